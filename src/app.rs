@@ -314,7 +314,7 @@ impl App {
     /// Ends the servers and the process at once, without waiting for a running model.
     pub fn exit(&self, code: i32) -> ! {
         self.end();
-        crate::engine::llama::exit(code)
+        exit(code)
     }
 
     /// What turns on this project work with: all tools, models, index, lessons.
@@ -421,4 +421,10 @@ impl App {
 /// The folder with what was measured of each model file: its capabilities and its speed.
 fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
+}
+
+/// Ends the process at once. Threads that still free a model are not waited for: the libraries of an accelerator take their
+/// state down when a process ends normally, and abort it if a thread frees memory after that.
+pub fn exit(code: i32) -> ! {
+    crate::engine::llama::exit(code)
 }

@@ -1,7 +1,5 @@
 //! Parses arguments, runs one command, turns a failure into an exit code.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() {
     monobloc::ui::cli::main()
 }

@@ -4,6 +4,8 @@ mod cost;
 mod state;
 mod telemetry;
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -56,6 +58,18 @@ pub enum Mode {
     Agent,
     /// Look things up and answer; nothing is changed.
     Chat,
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Mode, String> {
+        match name {
+            "agent" => Ok(Mode::Agent),
+            "chat" => Ok(Mode::Chat),
+            _ => Err(format!("`{name}` is no mode; write agent or chat")),
+        }
+    }
 }
 
 /// An earlier request of a conversation and its answer.

@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 /// Writes `bytes` to a temporary file beside `path`, then renames it to `path`; creates missing folders.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
@@ -20,6 +23,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&partial);
     }
     written
+}
+
+/// [`replace`] by `value` as JSON.
+pub fn replace_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    replace(path, &serde_json::to_vec_pretty(value)?)
+}
+
+/// The value in a JSON file; `None` if the file is missing, damaged or of another form.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
 #[cfg(test)]

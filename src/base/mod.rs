@@ -24,5 +24,10 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Whether `word` is one of the words of `list`, which are separated by white space.
+pub fn is_listed(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|one| one == word)
+}
+
 /// Whether this program was built for an accelerator.
 pub const ACCELERATED: bool = cfg!(any(feature = "cuda", feature = "metal", feature = "vulkan"));

@@ -246,22 +246,17 @@ fn wired_limit_hint(need: Amount, machine: &Machine) -> Option<String> {
 
 fn refused(asked: &[Asked], least: Amount, machine: &Machine) -> Refused {
     let names: Vec<&str> = asked.iter().map(|model| model.name.as_str()).collect();
-    let parts = match machine.accelerator {
-        None => String::new(),
-        Some(_) => least.to_string(),
-    };
+    let label = format!("{} on the lowest rung", names.join(" + "));
+    let device = machine.accelerator.map_or(Bytes::ZERO, |gpu| gpu.total);
+    let capacity = Amount { host: machine.host.total, device };
     let hint = wired_limit_hint(least, machine).map(|hint| format!("; {hint}")).unwrap_or_default();
     Refused {
-        label: format!("{} on the lowest rung", names.join(" + ")),
-        needed: machine.total(least),
-        free: machine.main_memory(),
-        capacity: machine.accelerator.map_or(machine.host.total, |gpu| gpu.total),
-        on_device: false,
-        parts,
+        parts: if machine.accelerator.is_some() { least.to_string() } else { String::new() },
         way_out: format!(
             "{} more are needed: raise --budget, or use a smaller model or quantisation{hint}",
             overrun(least, machine)
         ),
+        ..Refused::of(&label, least, machine.capacity(), capacity)
     }
 }
 

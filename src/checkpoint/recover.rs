@@ -5,12 +5,6 @@ use std::path::Path;
 use super::CheckpointError;
 use super::store::Store;
 
-/// Ends calls that ran when the process was killed; changes found now count as made by them. Returns the checkpoints of the
-/// interrupted turns. The caller must hold the project's lock.
-pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
-    calls(store, project)
-}
-
 impl Store {
     /// Whether a call or restore was interrupted or is still running.
     pub fn is_unfinished(&self) -> Result<bool, CheckpointError> {
@@ -25,7 +19,9 @@ impl Store {
     }
 }
 
-pub(super) fn calls(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
+/// Ends calls that ran when the process was killed; changes found now count as made by them. Returns the checkpoints of the
+/// interrupted turns. The caller must hold the project's lock.
+pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
     let sql = "SELECT id, checkpoint FROM calls WHERE open = 1 ORDER BY id";
     let open: Vec<(i64, i64)> = store.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (call, _) in &open {

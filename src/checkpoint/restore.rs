@@ -43,7 +43,7 @@ impl Store {
     /// Records changes by others in the whole project, as a plan needs them, and removes temporary files of interrupted writes.
     /// The caller must hold the project's lock, so that no write is in progress.
     pub fn look(&mut self, project: &Path) -> Result<(), CheckpointError> {
-        let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside)?.all())?;
+        let leftovers = self.atomically(|store| Look::new(store, project, Origin::Outside).all())?;
         for leftover in leftovers {
             // If this fails, the next look finds it again.
             let _ = fs::remove_file(project.join(leftover));
@@ -67,7 +67,7 @@ impl Store {
         self.memory_of(target)?;
         self.atomically(|store| {
             let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
-            Look::new(store, project, Origin::Outside)?.paths(&paths)?;
+            Look::new(store, project, Origin::Outside).paths(&paths)?;
             let safety = store.add_checkpoint("rewind", about, memory)?;
             for step in &plan.steps {
                 let now = store.known_at(&step.path)?.map_or(Entry::Absent, |known| known.entry);

@@ -13,18 +13,6 @@ use super::scan::Stat;
 use super::store::Store;
 
 impl Store {
-    /// The entry of every covered path at the checkpoint. Ignored files are not covered.
-    pub fn entries_at(&self, checkpoint: &Checkpoint) -> Result<BTreeMap<PathBuf, Entry>, CheckpointError> {
-        let known = self.known()?;
-        let mut entries: BTreeMap<PathBuf, Entry> =
-            known.into_iter().map(|(path, known)| (path, known.entry)).collect();
-        for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
-            entries.insert(change.path, change.old);
-        }
-        entries.retain(|_, entry| *entry != Entry::Absent);
-        Ok(entries)
-    }
-
     /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose content is not available.
     pub fn copy_to(
         &self,
@@ -34,7 +22,12 @@ impl Store {
     ) -> Result<Vec<PathBuf>, CheckpointError> {
         let mut missing = Vec::new();
         let known = self.known()?;
-        let entries = self.entries_at(checkpoint)?;
+        // The entry of every covered path at the checkpoint: as it is known now, with the later changes undone.
+        let mut entries: BTreeMap<PathBuf, Entry> =
+            known.iter().map(|(path, known)| (path.clone(), known.entry)).collect();
+        for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
+            entries.insert(change.path, change.old);
+        }
         for (path, entry) in &entries {
             let to = folder.join(path);
             let wrong = |error: std::io::Error| CheckpointError::Path { path: path.clone(), why: error.to_string() };

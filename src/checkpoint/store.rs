@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::CheckpointError;
 use super::entry::Entry;
@@ -88,7 +88,7 @@ impl Store {
         db.pragma_update(None, "journal_mode", "WAL")?;
         // A checkpoint must be on disk before the changes after it, even if power fails.
         db.pragma_update(None, "synchronous", "FULL")?;
-        let change = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if version == 0 {
             change.execute_batch(include_str!("schema.sql"))?;
@@ -107,16 +107,16 @@ impl Store {
         CheckpointError::Database { file: self.file.clone(), source }
     }
 
-    /// Runs `work` in a transaction: if it fails or the process is killed, nothing of it is stored.
+    /// Runs `work` in a transaction: if it fails or panics, or the process is killed, nothing of it is stored.
     pub fn atomically<T>(
         &mut self,
         work: impl FnOnce(&Store) -> Result<T, CheckpointError>,
     ) -> Result<T, CheckpointError> {
-        self.db.execute_batch("BEGIN IMMEDIATE").map_err(|e| self.error(e))?;
-        let done = work(self);
-        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        self.db.execute_batch(end).map_err(|e| self.error(e))?;
-        done
+        // Dropped without a commit, it rolls back.
+        let change = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate).map_err(|e| self.error(e))?;
+        let done = work(self)?;
+        change.commit().map_err(|e| self.error(e))?;
+        Ok(done)
     }
 
     pub(super) fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize, CheckpointError> {
@@ -245,4 +245,27 @@ pub(super) fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Entry> {
     let text = row.get_ref(column)?.as_str()?;
     let wrong = || rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, text.into());
     text.parse().map_err(|()| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use super::*;
+    use crate::checkpoint::blobs::hash;
+
+    #[test]
+    fn of_work_that_panics_nothing_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            store.atomically(|store| -> Result<(), CheckpointError> {
+                store.put_blob(b"lost")?;
+                resume_unwind(Box::new("a panic"))
+            })
+        }));
+        assert!(panicked.is_err());
+        store.atomically(|store| store.put_blob(b"kept")).unwrap();
+        assert!(store.has_blob(hash(b"kept")).unwrap() && !store.has_blob(hash(b"lost")).unwrap());
+    }
 }

@@ -1,6 +1,6 @@
 //! Compares a project with its last known state, records every difference as a change, and stores contents that may be needed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,6 @@ pub struct Look<'a> {
     pub everything: bool,
     /// When the call that made the differences began. An unknown path that is older existed before, uncovered.
     pub began_ns: Option<i64>,
-    /// Bytes of contents that may still be stored.
-    pub(super) room: Cell<u64>,
     pub(super) uncovered: RefCell<Vec<(PathBuf, String)>>,
     pub(super) now_ns: i64,
     /// All inodes known before the comparison of a whole project: a new path with one of them was moved there.
@@ -31,19 +29,17 @@ pub struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    pub fn new(store: &'a Store, project: &'a Path, origin: Origin) -> Result<Look<'a>, CheckpointError> {
-        let room = CONTENTS_MAX.saturating_sub(store.blob_bytes()?);
-        Ok(Look {
+    pub fn new(store: &'a Store, project: &'a Path, origin: Origin) -> Look<'a> {
+        Look {
             store,
             project,
             origin,
             everything: false,
             began_ns: None,
-            room: Cell::new(room),
             uncovered: RefCell::default(),
             now_ns: now_ns(),
             inodes: RefCell::default(),
-        })
+        }
     }
 
     /// Compares the whole project. Returns temporary files of interrupted writes.
@@ -51,7 +47,7 @@ impl<'a> Look<'a> {
         let known = self.store.known()?;
         self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
         let first = known.is_empty() && self.store.position()? == 0;
-        let Scan { mut entries, uncovered, leftovers } = scan(self.project);
+        let Scan { mut entries, uncovered, leftovers, .. } = scan(self.project);
         self.uncovered.borrow_mut().extend(uncovered);
         // Known paths stay covered even if ignore rules hide them now.
         for path in known.keys().filter(|path| !entries.contains_key(*path)).cloned().collect::<Vec<_>>() {
@@ -149,16 +145,11 @@ impl<'a> Look<'a> {
             self.uncovered.borrow_mut().push((path.to_owned(), why));
             Ok((unkept(stat), stat))
         };
-        if stat.kind == Kind::File && stat.size > self.room.get() {
+        let room = CONTENTS_MAX.saturating_sub(self.store.blob_bytes()?);
+        if stat.kind == Kind::File && stat.size > room {
             return refuse("the checkpoints of this project are full (1 GiB)".to_owned());
         }
-        match self.store.keep(&self.project.join(path), stat)? {
-            Ok((entry, stat)) => {
-                self.room.set(self.room.get().saturating_sub(stat.size));
-                Ok((entry, stat))
-            }
-            Err(why) => refuse(why),
-        }
+        self.store.keep(&self.project.join(path), stat)?.or_else(refuse)
     }
 }
 

@@ -120,7 +120,7 @@ impl Turn {
         if first {
             let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
             let mut store = Store::open(&self.project)?;
-            recover::calls(&mut store, &self.project)?;
+            recover(&mut store, &self.project)?;
             if store.pending()?.is_some() {
                 return Err(CheckpointError::Unfinished);
             }
@@ -128,7 +128,7 @@ impl Turn {
             let memory = memory().map_err(CheckpointError::Memory)?;
             let checkpoint = store.atomically(|store| {
                 let look =
-                    Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside)? };
+                    Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
                 look.all()?;
                 store.add_checkpoint("turn", about, &memory)
             })?;
@@ -140,7 +140,7 @@ impl Turn {
         }
         let (project, checkpoint) = (&self.project, open.checkpoint);
         let call = open.store.atomically(|store| {
-            let look = Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside)? };
+            let look = Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
             match reach {
                 Reach::Paths(paths) => look.paths(paths)?,
                 Reach::Everything if first => {}
@@ -230,7 +230,7 @@ impl Store {
         let sql = "SELECT started_ns, everything FROM calls WHERE id = ?1";
         let found = self.row(sql, [call], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let Some((began, everything)): Option<(i64, bool)> = found else { return Ok(()) };
-        let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call))? };
+        let look = Look { began_ns: everything.then_some(began), ..Look::new(self, project, Origin::Call(call)) };
         if everything {
             for leftover in look.all()? {
                 // If this fails, the next look finds it again.

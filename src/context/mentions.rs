@@ -3,8 +3,10 @@
 use std::cell::LazyCell;
 
 use crate::index::{Index, IndexError, Node};
-
+use crate::language::words::{is_capitalised, is_coined};
 use crate::request::kind::begins_something;
+
+use super::is_test;
 
 /// A symbol that is named, with the definitions it may mean.
 #[derive(Clone, Debug)]
@@ -233,7 +235,6 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let files = found.paths.clone();
     for symbol in found.symbols.iter_mut().chain(&mut found.likely) {
         // Of several definitions, those in a named file come first, and code comes before tests.
-        let is_test = |path: &str| crate::index::paths::sorts(path).contains(&crate::index::paths::Sort::Test);
         symbol.nodes.sort_by_key(|node| (!files.contains(&node.path), is_test(&node.path)));
     }
     Ok(found)
@@ -293,8 +294,7 @@ fn is_lower_case(word: &str) -> bool {
 
 /// Whether a node is a function or class, no method, and not in a test file.
 fn is_free(node: &Node) -> bool {
-    matches!(node.kind.as_str(), "function" | "class")
-        && !crate::index::paths::sorts(&node.path).contains(&crate::index::paths::Sort::Test)
+    matches!(node.kind.as_str(), "function" | "class") && !is_test(&node.path)
 }
 
 /// The words of a text with the byte where each begins; `is_inside` says which characters belong to a word.
@@ -347,43 +347,9 @@ fn is_file_name(word: &str) -> bool {
     }
 }
 
-/// Whether a word is written as names in code are: `a_b`, `aB`, `Ab.c`, `A::b`.
-pub fn is_coined(word: &str) -> bool {
-    let trimmed = word.trim_matches('_');
-    let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-    let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
-    trimmed.contains(['_', '.', ':', '$'])
-        || camel
-        || shouted
-        || word.starts_with('_')
-        || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
-}
-
-/// Like [`is_coined`] for a word of a sentence: punctuation around it is ignored, and a capital alone does not count.
-pub fn is_coined_word(word: &str) -> bool {
-    let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    is_coined(word) && !is_capitalised(word)
-}
-
-/// Whether a word is a capital followed by small letters only: `Queue`, or any first word of a sentence.
-fn is_capitalised(word: &str) -> bool {
-    let mut letters = word.chars();
-    letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_code_are_recognised_by_their_spelling() {
-        for name in ["a_b", "parseAll", "Queue.pop", "std::fs", "MAX", "Queue", "__init__"] {
-            assert!(is_coined(name), "{name}");
-        }
-        for word in ["parse", "queue", "A", "it"] {
-            assert!(!is_coined(word), "{word}");
-        }
-    }
 
     #[test]
     fn a_word_in_quotes_or_parentheses_is_no_new_name() {

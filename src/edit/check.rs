@@ -8,7 +8,7 @@ mod lost;
 mod undefined;
 mod unfinished;
 
-use crate::edit::text::{Source, line_of};
+use crate::edit::text::{Source, line_of, nth_line};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
@@ -71,10 +71,8 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
 
 /// The problem for the first line that does not parse and was not there before.
 fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> Problem {
-    let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
-    let known: Vec<String> = old_faults.iter().map(|number| line(pair.before, *number)).collect();
-    let new = faults.iter().copied().find(|number| !known.contains(&line(pair.after, *number))).unwrap_or(faults[0]);
-    let shown: String = line(pair.after, new).chars().take(160).collect();
+    let new = new_fault((pair.before, old_faults), (pair.after, faults)).unwrap_or(faults[0]);
+    let shown: String = nth_line(pair.after, new).trim().chars().take(160).collect();
     Problem {
         line: new,
         message: format!(
@@ -82,6 +80,13 @@ fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> Problem {
             pair.path
         ),
     }
+}
+
+/// The first line of `after` that does not parse, unless the same line does not parse in `before` either. Each text
+/// comes with the numbers of its lines that do not parse.
+pub(super) fn new_fault((before, old_faults): (&str, &[usize]), (after, faults): (&str, &[usize])) -> Option<usize> {
+    let known: Vec<&str> = old_faults.iter().map(|number| nth_line(before, *number).trim()).collect();
+    faults.iter().copied().find(|number| !known.contains(&nth_line(after, *number).trim()))
 }
 
 #[cfg(test)]

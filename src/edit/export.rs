@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::text::pattern;
 use crate::index::language_of;
 
 /// `text`, the file at `path`, with `name` exported, which the file at `from` defines. `None` if it is exported
@@ -15,7 +16,7 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
         return Some(add(path, &text, name, from)?.replace('\n', "\r\n"));
     }
     match language_of(path) {
-        "javascript" | "typescript" => script(path, text, name, from),
+        "javascript" | "jsx" | "typescript" | "tsx" => script(path, text, name, from),
         "python" => {
             static ALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^__all__\s*=\s*[\[(]"));
             let open = ALL.find(text)?.end() - 1;
@@ -35,10 +36,11 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     static OBJECT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^module\.exports\s*=\s*\{|^export\s*\{"));
     static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$"));
     static EXPORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^export\s"));
-    let escaped = regex::escape(name);
+    // Names may begin and end with `$`, beside which `\b` does not match.
+    let whole = format!(r"{}(?:[^\w$]|$)", regex::escape(name));
     let defined =
-        pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{escaped}\b"));
-    let exported = pattern(&format!(r"(?m)\bexports\.{escaped}\b|^export\s.*\b{escaped}\b"));
+        pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{whole}"));
+    let exported = pattern(&format!(r"(?m)\bexports\.{whole}|^export\s(?:.*[^\w$\n])?{whole}"));
     if exported.is_match(text) {
         return None;
     }
@@ -123,10 +125,6 @@ pub fn is_asked(text: &str) -> bool {
     ASKS.is_match(text)
 }
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +167,9 @@ mod tests {
         assert_eq!(add("a.ts", text, "c", "b.ts"), None);
         assert_eq!(add("a.ts", "function c() {}\n", "c", "a.ts"), None);
         assert_eq!(add("a.ts", "export { a } from './b'\n", "c", "a.ts"), None);
+        let (text, marked) = (text.replace(" c(", " $c$("), marked.replace(" c(", " $c$("));
+        assert_eq!(add("a.ts", &text, "$c$", "a.ts"), Some(marked.clone()));
+        assert_eq!(add("a.ts", &marked, "$c$", "a.ts"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::index::language_of;
 use crate::index::uses::unbound;
 
+use super::paths::ending;
 use super::{Hints, merge};
 
 /// Modules of Python's standard library that models use without importing them.
@@ -79,9 +80,13 @@ pub fn module_of(path: &str) -> Option<String> {
     Some(module.strip_suffix("/__init__").unwrap_or(module).replace('/', "."))
 }
 
-/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, the latter with or
-/// without the file ending. `None` if the file has no imports, exports or local `require`.
+/// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, with its quotation marks,
+/// with or without the file ending. `None` if the file has no imports, exports or local `require`.
 fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
+    let is_import = |line: &&str| line.starts_with("import ") || line.contains(" from ") || line.contains("require(");
+    let mark = text.lines().filter(is_import).find_map(|line| line.chars().find(|letter| matches!(letter, '"' | '\'')));
+    let mark = mark.unwrap_or('\'');
+    let text = text.replace('"', "'");
     let is_module = text.lines().any(|line| line.starts_with("import ") || line.starts_with("export "));
     let other = text.lines().find(|line| line.starts_with("const ") && line.contains("= require('./"));
     if !is_module && other.is_none() {
@@ -97,16 +102,16 @@ fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     if let Some(other) = other.filter(|_| !is_module) {
         let file = if other.contains(".js'") { &whole } else { bare };
         let end = if other.ends_with(';') { ";" } else { "" };
-        return Some(format!("const {{ {name} }} = require('{begin}{file}'){end}"));
+        return Some(format!("const {{ {name} }} = require({mark}{begin}{file}{mark}){end}"));
     }
     let ends = |ending: &str| text.lines().any(|line| line.contains("from '.") && line.contains(ending));
-    let file = match whole.rsplit_once('.').map_or("", |(_, ending)| ending) {
+    let file = match ending(&whole) {
         "ts" | "tsx" if ends(".js") => format!("{bare}.js"),
         "ts" | "tsx" => bare.to_owned(),
         _ if ends(".js") || ends(".mjs") || !text.contains("from '.") => whole.clone(),
         _ => bare.to_owned(),
     };
-    Some(format!("import {{ {name} }} from '{begin}{file}';"))
+    Some(format!("import {{ {name} }} from {mark}{begin}{file}{mark};"))
 }
 
 #[cfg(test)]
@@ -140,5 +145,7 @@ mod tests {
         let after = "import { a } from './a';\n\nexport const x = a(trim(1));\n";
         let found = "import { a } from './a';\nimport { trim } from '../util/trim';\n\nexport const x = a(trim(1));\n";
         check("src/shop/b.ts", before, after, found);
+        let quoted = |text: &str| text.replace('\'', "\"");
+        check("src/shop/b.ts", &quoted(before), &quoted(after), &quoted(found));
     }
 }

@@ -10,7 +10,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn text(self) -> String {
+    /// The white space of one step.
+    pub fn text(self) -> String {
         match self {
             Unit::Tab => "\t".to_owned(),
             Unit::Spaces(count) => " ".repeat(count),

@@ -5,13 +5,15 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike};
 
+use super::paths;
+
 /// The path of an entry: its keys, outermost first.
 pub type Keys = Vec<String>;
 
 /// A change of one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Sets the entry. In JSON an object is merged into one that is there.
+    /// Sets the entry. An object is merged into one that is there.
     Set(Keys, Value),
     /// Adds the value at the end of a list that does not have it; a missing list is created.
     Add(Keys, Value),
@@ -59,7 +61,7 @@ fn elements_of(value: &Value, keys: &mut Keys, part: &str, found: &mut Vec<(Keys
 }
 
 fn read(path: &str, text: &str) -> Option<Value> {
-    match path.rsplit('.').next()? {
+    match paths::ending(path) {
         "json" => CstRootNode::parse(text, &ParseOptions::default()).ok()?.to_serde_value(),
         "toml" => toml::from_str(text).ok(),
         _ => None,
@@ -143,20 +145,7 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
             entry.array_value().ok_or_else(|| no_list(key))
         };
         match (change, object.get(key)) {
-            (Change::Set(_, value), Some(_)) if object.object_value(key).is_some() && !value.is_object() => {
-                return Err(has_entries(key));
-            }
-            (Change::Set(_, value), Some(_)) if object.object_value(key).is_some() => {
-                for (inner, value) in value.as_object().into_iter().flatten() {
-                    let object = object.object_value(key).ok_or_else(|| no_entries(key))?;
-                    match object.get(inner) {
-                        Some(known) => known.set_value(json_input(value)),
-                        None => drop(object.append(inner, json_input(value))),
-                    }
-                }
-            }
-            (Change::Set(_, value), Some(known)) => known.set_value(json_input(value)),
-            (Change::Set(_, value), None) => drop(object.append(key, json_input(value))),
+            (Change::Set(_, value), _) => set_in_json(&object, key, value)?,
             (Change::Add(_, value), Some(_)) => {
                 let list = list()?;
                 if !list.elements().iter().any(|one| one.to_serde_value().as_ref() == Some(value)) {
@@ -175,6 +164,21 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
         }
     }
     Ok(root.to_string())
+}
+
+/// Sets an entry of a JSON object.
+fn set_in_json(object: &CstObject, key: &str, value: &Value) -> Result<(), String> {
+    match (object.get(key), object.object_value(key), value) {
+        (_, Some(known), Value::Object(entries)) => {
+            for (key, value) in entries {
+                set_in_json(&known, key, value)?;
+            }
+        }
+        (_, Some(_), _) => return Err(has_entries(key)),
+        (Some(known), None, _) => known.set_value(json_input(value)),
+        (None, None, _) => drop(object.append(key, json_input(value))),
+    }
+    Ok(())
 }
 
 fn json_input(value: &Value) -> CstInputValue {
@@ -203,13 +207,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
         }
         let known = table.get_mut(key);
         match (change, known) {
-            (Change::Set(_, value), Some(known)) => {
-                let known = known.as_value_mut().ok_or_else(|| has_entries(key))?;
-                let decor = known.decor().clone();
-                *known = toml_value(value)?;
-                *known.decor_mut() = decor;
-            }
-            (Change::Set(_, value), None) => drop(table.insert(key, Item::Value(toml_value(value)?))),
+            (Change::Set(_, value), _) => set_in_toml(table, key, value)?,
             (Change::Add(_, value), Some(known)) => {
                 let list = known.as_array_mut().ok_or_else(|| no_list(key))?;
                 if place_in(list, value)?.is_some() {
@@ -238,6 +236,31 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
         }
     }
     Ok(document.to_string())
+}
+
+/// Sets an entry of a TOML table. The white space and comments around an old value stay.
+fn set_in_toml(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
+    match (table.get_mut(key), value) {
+        (Some(known), Value::Object(entries)) if known.is_table_like() => {
+            let inner = known.as_table_like_mut().ok_or_else(|| no_entries(key))?;
+            for (key, value) in entries {
+                set_in_toml(inner, key, value)?;
+            }
+            // The space before `}` was behind the value that was the last one.
+            if let Some(inline) = known.as_inline_table_mut() {
+                inline.fmt();
+            }
+        }
+        (Some(known), _) => {
+            let known = known.as_value_mut().filter(|known| !known.is_inline_table());
+            let known = known.ok_or_else(|| has_entries(key))?;
+            let decor = known.decor().clone();
+            *known = toml_value(value)?;
+            *known.decor_mut() = decor;
+        }
+        (None, _) => drop(table.insert(key, Item::Value(toml_value(value)?))),
+    }
+    Ok(())
 }
 
 /// The position of a value in a TOML list.
@@ -329,6 +352,8 @@ mod tests {
         check("a.toml", TOML, Change::Drop(keys("a > l"), json!("q")), &TOML.replace("    \"q\",\n", ""));
         check("a.toml", TOML, Change::Remove(keys("a > b")), &TOML.replace("b = 1 # why\n", ""));
         check("a.toml", "x = [1]\n", Change::Add(keys("x"), json!(2)), "x = [1, 2]\n");
+        check("a.toml", "x = { a = 1 }\n", Change::Set(keys("x"), json!({"b": 2})), "x = { a = 1, b = 2 }\n");
+        check("a.toml", TOML, Change::Set(keys("a"), json!({"b": 2})), &TOML.replace("b = 1", "b = 2"));
         assert!(changed("a.toml", TOML, &[Change::Set(keys("a"), json!(1))]).is_err());
     }
 }

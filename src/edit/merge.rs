@@ -115,7 +115,7 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
         after: HashMap::new(),
         closed: HashSet::new(),
     };
-    job.imports(&new.items)?;
+    job.imports(&new.items);
     job.scope(None, &old.items, &new.items)?;
     job.finish(&source)
 }

@@ -15,6 +15,7 @@ pub mod merge;
 pub mod mutate;
 mod omissions;
 pub mod package_function;
+mod paths;
 pub mod preserve;
 pub mod relocate;
 pub mod remove;
@@ -24,7 +25,7 @@ pub mod suspects;
 pub mod testing;
 mod text;
 pub mod unchanged_value;
-pub mod word_list;
 
 pub use check::{Problem, problems};
 pub use merge::{Change, Hints, MergeError, Merged, What, has_grammar, merge};
+pub use text::line_of;

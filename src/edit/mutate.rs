@@ -10,6 +10,7 @@ mod wraps;
 
 use std::ops::Range;
 
+use crate::edit::text::{line_at, own_lines};
 use crate::index::parts::{self, Sort, Span};
 use crate::index::{SyntaxNode, is_string, language_of, syntax_nodes};
 
@@ -54,7 +55,7 @@ const OPERATORS: &[(&str, &[&str])] = &[
 const NUMBERS: &[&str] = &["integer", "number", "integer_literal", "int_literal"];
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
 /// Kinds of syntax nodes that are lists of values.
-pub(super) const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
+const LISTS: &[&str] = &["list", "tuple", "set", "array", "array_expression", "literal_value"];
 const ARGUMENTS: &[&str] = &["arguments", "argument_list"];
 const CALLS: &[&str] = &["call", "call_expression"];
 
@@ -114,12 +115,6 @@ pub fn mutants(
         }
     }
     kept
-}
-
-/// The line that contains byte `at`.
-fn line_at(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    text[start..].lines().next().unwrap_or_default()
 }
 
 /// Collects the mutants of one definition.
@@ -351,13 +346,10 @@ impl<'a> Generator<'a> {
 
     /// Removes a statement with its line.
     fn statement(&mut self, at: usize) {
-        let bytes = self.nodes[at].bytes.clone();
-        let start = self.text[..bytes.start].rfind('\n').map_or(0, |end| end + 1);
-        let end = self.text[bytes.end..].find('\n').map_or(self.text.len(), |line| bytes.end + line + 1);
-        let stands_alone =
-            self.text[start..bytes.start].trim().is_empty() && self.text[bytes.end..end].trim().is_empty();
-        if stands_alone && self.text_of(at).lines().count() <= STATEMENT_LINES_MAX {
-            self.add(3, start..end, "");
+        if let Some(lines) = own_lines(self.text, &self.nodes[at].bytes)
+            && self.text_of(at).lines().count() <= STATEMENT_LINES_MAX
+        {
+            self.add(3, lines, "");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Plans the move of a file with all imports that lead to it, or says why it cannot be moved.
 
-mod paths;
 mod python;
 mod rust;
 mod script;
@@ -8,7 +7,9 @@ mod script;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 
+use super::paths;
 use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
+use super::text::{line_at, line_of};
 use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
 
 /// Languages without imports; scripts may import their files.
@@ -252,18 +253,11 @@ fn doubt_folder(view: &View, words: &[&str], edits: &mut Edits) {
 }
 
 fn stuck(path: &str, text: &str, at: usize) -> MoveError {
-    let (line, text) = line_at(text, at);
-    MoveError::Stuck { path: path.to_owned(), line, text }
+    MoveError::Stuck { path: path.to_owned(), line: line_of(text, at), text: line_at(text, at).trim().to_owned() }
 }
 
 fn hidden(path: &str, text: &str, at: usize) -> MoveError {
-    let (line, text) = line_at(text, at);
-    MoveError::Hidden { path: path.to_owned(), line, text }
-}
-
-fn line_at(text: &str, at: usize) -> (usize, String) {
-    let line = text[..at].matches('\n').count() + 1;
-    (line, text.lines().nth(line - 1).unwrap_or_default().trim().to_owned())
+    MoveError::Hidden { path: path.to_owned(), line: line_of(text, at), text: line_at(text, at).trim().to_owned() }
 }
 
 /// The line end that a text uses.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::text::own_lines;
 use crate::index::parts;
 
 /// `text` without the one definition of that name; the blank lines behind it go with it.
@@ -12,7 +13,7 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
     let spans = parts::definitions(path, text);
     let mut named = spans.iter().filter(|span| span.name == name);
     match (named.next(), named.next()) {
-        (Some(one), None) => without(path, text, name, one.bytes.clone()),
+        (Some(one), None) => without(path, text, name, &one.bytes),
         _ => Err(format!("{path}: it is not clear which `{name}` goes.")),
     }
 }
@@ -23,26 +24,25 @@ pub fn definition(path: &str, text: &str, name: &str) -> Result<String, String> 
 /// As [`definition`].
 pub fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<String, String> {
     let is_defined = parts::definitions(path, text).iter().any(|span| span.name == what);
-    match text.find(what).filter(|_| !is_defined) {
-        Some(at) => without(path, text, what, at..at + what.len()),
+    let places: Vec<Range<usize>> = text.match_indices(what).map(|(at, _)| at..at + what.len()).collect();
+    // `f()` may also be a part of other statements.
+    let whole = places.iter().find(|bytes| own_lines(text, bytes).is_some());
+    match whole.or(places.first()).filter(|_| !is_defined) {
+        Some(bytes) => without(path, text, what, bytes),
         None => definition(path, text, what),
     }
 }
 
-fn without(path: &str, text: &str, what: &str, bytes: Range<usize>) -> Result<String, String> {
-    let start = text[..bytes.start].rfind('\n').map_or(0, |at| at + 1);
-    let rest = &text[bytes.end..];
-    let line_end = rest.find('\n').map_or(rest.len(), |at| at + 1);
-    let own = text[start..bytes.start].trim().is_empty() && rest[..line_end].trim().is_empty();
-    if !own {
+fn without(path: &str, text: &str, what: &str, bytes: &Range<usize>) -> Result<String, String> {
+    let Some(lines) = own_lines(text, bytes) else {
         return Err(format!("{path}: `{what}` shares its line with something else; change that line."));
-    }
-    let mut behind = &rest[line_end..];
-    let blank_before = text[..start].trim_end_matches([' ', '\t']).ends_with("\n\n") || start == 0;
+    };
+    let (before, mut behind) = (&text[..lines.start], &text[lines.end..]);
+    let blank_before = before.trim_end_matches([' ', '\t']).ends_with("\n\n") || before.is_empty();
     while blank_before && behind.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty()) {
         behind = behind.split_once('\n').map_or("", |(_, behind)| behind);
     }
-    Ok(format!("{}{behind}", &text[..start]))
+    Ok(format!("{before}{behind}"))
 }
 
 #[cfg(test)]
@@ -57,5 +57,6 @@ mod tests {
         let left = "a = 1\n\n\ndef f():\n    return 1\n\n\nh()\n";
         assert_eq!(definition_or_statement("a.py", text, "g(f())").unwrap(), left);
         assert!(definition_or_statement("a.py", "x = 1; g()\n", "g()").is_err());
+        assert_eq!(definition_or_statement("a.py", "g(f())\nf()\n", "f()").unwrap(), "g(f())\n");
     }
 }

@@ -70,15 +70,16 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     let snapshot = index.snapshot(&texts)?;
     let names = snapshot.names();
     let (sheets, mut edits) = occurrences::read(&names, &texts, &from.name)?;
-    match target::find(index, &names, &sheets, from)? {
-        Wanted::Symbols(symbols) => symbol(&names, &sheets, &symbols, (&from.name, to), &mut edits)?,
-        Wanted::Local(sheet, binders) => local::rename(&names, &sheets, (sheet, &binders), to, &mut edits)?,
+    let wanted = target::find(index, &names, &sheets, from)?;
+    match &wanted {
+        Wanted::Symbols(symbols) => symbol(&names, &sheets, symbols, (&from.name, to), &mut edits)?,
+        Wanted::Local(sheet, binders) => local::rename(&names, &sheets, (*sheet, binders), to, &mut edits)?,
     }
     clash::check(&names, &sheets, &edits, to)?;
     let plan = edits.finish(&texts, &from.name)?;
     // Only project-wide names are looked up again: a local name has been checked by its scope.
-    if let Wanted::Symbols(symbols) = target::find(index, &names, &sheets, from)? {
-        means_the_same(index, &texts, &plan, &symbols, (&from.name, to))?;
+    if let Wanted::Symbols(symbols) = &wanted {
+        means_the_same(index, &texts, &plan, symbols, (&from.name, to))?;
     }
     Ok(plan)
 }

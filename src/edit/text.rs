@@ -1,6 +1,8 @@
-//! Applies edits to a text, and keeps its line endings, its byte order mark and all else as they are.
+//! Applies edits to a text and finds its lines; its line endings, its byte order mark and all else stay as they are.
 
 use std::ops::Range;
+
+use regex::Regex;
 
 const BOM: &str = "\u{feff}";
 
@@ -85,15 +87,37 @@ pub fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end)
 }
 
-/// Number of the line, counted from 1.
-pub fn line_of(text: &str, at: usize) -> usize {
-    text[..at.min(text.len())].matches('\n').count() + 1
+/// The line that contains `at`, without its line feed.
+pub fn line_at(text: &str, at: usize) -> &str {
+    &text[line_start(text, at)..line_end(text, at)]
+}
+
+/// The number of the line that contains a byte, counted from 1.
+pub fn line_of(text: &str, byte: usize) -> usize {
+    text[..byte.min(text.len())].matches('\n').count() + 1
+}
+
+/// The line of that number, counted from 1; empty if there is none.
+pub fn nth_line(text: &str, number: usize) -> &str {
+    text.lines().nth(number.saturating_sub(1)).unwrap_or_default()
+}
+
+/// The whole lines of `range`, with the last line feed. `None` if something else is on them.
+pub fn own_lines(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
+    let lines = line_start(text, range.start)..text.len().min(line_end(text, range.end) + 1);
+    let is_own = text[lines.start..range.start].trim().is_empty() && text[range.end..lines.end].trim().is_empty();
+    is_own.then_some(lines)
 }
 
 /// The white space at the beginning of the line that contains `at`.
 pub fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..at];
     &line[..line.len() - line.trim_start().len()]
+}
+
+/// A regular expression that is written in the source code.
+pub fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit"))
 }
 
 #[cfg(test)]
@@ -114,6 +138,17 @@ mod tests {
         check("\u{feff}a\r\nb\r\n", "a", "z", "\u{feff}z\r\nb\r\n");
         check("a\nb\r\nc\n", "c", "x\ny", "a\nb\r\nx\ny\n");
         check("a\r\nb\r\nc", "\nb", "\nq", "a\r\nq\r\nc");
+    }
+
+    #[test]
+    fn a_range_has_lines_of_its_own_if_nothing_else_is_on_them() {
+        let check = |range: Range<usize>, expected: Option<Range<usize>>| {
+            assert_eq!(own_lines("a\n  b\nc; d", &range), expected)
+        };
+        check(4..5, Some(2..6));
+        check(0..5, Some(0..6));
+        check(6..7, None);
+        check(6..10, Some(6..10));
     }
 
     #[test]

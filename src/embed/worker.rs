@@ -57,11 +57,23 @@ pub struct Queue {
 struct State {
     waiting: VecDeque<Job>,
     open: bool,
+    /// The worker's thread ended by a panic.
+    panicked: bool,
+}
+
+impl State {
+    /// The error of a request that is not answered. Only a panic drops a request while the queue is open.
+    fn stopped(&self) -> EmbedError {
+        let panicked = self.panicked || self.open;
+        let reason = if panicked { "its thread panicked" } else { "its last handle was dropped" };
+        EmbedError::Stopped(reason.to_owned())
+    }
 }
 
 impl Queue {
     pub fn new() -> Arc<Queue> {
-        Arc::new(Queue { state: Mutex::new(State { waiting: VecDeque::new(), open: true }), changed: Condvar::new() })
+        let state = State { waiting: VecDeque::new(), open: true, panicked: false };
+        Arc::new(Queue { state: Mutex::new(state), changed: Condvar::new() })
     }
 
     /// Embeds the sequences in batches of `batch_tokens`; blocks until all are done or `cancel` is set.
@@ -71,7 +83,7 @@ impl Queue {
         let (answer, receiver) = channel();
         let vectors = vec![Vec::new(); sequences.len()];
         self.push(Job { sequences, batches, vectors, urgency, cancel: cancel.clone(), answer })?;
-        wait(&receiver, cancel)
+        self.wait(&receiver, cancel)
     }
 
     /// Ends the worker after its present batch; waiting requests fail with [`EmbedError::Stopped`].
@@ -89,11 +101,22 @@ impl Queue {
             state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
         if !state.open {
-            return Err(stopped());
+            return Err(state.stopped());
         }
         state.waiting.push_back(job);
         self.changed.notify_all();
         Ok(())
+    }
+
+    fn wait(&self, receiver: &Receiver<Answer>, cancel: &Cancel) -> Answer {
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lock().stopped()),
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Err(EmbedError::Cancelled),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     /// Waits for a job and takes the first query, else the first job; `None` when the queue is closed.
@@ -129,6 +152,7 @@ pub fn run(encoder: impl Encoder, queue: &Queue, gate: &Gate) {
     struct Closing<'a>(&'a Queue);
     impl Drop for Closing<'_> {
         fn drop(&mut self) {
+            self.0.lock().panicked = std::thread::panicking();
             self.0.close();
             self.0.lock().waiting.clear();
         }
@@ -182,21 +206,6 @@ fn compute(
         return Err(format!("{} vectors for {} texts; this is a bug in the encoder", vectors.len(), sequences.len()));
     }
     Ok(vectors)
-}
-
-fn wait(receiver: &Receiver<Answer>, cancel: &Cancel) -> Answer {
-    loop {
-        match receiver.recv_timeout(LOOK) {
-            Ok(answer) => return answer,
-            Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
-            Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Err(EmbedError::Cancelled),
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-    }
-}
-
-fn stopped() -> EmbedError {
-    EmbedError::Stopped("its last handle was dropped".to_owned())
 }
 
 #[cfg(test)]
@@ -264,6 +273,20 @@ mod tests {
         assert_eq!(ask(13), Err(EmbedError::Failed("token 13".into())));
         assert_eq!(ask(666), Err(EmbedError::Failed("token 666".into())));
         assert_eq!(ask(7), Ok(vec![vec![7.0]]));
+    }
+
+    #[test]
+    fn requests_to_a_worker_that_panicked_say_so() {
+        let queue = Queue::new();
+        let worker = queue.clone();
+        let gate: Gate = Arc::new(|_| panic!("no permit"));
+        let encoder = Scripted { delay: Duration::ZERO, seen: Arc::default() };
+        let thread = thread::spawn(move || run(encoder, &worker, &gate));
+        let ask = || queue.embed(texts([1]), 8, Urgency::Query, &Cancel::new());
+        let panicked: Answer = Err(EmbedError::Stopped("its thread panicked".to_owned()));
+        assert_eq!(ask(), panicked);
+        assert!(thread.join().is_err());
+        assert_eq!(ask(), panicked);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub struct Limits {
     pub sharing: Sharing,
     /// Whether [`Decoder::keep`] can shorten a sequence to any length, not only to where it was marked.
     pub cuts_anywhere: bool,
+    /// Calls that a sequence gets in a row before the next one's turn, where calls cannot be shared: on a GPU the first call for
+    /// another sequence costs as much as several.
+    pub calls_in_a_row: usize,
     /// Rows at the end of a sequence's last call that [`Decoder::keep`] can take back.
     pub undo: usize,
 }

@@ -134,11 +134,10 @@ impl Engine {
     ) -> Result<Scores, EngineError> {
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
         self.fits(&prefix, longest)?;
-        let lengths = continuations.iter().map(Vec::len).collect();
         let mut submitted = self.submit(Task::Score { prefix, continuations, priority }, DEADLINE)?;
         while let Some(update) = submitted.updates.recv().await {
             match update {
-                Update::Scored { sums, tally } => return Ok(Scores { sums, lengths, tally }),
+                Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
                 Update::Failed(error) => return Err(error),
                 Update::Token(_) | Update::Finished { .. } => {}
             }
@@ -147,20 +146,20 @@ impl Engine {
     }
 
     fn submit(&self, task: Task, deadline: Duration) -> Result<Submitted, EngineError> {
-        let priority = match &task {
-            Task::Generate { request, .. } => request.priority,
-            Task::Score { priority, .. } => *priority,
-        };
-        if self.inner.pressure.enter(priority) >= QUEUE_MAX {
-            self.inner.pressure.leave(priority);
-            return Err(EngineError::QueueFull { model: self.inner.model.clone() });
-        }
         let (sender, updates) = updates::unbounded_channel();
         let standing = Arc::new(QueuePosition::default());
         standing.position.store(1, Ordering::Relaxed);
         let job = Job { task, updates: sender, standing: standing.clone(), submitted: Instant::now(), deadline };
-        self.inner.jobs.send(job).map_err(|_| self.stopped())?;
-        Ok(Submitted { updates, standing })
+        let priority = job.priority();
+        let refused = if self.inner.pressure.enter(priority) >= QUEUE_MAX {
+            EngineError::QueueFull { model: self.inner.model.clone() }
+        } else if self.inner.jobs.send(job).is_err() {
+            self.stopped()
+        } else {
+            return Ok(Submitted { updates, standing });
+        };
+        self.inner.pressure.leave(priority);
+        Err(refused)
     }
 
     /// Fails if the prompt is empty or leaves no room in the context for `more` tokens.
@@ -181,4 +180,45 @@ impl Engine {
 struct Submitted {
     updates: updates::UnboundedReceiver<Update>,
     standing: Arc<QueuePosition>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::decoder::Sharing;
+    use crate::engine::scripted::{Letters, Script};
+
+    #[test]
+    fn a_request_to_an_engine_that_has_ended_does_not_wait() {
+        let limits = Limits {
+            sequences: 1,
+            context: 8,
+            chunk: 8,
+            outputs: 8,
+            vocabulary: 257,
+            sharing: Sharing::Always,
+            cuts_anywhere: true,
+            calls_in_a_row: 1,
+            undo: usize::MAX,
+        };
+        let ends = move |inbox: Inbox| {
+            drop(inbox.jobs);
+            inbox.ready.send(Ok(limits)).map_err(|error| error.to_string())
+        };
+        let engine = Engine::spawn("m", Arc::new(Letters::new()), Permit::new(), ends).unwrap();
+        assert!(engine.generate(Request::new(vec![Token(1)], 1)).is_err());
+        assert_eq!(engine.waiting(), 0);
+    }
+
+    #[test]
+    fn a_score_that_its_deadline_stops_says_so() {
+        let mut script = Script::saying("");
+        script.row_time = Duration::from_millis(10);
+        let engine = script.engine(Permit::new()).unwrap();
+        let continuations = vec![vec![Token(1); 60]];
+        let task = Task::Score { prefix: vec![Token(1)], continuations, priority: Priority::Step };
+        let mut submitted = engine.submit(task, Duration::from_millis(100)).unwrap();
+        let update = submitted.updates.blocking_recv();
+        assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
+    }
 }

@@ -141,8 +141,6 @@ pub struct Output {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
     pub sums: Vec<f64>,
-    /// Tokens of each continuation.
-    pub lengths: Vec<usize>,
     pub tally: Tally,
 }
 

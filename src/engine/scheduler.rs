@@ -85,14 +85,23 @@ pub struct Scheduler {
     /// Time spent on each kind of call since both kinds have been waiting.
     chunk_ms: u64,
     decode_ms: u64,
+    /// Most calls for one slot in a row where calls cannot be shared.
+    in_a_row: usize,
+    /// The slot that the last such call was for, and how many it has had in a row.
+    turn: Option<(usize, usize)>,
 }
 
 impl Scheduler {
+    pub fn new(in_a_row: usize) -> Scheduler {
+        Scheduler { in_a_row, ..Scheduler::default() }
+    }
+
     /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes more urgent. Between
-    /// a chunk and a decode the kind that has had less time goes first. Without `co_batch` a call decodes one slot.
+    /// a chunk and a decode the kind that has had less time goes first. Without `co_batch` a call decodes one slot, which
+    /// has several calls in a row where that is set.
     pub fn next(&mut self, slots: &[View], co_batch: bool) -> Work {
         let Some(highest) = slots.iter().filter(|slot| slot.phase != Phase::Idle).map(View::urgency).max() else {
-            *self = Scheduler::default();
+            (self.chunk_ms, self.decode_ms) = (0, 0);
             return Work::Nothing;
         };
         let of = |phase: Phase| {
@@ -102,16 +111,21 @@ impl Scheduler {
             indices
         };
         let (chunks, mut decodes) = (of(Phase::Chunk), of(Phase::Decode));
-        if !co_batch {
-            decodes.truncate(1);
-        }
         if chunks.is_empty() || decodes.is_empty() {
-            *self = Scheduler::default();
+            (self.chunk_ms, self.decode_ms) = (0, 0);
         }
-        match chunks.first() {
-            Some(&slot) if decodes.is_empty() || self.chunk_ms <= self.decode_ms => Work::Chunk(slot),
-            _ => Work::Decode(decodes),
+        if let Some(&slot) = chunks.first()
+            && (decodes.is_empty() || self.chunk_ms <= self.decode_ms)
+        {
+            return Work::Chunk(slot);
         }
+        if !co_batch {
+            let goes_on = self.turn.filter(|(slot, calls)| *calls < self.in_a_row && decodes.contains(slot));
+            let (slot, calls) = goes_on.unwrap_or((decodes[0], 0));
+            self.turn = Some((slot, calls + 1));
+            decodes = vec![slot];
+        }
+        Work::Decode(decodes)
     }
 
     /// Records how long a call took.
@@ -158,6 +172,17 @@ mod tests {
         let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
         assert_eq!(Scheduler::default().next(&slots, false), Work::Decode(vec![1]));
         assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1, 0]));
+    }
+
+    #[test]
+    fn a_slot_may_have_several_calls_in_a_row() {
+        let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
+        let mut scheduler = Scheduler::new(2);
+        let work: Vec<Work> = (0..3).map(|_| scheduler.next(&slots, false)).collect();
+        assert_eq!(work, [1, 1, 1].map(|slot| Work::Decode(vec![slot])), "it has waited longest each time");
+        let served = [view(Phase::Decode, Priority::User, 4), view(Phase::Decode, Priority::User, 9)];
+        let work: Vec<Work> = (0..3).map(|_| scheduler.next(&served, false)).collect();
+        assert_eq!(work, [1, 0, 0].map(|slot| Work::Decode(vec![slot])));
     }
 
     #[test]

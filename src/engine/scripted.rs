@@ -158,6 +158,7 @@ impl Decoder for ScriptedDecoder {
             vocabulary: 257,
             sharing: Sharing::Always,
             cuts_anywhere: true,
+            calls_in_a_row: 1,
             undo: usize::MAX,
         }
     }

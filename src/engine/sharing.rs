@@ -5,7 +5,6 @@
 //! first calls of a regime are computed both ways, the solo result is used, and the verdict is kept on disk.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -66,10 +65,14 @@ struct Stored {
 impl Verdicts {
     /// The verdicts kept in `file`; a file that cannot be read counts as empty.
     pub fn open(file: PathBuf) -> Verdicts {
-        let stored = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
-        let stored = stored.unwrap_or(Stored { proved: Vec::new(), refuted: None });
+        let stored = file::read_json(&file).unwrap_or(Stored { proved: Vec::new(), refuted: None });
         let proofs = stored.proved.into_iter().map(|regime| (regime, PROOFS)).collect();
         Verdicts { proofs, refuted: stored.refuted, file: Some(file) }
+    }
+
+    /// Whether logits differed in some regime: the model then never shares calls.
+    pub fn is_refuted(&self) -> bool {
+        self.refuted.is_some()
     }
 
     pub fn on(&self, regime: Regime) -> Verdict {
@@ -104,12 +107,14 @@ impl Verdicts {
     fn write(&self) -> std::io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         let proved = self.proofs.iter().filter(|(_, proofs)| **proofs == PROOFS).map(|(regime, _)| *regime).collect();
-        file::replace(path, &serde_json::to_vec(&Stored { proved, refuted: self.refuted })?)
+        file::replace_json(path, &Stored { proved, refuted: self.refuted })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

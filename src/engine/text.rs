@@ -105,25 +105,18 @@ impl TextStream {
 
     /// Moves complete characters from `bytes` to `held`; invalid bytes become `\u{fffd}`.
     fn take_characters(&mut self) {
-        loop {
-            match std::str::from_utf8(&self.bytes) {
-                Ok(text) => {
-                    self.held.push_str(text);
-                    self.bytes.clear();
-                    return;
-                }
-                Err(error) => {
-                    let valid = error.valid_up_to();
-                    self.held.push_str(&String::from_utf8_lossy(&self.bytes[..valid]));
-                    let broken = error.error_len();
-                    self.bytes.drain(..valid + broken.unwrap_or(0));
-                    match broken {
-                        Some(_) => self.held.push('\u{fffd}'),
-                        None => return,
-                    }
-                }
+        let may_go_on = |bytes: &[u8]| std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
+        let mut incomplete = Vec::new();
+        let mut chunks = self.bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            self.held.push_str(chunk.valid());
+            if chunks.peek().is_none() && may_go_on(chunk.invalid()) {
+                incomplete = chunk.invalid().to_vec();
+            } else if !chunk.invalid().is_empty() {
+                self.held.push('\u{fffd}');
             }
         }
+        self.bytes = incomplete;
     }
 
     /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call, half a tag at the

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::chunk::chunks;
 use super::resolve::{self, Facts, Project};
 use super::scan::{self, Found, Skipped};
-use super::store::{FileRecord, FileRow, Store};
+use super::store::{FileRecord, FileRow, Store, StoredOutline};
 use super::syntax::{self, Outline};
 use super::{Index, IndexError, ids};
 use crate::base::Cancel;
@@ -93,6 +93,15 @@ impl Index {
 
     /// Brings chunks, words, symbols and edges up to date.
     pub fn refresh_lexical(&self, progress: &mut dyn FnMut(Progress), cancel: &Cancel) -> Result<Report, IndexError> {
+        let refreshed = self.read_and_resolve(progress, cancel);
+        if refreshed.is_err() {
+            // Some files may have been written, so the graph may be out of date.
+            *write_lock(&self.graph) = None;
+        }
+        refreshed
+    }
+
+    fn read_and_resolve(&self, progress: &mut dyn FnMut(Progress), cancel: &Cancel) -> Result<Report, IndexError> {
         let begun = Instant::now();
         let mut store = lock(&self.writer);
         progress(Progress { stage: Stage::Scan, done: 0, total: 0 });
@@ -169,11 +178,7 @@ impl Index {
         }
         let stored = store.outlines()?;
         let before: Vec<i64> = stored.iter().map(|outline| outline.resolution).collect();
-        let facts = parallel::map(&stored, |one| Facts {
-            path: one.path.clone(),
-            language: one.language.clone(),
-            outline: one.outline(),
-        });
+        let facts = parallel::map(&stored, StoredOutline::facts);
         drop(stored);
         let manifests = self.manifests(&facts);
         let waiting: Vec<usize> = (0..facts.len()).filter(|at| all || before[*at] == 0).collect();
@@ -210,20 +215,26 @@ impl Index {
 
     fn report(&self, store: &Store, skipped: Vec<Skipped>, report: &mut Report) -> Result<(), IndexError> {
         report.skipped = skipped;
-        for file in store.files()? {
-            match (file.skipped, file.note) {
-                (Some(reason), _) => report.skipped.push(Skipped { path: file.path, reason }),
-                (None, Some(reason)) => report.partial.push(Skipped { path: file.path, reason }),
-                (None, None) => report.files += 1,
-            }
-        }
-        report.files += report.partial.len();
+        let files = store.files()?;
+        report.files = files.iter().filter(|file| file.skipped.is_none()).count();
+        add_reasons(files, &mut report.skipped, &mut report.partial);
         [report.chunks, report.symbols, report.edges, report.unresolved] = store.counts()?;
         let vectors = read_lock(&self.vectors);
         if let Some((model, _)) = &*vectors {
             report.chunks_with_vector = store.chunks_with_vector(model)?;
         }
         Ok(())
+    }
+}
+
+/// Adds the files that are not indexed to `skipped`, and those that are indexed without some part to `partial`.
+pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, partial: &mut Vec<Skipped>) {
+    for file in files {
+        match (file.skipped, file.note) {
+            (Some(reason), _) => skipped.push(Skipped { path: file.path, reason }),
+            (None, Some(reason)) => partial.push(Skipped { path: file.path, reason }),
+            (None, None) => {}
+        }
     }
 }
 

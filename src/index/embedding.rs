@@ -94,28 +94,37 @@ impl Index {
         // Searches skip vectors of deleted content; with more than a quarter of those, the vector index is built anew.
         let current =
             |v: &Vectors| v.len() <= keys.len() + keys.len() / 4 && v.dimensions() == dimensions && v.suits(expected);
-        let held = write_lock(&self.vectors).take();
-        let held = held.filter(|(m, v)| m == model && current(v)).map(|(_, v)| v);
-        let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();
-        let loaded = held.or_else(|| Vectors::load(&self.vector_file(), dimensions, expected, mark).filter(current));
-        let mut vectors = match loaded {
-            Some(vectors) => vectors,
-            None => Vectors::new(dimensions, expected)?,
+        let is_held = read_lock(&self.vectors).as_ref().is_some_and(|(m, v)| m == model && current(v));
+        // Searches use the vectors that are held until the new ones are complete.
+        let mut new = None;
+        if !is_held {
+            let mark = known.strip_prefix(&format!("{model} ")).unwrap_or_default();
+            let stored = Vectors::load(&self.vector_file(), dimensions, expected, mark).filter(current);
+            new = Some(stored.map_or_else(|| Vectors::new(dimensions, expected), Ok)?);
+        }
+        let missing: Vec<i64> = {
+            let held = read_lock(&self.vectors);
+            let vectors = new.as_ref().or(held.as_ref().map(|(_, v)| v));
+            keys.into_iter().filter(|k| !vectors.is_some_and(|v| v.contains(*k))).collect()
         };
-        let missing: Vec<i64> = keys.into_iter().filter(|k| !vectors.contains(*k)).collect();
         for some in missing.chunks(1_000) {
             let embeddings = self.reader().embeddings(model, some)?;
-            embeddings
-                .iter()
-                .filter(|(_, v)| v.len() == dimensions)
-                .try_for_each(|(key, vector)| vectors.add(*key, vector))?;
+            let add = |vectors: &mut Vectors| {
+                let mut fitting = embeddings.iter().filter(|(_, v)| v.len() == dimensions);
+                fitting.try_for_each(|(key, vector)| vectors.add(*key, vector))
+            };
+            match &mut new {
+                Some(vectors) => add(vectors)?,
+                None => write_lock(&self.vectors).iter_mut().try_for_each(|(_, vectors)| add(vectors))?,
+            }
         }
-        let count = vectors.len();
-        *write_lock(&self.vectors) = Some((model.to_owned(), vectors));
+        if let Some(vectors) = new {
+            *write_lock(&self.vectors) = Some((model.to_owned(), vectors));
+        }
         if !missing.is_empty() {
             self.save_vectors()?;
         }
-        Ok(count)
+        Ok(self.vector_count())
     }
 
     pub(super) fn vector_file(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Finds files by words of their path or by a pattern.
 
 use super::{Index, IndexError, words};
+use crate::base::near::distance;
 
 impl Index {
     /// Files whose path matches `wanted`, best first. With `*` or `?` it is a pattern over the whole path (`*` stops at `/`, `**`
@@ -62,19 +63,11 @@ fn closeness(word: &str, other: &str) -> f64 {
         0.7
     } else if long && other.contains(word) {
         0.5
-    } else if word.len() >= 5 && one_letter_apart(word, other) {
+    } else if word.len() >= 5 && distance(word, other) == 1 {
         0.4
     } else {
         0.0
     }
-}
-
-fn one_letter_apart(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let same_start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let rest = a.len().min(b.len()) - same_start;
-    let same_end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    a.len().max(b.len()) - same_start - same_end <= 1
 }
 
 /// Whether a pattern with `*`, `**` and `?` matches the whole path. Goes back only to the last star, without recursion.

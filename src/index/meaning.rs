@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::resolve::{Facts, Lead, Project};
+use super::resolve::{Facts, Meaning, Project, Symbol};
+use super::store::StoredOutline;
 use super::syntax::{self, Definition, Import, Kind, Outline};
 use super::{Index, IndexError};
 
@@ -13,20 +14,6 @@ pub struct Snapshot {
     manifests: Vec<(String, String)>,
 }
 
-/// A definition: position of its file in the snapshot, and its position in that file's `Outline::definitions`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Symbol {
-    pub file: usize,
-    pub at: usize,
-}
-
-/// What a name resolves to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Meaning {
-    File(usize),
-    Symbol(Symbol),
-}
-
 /// What `receiver.name` may resolve to (the target, then the alias that leads to it), or why that is unknown.
 pub type MemberMeaning = Result<Vec<Meaning>, String>;
 
@@ -34,12 +21,7 @@ impl Index {
     /// The outlines of the indexed files, with the files of `texts` (path, text) read anew.
     pub fn snapshot(&self, texts: &[(String, String)]) -> Result<Snapshot, IndexError> {
         let stored = self.reader().outlines()?;
-        let facts = stored.iter().map(|one| Facts {
-            path: one.path.clone(),
-            language: one.language.clone(),
-            outline: one.outline(),
-        });
-        let facts: Vec<Facts> = facts.collect();
+        let facts: Vec<Facts> = stored.iter().map(StoredOutline::facts).collect();
         let manifests = self.manifests(&facts);
         let mut snapshot = Snapshot { facts, manifests };
         texts.iter().for_each(|(path, text)| snapshot.put(path, text));
@@ -146,38 +128,37 @@ impl<'a> Names<'a> {
     /// What an import of `name` from `source` resolves to.
     pub fn imported(&self, file: usize, source: &str, name: &str) -> Option<Meaning> {
         let import = Import { source: source.to_owned(), name: name.to_owned(), local: name.to_owned(), line: 0 };
-        self.project.import_lead(file, &import).map(meaning)
+        self.project.import_target(file, &import)
     }
 
     /// The file that the import source `source` resolves to.
     pub fn module(&self, file: usize, source: &str) -> Option<usize> {
-        self.project.module_lead(file, source)
+        self.project.module(file, source)
     }
 
     /// The file that an import resolves to.
     pub fn module_of(&self, file: usize, import: &Import) -> Option<usize> {
-        self.project.file_of_import(file, import)
+        self.project.module_of_import(file, import)
     }
 
     /// What a bare name means that its own file does not declare: a name of the same Go package, or an imported one.
     pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
-        self.project.free_lead(file, name).map(meaning)
+        self.project.free(file, name)
     }
 
     /// What a Rust path (`crate::a::B`) means at the top of a file.
     pub fn rust_path(&self, file: usize, path: &str) -> Option<Meaning> {
-        self.project.path_lead(file, path).map(meaning)
+        self.project.path(file, path)
     }
 
     /// What the file exports under a name.
     pub fn exported(&self, file: usize, name: &str) -> Option<Meaning> {
-        self.project.exported_lead(file, name).map(meaning)
+        self.project.exported(file, name)
     }
 
     /// What `receiver.name` may mean on a line of the definition `inside`.
     pub fn member(&self, file: usize, inside: Option<usize>, receiver: &str, name: &str, line: usize) -> MemberMeaning {
-        let found = self.project.member_leads(file, inside, (receiver, name), line)?;
-        Ok(found.into_iter().map(meaning).collect())
+        self.project.member_meanings(file, inside, (receiver, name), line)
     }
 
     /// Whether types of the language's standard library have methods of that name, so that the name alone says nothing.
@@ -205,15 +186,15 @@ impl<'a> Names<'a> {
 
     /// What a bare name means inside a definition.
     pub fn in_scope(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Meaning> {
-        self.project.scope_lead(file, inside, name).map(meaning)
+        self.project.named_in(file, inside, name)
     }
 
     /// The type a member belongs to: for a member of an `impl` block, the type itself.
     fn owner(&self, symbol: Symbol) -> Option<Symbol> {
         let definition = self.definition(symbol);
         if let Some(owner) = &definition.member_of {
-            return match self.project.free_lead(symbol.file, owner) {
-                Some(Lead::Symbol(file, at)) => Some(Symbol { file, at }),
+            return match self.project.free(symbol.file, owner) {
+                Some(Meaning::Symbol(owner)) => Some(owner),
                 _ => None,
             };
         }
@@ -226,8 +207,8 @@ impl<'a> Names<'a> {
         if definition.kind != Kind::Impl {
             return symbol;
         }
-        match self.project.path_lead(symbol.file, &definition.name) {
-            Some(Lead::Symbol(file, at)) => Symbol { file, at },
+        match self.project.path(symbol.file, &definition.name) {
+            Some(Meaning::Symbol(whole)) => whole,
             _ => symbol,
         }
     }
@@ -237,7 +218,7 @@ impl<'a> Names<'a> {
         let Some(start) = self.owner(symbol) else { return HashSet::new() };
         let mut links: HashMap<Symbol, Vec<Symbol>> = HashMap::new();
         for (source, target) in self.project.bases() {
-            let [own, base] = [source, target].map(|(file, at)| self.whole_type(Symbol { file, at }));
+            let [own, base] = [source, target].map(|one| self.whole_type(one));
             links.entry(own).or_default().push(base);
             links.entry(base).or_default().push(own);
         }
@@ -254,12 +235,5 @@ impl<'a> Names<'a> {
     pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
         let container = self.definition(symbol).container?;
         self.project.unknown_base(symbol.file, container)
-    }
-}
-
-fn meaning(lead: Lead) -> Meaning {
-    match lead {
-        Lead::File(file) => Meaning::File(file),
-        Lead::Symbol(file, at) => Meaning::Symbol(Symbol { file, at }),
     }
 }

@@ -20,13 +20,13 @@ pub mod words;
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached};
 pub use importance::FileImportance;
-pub use meaning::{Meaning, MemberMeaning, Names, Snapshot, Symbol};
-pub use resolve::EdgeKind;
+pub use meaning::{MemberMeaning, Names, Snapshot};
+pub use resolve::{EdgeKind, Meaning, Symbol};
 pub use scan::{Skipped, by_reason};
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
@@ -73,7 +73,7 @@ pub struct Index {
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
     /// Importance of the files, with the graph it was computed from; computed on first use.
-    importance: RwLock<Option<(Arc<Graph>, Arc<FileImportance>)>>,
+    importance: RwLock<Option<(Weak<Graph>, Arc<FileImportance>)>>,
     /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     note: Option<String>,
 }
@@ -132,14 +132,22 @@ impl Index {
 
     /// Chunks whose vectors are nearest to `query`: (id, cosine), best first. Empty while there are no vectors.
     pub fn by_vector(&self, query: &[f32], limit: usize) -> Result<Vec<(i64, f32)>, IndexError> {
-        let found = match &*read_lock(&self.vectors) {
-            Some((_, vectors)) => vectors.search(query, limit)?,
-            None => return Ok(Vec::new()),
-        };
-        let keys: Vec<i64> = found.iter().map(|(key, _)| *key).collect();
-        let chunks = self.reader().chunks_by_vector(&keys)?;
-        let of_key = |key: i64| chunks.iter().filter(move |(k, _)| *k == key).map(|(_, id)| *id);
-        Ok(found.into_iter().flat_map(|(key, cosine)| of_key(key).map(move |id| (id, cosine))).take(limit).collect())
+        let mut asked = limit;
+        loop {
+            let found = match &*read_lock(&self.vectors) {
+                Some((_, vectors)) => vectors.search(query, asked)?,
+                None => return Ok(Vec::new()),
+            };
+            let keys: Vec<i64> = found.iter().map(|(key, _)| *key).collect();
+            let chunks = self.reader().chunks_by_vector(&keys)?;
+            let of_key = |key: i64| chunks.iter().filter(move |(k, _)| *k == key).map(|(_, id)| *id);
+            // Vectors of deleted content give no chunks, so more vectors may have to be asked for.
+            if chunks.len() >= limit || found.len() < asked {
+                let nearest = found.iter().flat_map(|(key, cosine)| of_key(*key).map(move |id| (id, *cosine)));
+                return Ok(nearest.take(limit).collect());
+            }
+            asked *= 2;
+        }
     }
 
     /// Number of vectors that can be searched.
@@ -192,12 +200,12 @@ impl Index {
     pub fn importance(&self) -> Result<Arc<FileImportance>, IndexError> {
         let graph = self.graph()?;
         if let Some((of, importance)) = &*read_lock(&self.importance)
-            && Arc::ptr_eq(of, &graph)
+            && of.ptr_eq(&Arc::downgrade(&graph))
         {
             return Ok(importance.clone());
         }
         let importance = Arc::new(FileImportance::new(&graph.files(), &graph.file_links()));
-        *write_lock(&self.importance) = Some((graph, importance.clone()));
+        *write_lock(&self.importance) = Some((Arc::downgrade(&graph), importance.clone()));
         Ok(importance)
     }
 

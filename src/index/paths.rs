@@ -64,6 +64,20 @@ pub fn sorts(path: &str) -> Vec<Sort> {
     sorts
 }
 
+/// The folder of a file or folder; empty at the root.
+pub fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// `folder/below`, where either may be empty.
+pub fn join(folder: &str, below: &str) -> String {
+    match (folder, below) {
+        ("", below) => below.to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, below) => format!("{folder}/{below}"),
+    }
+}
+
 /// The version number in a folder name such as `v3`.
 pub fn version_of(folder: &str) -> Option<u32> {
     folder.strip_prefix('v').filter(|n| n.len() <= 4)?.parse().ok()

@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use ignore::WalkBuilder;
 
+use super::words;
 use crate::base::Bytes;
 
 pub use text::read;
@@ -19,30 +20,10 @@ pub const FILES_MAX: usize = 200_000;
 /// Most bytes of text indexed. The largest public monorepos have half as much source; more is data.
 const PROJECT_BYTES_MAX: u64 = 4 << 30;
 /// Lock files: tools write them and nobody searches them.
-const LOCK_FILES: &[&str] = &[
-    "Cargo.lock",
-    "Gemfile.lock",
-    "Pipfile.lock",
-    "Podfile.lock",
-    "bun.lock",
-    "bun.lockb",
-    "composer.lock",
-    "deno.lock",
-    "flake.lock",
-    "go.sum",
-    "go.work.sum",
-    "gradle.lockfile",
-    "mix.lock",
-    "npm-shrinkwrap.json",
-    "package-lock.json",
-    "packages.lock.json",
-    "pdm.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "pubspec.lock",
-    "uv.lock",
-    "yarn.lock",
-];
+const LOCK_FILES: &str = "\
+    Cargo.lock Gemfile.lock Pipfile.lock Podfile.lock bun.lock bun.lockb composer.lock deno.lock flake.lock go.sum \
+    go.work.sum gradle.lockfile mix.lock npm-shrinkwrap.json package-lock.json packages.lock.json pdm.lock \
+    pnpm-lock.yaml poetry.lock pubspec.lock uv.lock yarn.lock";
 /// File endings of bundler output, with the reason to skip it.
 const BUNDLES: &[(&str, &str)] = &[
     (".min.js", "minified, by its name"),
@@ -177,7 +158,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     if !kind.is_some_and(|k| k.is_file()) {
         return Some(format!("no plain file: {}", special(kind)));
     }
-    if LOCK_FILES.contains(&path.rsplit('/').next().unwrap_or_default()) {
+    if words::is_among(LOCK_FILES, path.rsplit('/').next().unwrap_or_default()) {
         return Some("a lock file".into());
     }
     if let Some((_, what)) = BUNDLES.iter().find(|(ending, _)| path.ends_with(ending)) {

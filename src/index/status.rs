@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::build::Change;
+use super::build::{Change, add_reasons};
 use super::scan::{self, Skipped};
 use super::{Index, IndexError};
 
@@ -60,13 +60,7 @@ impl Index {
             models: store.models()?,
             ..Status::default()
         };
-        for file in known {
-            match (file.skipped, file.note) {
-                (Some(reason), _) => status.skipped.push(Skipped { path: file.path, reason }),
-                (None, Some(reason)) => status.partial.push(Skipped { path: file.path, reason }),
-                (None, None) => {}
-            }
-        }
+        add_reasons(known, &mut status.skipped, &mut status.partial);
         status.files = status.languages.iter().map(|(_, files)| files).sum();
         [status.chunks, status.symbols, status.edges, status.unresolved] = store.counts()?;
         if let Some(model) = model {

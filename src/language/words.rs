@@ -75,24 +75,53 @@ const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "and/or", "z.B", "d.h", "p.ej", "
 fn is_mark(word: &str) -> bool {
     let has = |test: fn(char) -> bool| word.chars().any(test);
     let inside = |letter: char| word.len() > 2 && word[1..word.len() - 1].contains(letter);
-    let camel = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     !word.is_empty()
         && !ABBREVIATIONS.contains(&word)
         && (has(|c| c.is_ascii_digit())
             || word.starts_with('/')
             || (word.is_ascii() && (inside('/') || inside('.') || inside('_')))
-            || camel
+            || is_camel(word)
             || (word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')))
 }
 
-/// `text`, or its beginning and end with `[…]` between if it is longer than `chars_max` bytes.
+/// Whether a word is written as names in code are: `a_b`, `aB`, `A::b`, `MAX`, `Queue`, `_a`.
+pub fn is_coined(word: &str) -> bool {
+    let shouted = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit());
+    is_compound(word)
+        || shouted
+        || word.starts_with('_')
+        || word.chars().next().is_some_and(char::is_uppercase) && word.chars().skip(1).any(char::is_lowercase)
+}
+
+/// Like [`is_coined`] for a word of a sentence: punctuation around it is ignored, and a capital alone does not count.
+pub fn is_coined_word(word: &str) -> bool {
+    let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    is_coined(word) && !is_capitalised(word)
+}
+
+/// Whether a name consists of several words, as only names in code do: `a_b`, `aB`, `a.b`, `A::b`.
+pub fn is_compound(name: &str) -> bool {
+    name.trim_matches('_').contains(['_', '.', ':', '$']) || is_camel(name)
+}
+
+/// Whether a word is a capital followed by small letters only: `Queue`, or any first word of a sentence.
+pub fn is_capitalised(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
+}
+
+fn is_camel(word: &str) -> bool {
+    word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+}
+
+/// `text`, or its beginning and end with `[…]` between if it has more than `chars_max` characters.
 pub fn shorten(text: &str, chars_max: usize) -> String {
-    if text.len() <= chars_max {
+    let count = text.chars().count();
+    if count <= chars_max {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(chars_max * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - chars_max / 3);
-    format!("{} […] {}", &text[..head], &text[tail..])
+    let byte = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
+    format!("{} […] {}", &text[..byte(chars_max * 2 / 3)], &text[byte(count - chars_max / 3)..])
 }
 
 #[cfg(test)]
@@ -104,6 +133,25 @@ mod tests {
         assert!(content("ATTEMPTS_DEFAULT").contains(&stem("attempt")));
         assert!(content("maxRetries").contains(&stem("retry")));
         assert_eq!(stem("class"), "class");
+    }
+
+    #[test]
+    fn names_of_code_are_recognised_by_their_spelling() {
+        for name in ["a_b", "parseAll", "Queue.pop", "std::fs", "MAX", "Queue", "__init__"] {
+            assert!(is_coined(name), "{name}");
+        }
+        for word in ["parse", "queue", "A", "it"] {
+            assert!(!is_coined(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_loses_its_middle() {
+        let check = |text: &str, chars_max: usize, expected: &str| assert_eq!(shorten(text, chars_max), expected);
+        check("abcdefghij", 10, "abcdefghij");
+        check("abcdefghij", 6, "abcd […] ij");
+        check("абвгдежзик", 10, "абвгдежзик");
+        check("абвгдежзик", 6, "абвг […] ик");
     }
 
     #[test]

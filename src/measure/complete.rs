@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::jsonl;
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
@@ -54,19 +55,7 @@ pub struct Completed {
 
 /// The prompts of a JSONL file; blank lines are skipped.
 pub fn read(file: &Path) -> Result<Vec<Line>> {
-    let text = std::fs::read_to_string(file).with_context(|| {
-        format!("{} cannot be read; name a file with one {{\"id\", \"prompt\"}} a line", file.display())
-    })?;
-    let mut prompts = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let prompt = serde_json::from_str(line)
-            .with_context(|| format!("{}:{}: a prompt is {{\"id\", \"prompt\"}}", file.display(), number + 1))?;
-        prompts.push(prompt);
-    }
-    if prompts.is_empty() {
-        bail!("{} holds no prompt; write one {{\"id\", \"prompt\"}} a line", file.display());
-    }
-    Ok(prompts)
+    jsonl::read(file, r#"{"id", "prompt"}"#)
 }
 
 /// Describes the model in `file`, with `slots` slots of `context` tokens each. Errors if its header is unreadable.

@@ -65,10 +65,7 @@ mod tests {
     fn file(dir: &Path, name: &str, kind: &str, architecture: &str, tensors: &[&str]) {
         let mut writer = HeaderWriter::new(architecture).text("general.type", kind);
         tensors.iter().for_each(|tensor| writer.tensor(tensor, &[64, 4], TensorType::by_name("f32").unwrap()));
-        let data = writer.data_bytes() as usize;
-        let mut bytes = writer.finish();
-        bytes.resize(bytes.len() + data, 0);
-        fs::write(dir.join(name), bytes).unwrap();
+        fs::write(dir.join(name), writer.finish_with_zeros()).unwrap();
     }
 
     fn open(name: &str, kind: &str, architecture: &str, tensors: &[&str]) -> Result<Adapter, String> {

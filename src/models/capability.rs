@@ -1,8 +1,8 @@
 //! Decides what a model can be trusted with, from models.toml, from probe results or from its size.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -182,12 +182,11 @@ impl Measured {
 
     /// The saved results of the model file with this fingerprint.
     pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Measured> {
-        let text = fs::read(folder.join(format!("{fingerprint}.json"))).ok()?;
-        serde_json::from_slice(&text).ok()
+        file::read_json(&folder.join(format!("{fingerprint}.json")))
     }
 
     pub fn remember(&self, folder: &Path, fingerprint: &str) -> io::Result<()> {
-        file::replace(&folder.join(format!("{fingerprint}.json")), &serde_json::to_vec_pretty(self)?)
+        file::replace_json(&folder.join(format!("{fingerprint}.json")), self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::hex;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -46,8 +46,7 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     let path = path.canonicalize()?;
     let (bytes, changed_ns) = stamp(&File::open(&path)?)?;
     let key = format!("{}|{bytes}|{changed_ns}", path.display());
-    let mut known: BTreeMap<String, String> =
-        fs::read(memory).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let mut known: BTreeMap<String, String> = file::read_json(memory).unwrap_or_default();
     if let Some(digest) = known.get(&key) {
         return Ok(digest.clone());
     }
@@ -57,14 +56,10 @@ pub fn sha256(path: &Path, memory: &Path) -> io::Result<String> {
     }
     known.insert(key, digest.clone());
     // If it cannot be saved, only the next call takes longer.
-    if let Err(error) = remember(memory, &known) {
+    if let Err(error) = file::replace_json(memory, &known) {
         tracing::debug!("checksums are not remembered in {}: {error}", memory.display());
     }
     Ok(digest)
-}
-
-fn remember(memory: &Path, known: &BTreeMap<String, String>) -> io::Result<()> {
-    file::replace(memory, &serde_json::to_vec_pretty(known)?)
 }
 
 fn sha256_now(path: &Path) -> io::Result<String> {
@@ -88,6 +83,8 @@ fn stamp(file: &File) -> io::Result<(u64, u128)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// sha256 of `abc`, from FIPS 180-2.

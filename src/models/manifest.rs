@@ -8,12 +8,11 @@ use serde::Deserialize;
 use super::capability::Tier;
 use super::dialect::DIALECTS;
 use super::{ModelsError, Role, scan};
+pub use crate::base::config::table::KV_TYPES;
 
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
 
-/// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
-pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 /// Default type of the KV cache. On a CPU f16 reads prompts of 512 tokens 17 to 22 % faster than q8_0, and of 2,000 tokens
 /// 65 to 70 % (Qwen 2.5 0.5B and 1.5B, SmolLM2); if memory is short, `budget::ladder` falls back to q8_0 first. An
 /// accelerator reads q8_0 as fast as f16, in half the memory.

@@ -15,6 +15,7 @@ mod scan;
 pub mod speed;
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,5 +43,14 @@ impl fmt::Display for Role {
             Role::Router => "router",
             Role::Embedder => "embedder",
         })
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Role, String> {
+        let named = [Role::Planner, Role::Router, Role::Embedder].into_iter().find(|role| role.to_string() == name);
+        named.ok_or_else(|| format!("`{name}` is no role; write planner, router or embedder"))
     }
 }

@@ -209,17 +209,21 @@ impl Progress for Reporter {
 
 /// Whether another attempt may help.
 fn judge(error: &ApiError) -> Failure {
-    let text = words(error);
-    let status = |code: &str| matches!(error, ApiError::RequestError(_)) && text.contains(code);
-    if status("404") {
-        Failure::Final("the hub has no such repository or file; correct models.toml".into())
-    } else if status("401") || status("403") {
-        Failure::Final("the hub wants you to log in or to accept the model's terms first".into())
-    } else if matches!(error, ApiError::LockAcquisition(_)) {
-        Failure::Final("another program is downloading the same file".into())
-    } else {
-        Failure::Passing(text)
+    match (error, status(error)) {
+        (_, Some(404)) => Failure::Final("the hub has no such repository or file; correct models.toml".into()),
+        (_, Some(401 | 403)) => {
+            Failure::Final("the hub wants you to log in or to accept the model's terms first".into())
+        }
+        (ApiError::LockAcquisition(_), _) => Failure::Final("another program is downloading the same file".into()),
+        _ => Failure::Passing(words(error)),
     }
+}
+
+/// The HTTP status with which the hub refused a request. It is read from ureq's message, because ureq is used through
+/// hf_hub only.
+fn status(error: &ApiError) -> Option<u16> {
+    let ApiError::RequestError(error) = error else { return None };
+    error.to_string().strip_prefix("http status: ")?.parse().ok()
 }
 
 /// The error's text without URLs.

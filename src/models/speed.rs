@@ -1,7 +1,7 @@
 //! Remembers how fast a model processes prompts and generates tokens on this machine, per fingerprint of its file.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl Speed {
 
     /// The saved speed of the model file with this fingerprint.
     pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Speed> {
-        serde_json::from_slice(&fs::read(place(folder, fingerprint)).ok()?).ok()
+        file::read_json(&place(folder, fingerprint))
     }
 
     /// Saves the moving average of this speed and the saved one.
@@ -48,7 +48,7 @@ impl Speed {
             prompt: mixed(known.prompt, self.prompt),
             decode: mixed(known.decode, self.decode),
         });
-        file::replace(&place(folder, fingerprint), &serde_json::to_vec_pretty(&speed)?)
+        file::replace_json(&place(folder, fingerprint), &speed)
     }
 }
 

@@ -85,15 +85,3 @@ fn shorten(schema: &mut Value, is_root: bool) {
         _ => {}
     }
 }
-
-/// Share of the call's arguments whose value does not occur in `text`. If it is high, the request probably asks for something else.
-pub fn unsaid(call: &ToolCall, text: &str) -> f32 {
-    let text_words = words::split(text);
-    let occurs = |value: &&Value| match value {
-        Value::String(value) => words::split(value).iter().any(|word| text_words.contains(word)),
-        Value::Number(number) => text.contains(&number.to_string()),
-        _ => true,
-    };
-    let found = call.arguments.values().filter(occurs).count();
-    (call.arguments.len() - found) as f32 / call.arguments.len().max(1) as f32
-}

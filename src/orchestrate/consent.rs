@@ -24,12 +24,12 @@ pub async fn consent(
         Verdict::Allow => policy.approved(call.clone(), spec).map_err(refused),
         Verdict::Deny { reason } => Err((StepStatus::Failed, reason)),
         Verdict::Ask { reason } => {
-            let shown = preview::of(call, context).map_err(|error| (StepStatus::Failed, error))?;
+            let preview = preview::of(call, context).map_err(|error| (StepStatus::Failed, error))?;
             let proposal = Proposal {
                 tool: call.tool.clone(),
                 arguments: call.arguments.clone(),
                 reason,
-                preview: shown.text,
+                preview,
                 always: policy.always(call, spec),
             };
             host.emit(Event::StepState { step, state: StepState::AwaitingApproval });

@@ -14,7 +14,7 @@ use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 use super::Host;
 use super::consent::consent;
 use super::evidence::{Entry, Evidence, Record};
-use super::plan::Step;
+use super::plan::PlannedStep;
 use super::toolkit::{Toolkit, TurnError};
 use super::work;
 use crate::language::words;
@@ -48,7 +48,7 @@ pub enum StepEnd {
 }
 
 /// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for.
-pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
+pub async fn step(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
     let toolkit = scene.toolkit;
     if let Some(spec) = server_tool(toolkit, step).await {
         let (tool, server) = (&spec.name, &spec.server);
@@ -85,17 +85,15 @@ pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Res
 }
 
 /// The tool of an MCP server, if retrieval ranks it first for the step and it fits.
-async fn server_tool<'t>(toolkit: &'t Toolkit, step: &Step) -> Option<&'t ToolSpec> {
-    let is_server_tool = |spec: &&ToolSpec| toolkit.catalog.executor(&spec.name).is_none();
-    toolkit.catalog.specs().iter().find(is_server_tool)?;
-    let text = step.text();
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    let best = *toolkit.prefilter.select(&text, vector.as_deref(), 1).first()?;
-    toolkit.catalog.specs().get(best.index).filter(|_| best.fits > 0.0).filter(is_server_tool)
+async fn server_tool<'t>(toolkit: &'t Toolkit, step: &PlannedStep) -> Option<&'t ToolSpec> {
+    let specs = toolkit.catalog.specs();
+    specs.iter().find(|spec| toolkit.is_of_server(spec))?;
+    let best = *toolkit.ranked(&step.text(), 1).await.first()?;
+    specs.get(best.index).filter(|spec| best.fits > 0.0 && toolkit.is_of_server(spec))
 }
 
 /// Makes the edit, rename or move that a step spells out; `None` if it spells out none.
-async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
+async fn changed(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
     // A removal is read from the clause alone, not from the sentences around it.
     let text = if removes(&step.part.text) { step.part.text.clone() } else { step.text() };
@@ -112,7 +110,7 @@ async fn changed(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resu
 }
 
 /// Repairs by code what a step reports to be wrong; `None` if it reports nothing that code can repair.
-async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
+async fn mended(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence) -> Result<Option<StepEnd>, TurnError> {
     let Some(index) = scene.toolkit.index.as_deref() else { return Ok(None) };
     let text = step.text();
     let tests_fail = kind::is_about_red_tests(scene.request);
@@ -131,7 +129,7 @@ async fn mended(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Resul
 }
 
 /// Why code cannot make the change of a step, and how to word the request instead.
-fn why_not_changed(context: &Context, step: &Step) -> String {
+fn why_not_changed(context: &Context, step: &PlannedStep) -> String {
     let path = step.part.paths.iter().find(|path| work::exists(context, path));
     let removal = path.and_then(|path| settle_removal(&step.part.text, path, &work::text_of(context, path)?));
     match removal {
@@ -147,7 +145,7 @@ fn why_not_changed(context: &Context, step: &Step) -> String {
 /// Runs the calls of one tool, in order.
 async fn called(
     scene: Scene<'_>,
-    step: &Step,
+    step: &PlannedStep,
     (tool, calls): (Builtin, Vec<Map<String, Value>>),
     evidence: &mut Evidence,
 ) -> Result<StepEnd, TurnError> {
@@ -165,32 +163,32 @@ async fn called(
             evidence.answers(known, step.id);
         }
         let call = ToolCall { tool: spec.name.clone(), arguments };
-        if perform(scene, step.id, call, spec, evidence).await? != StepStatus::Succeeded {
+        if !perform(scene, step.id, call, spec, evidence).await?.succeeded() {
             end = StepEnd::Failed;
         }
     }
     Ok(end)
 }
 
-/// Runs one call with consent and records it. A call whose result is already in the evidence is not run again.
-pub async fn perform(
+/// Runs one call with consent and records it. A call whose result is already in the evidence is not run again. Returns its entry.
+pub async fn perform<'e>(
     scene: Scene<'_>,
     step: StepId,
     call: ToolCall,
     spec: &ToolSpec,
-    evidence: &mut Evidence,
-) -> Result<StepStatus, TurnError> {
+    evidence: &'e mut Evidence,
+) -> Result<&'e Entry, TurnError> {
     let Scene { toolkit, context, host, .. } = scene;
-    if let Some(known) = evidence.repeated(&call.tool, &call.arguments) {
+    if let Some(place) = evidence.place_of(&call.tool, &call.arguments) {
+        let known = &evidence.entries()[place];
         let report = StepReport {
             step,
             summary: format!("the same as {}: {}", known.id, known.summary()),
             wall_ms: 0,
             ..known.report()
         };
-        let status = report.status;
         host.emit(Event::StepCompleted(report));
-        return Ok(status);
+        return Ok(known);
     }
     let started = Instant::now();
     let (status, outcome, arguments) = match consent(step, &call, spec, context, host).await {
@@ -217,5 +215,5 @@ pub async fn perform(
         wall_ms,
     });
     host.emit(Event::StepCompleted(entry.report()));
-    Ok(status)
+    Ok(entry)
 }

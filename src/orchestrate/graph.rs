@@ -1,6 +1,5 @@
 //! Runs a turn as a graph of nodes: each updates the state and names the next node, within a budget of transitions.
 
-use crate::base::CallId;
 use crate::models::ModelCapability;
 use crate::protocol::{Event, Mode, PlanStatus};
 
@@ -53,8 +52,6 @@ pub struct State<'a> {
     /// The free loop's last reply, which may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
-    /// Calls that the node before made.
-    pub last_results: Vec<CallId>,
     /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
     pub transition: Transition,
@@ -97,7 +94,6 @@ impl<'a> State<'a> {
             evidence,
             draft: None,
             response: None,
-            last_results: Vec::new(),
             trouble: String::new(),
             transition: Transition::Next(Node::Sort),
             transitions: Transitions::default(),
@@ -107,16 +103,14 @@ impl<'a> State<'a> {
     /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
         while let Transition::Next(node) = self.transition {
-            let before = self.evidence.entries().len();
             let node = if self.transitions.spend() { node } else { Node::Answer };
             self.transition = self.visit(node, toolkit, host).await?;
-            self.last_results = self.evidence.entries()[before..].iter().map(|entry| entry.id).collect();
         }
         Ok(self)
     }
 
     async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
-        tracing::debug!(?node, spent = self.transitions.spent, results = ?self.last_results, "node");
+        tracing::debug!(?node, spent = self.transitions.spent, "node");
         Ok(match (node, &toolkit.context) {
             (Node::Sort, Some(_))
                 if classify::kind(&self.parts) != RequestKind::Chat && !recall::asks(self.request) =>

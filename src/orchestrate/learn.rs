@@ -11,7 +11,7 @@ use crate::protocol::Event;
 
 use super::Host;
 use super::evidence::Entry;
-use super::plan::Step;
+use super::plan::PlannedStep;
 use super::toolkit::Toolkit;
 use crate::language::words;
 
@@ -31,8 +31,8 @@ const SHOWN_CHARS: usize = 80;
 pub struct Recollection {
     vector: Option<Vec<f32>>,
     best: Option<(Stored, Solution)>,
-    /// Ids of the lessons used so far, each with what it was used instead of.
-    used: Vec<(i64, &'static str)>,
+    /// Ids of the lessons used so far.
+    used: BTreeSet<i64>,
 }
 
 impl Recollection {
@@ -46,22 +46,21 @@ impl Recollection {
         self.best().is_some_and(|(_, said)| call.tool == said.tool && kept(&call.arguments) == said.arguments)
     }
 
-    /// Ids of the lessons used, each once.
+    /// Ids of the lessons used.
     pub fn used(&self) -> BTreeSet<i64> {
-        self.used.iter().map(|(id, _)| *id).collect()
+        self.used.clone()
     }
 
-    /// Emits that a lesson is used, once for each kind of use.
-    pub fn use_of(&mut self, stored: &Stored, step: StepId, instead_of: &'static str, host: &dyn Host) {
-        if self.used.contains(&(stored.id, instead_of)) {
+    /// Emits that a lesson is used, once.
+    pub fn use_of(&mut self, stored: &Stored, step: StepId, host: &dyn Host) {
+        if !self.used.insert(stored.id) {
             return;
         }
-        self.used.push((stored.id, instead_of));
         host.emit(Event::LessonsUsed {
             step: Some(step),
             lessons: vec![stored.name()],
             problem: words::shorten(&stored.lesson.problem, SHOWN_CHARS),
-            instead_of: instead_of.to_owned(),
+            instead_of: "trying tools".to_owned(),
         });
     }
 }
@@ -86,11 +85,11 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
     let read = |stored: Stored| Solution::read(&stored.lesson.solution).map(|solution| (stored, solution));
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
     let best = same.and_then(read).or_else(|| alike.map(|found| found.stored).find_map(read));
-    Recollection { vector, best, used: Vec::new() }
+    Recollection { vector, best, used: BTreeSet::new() }
 }
 
 /// The lesson that a step's successful call teaches.
-pub fn lesson(step: &Step, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
+pub fn lesson(step: &PlannedStep, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
     let solution =
         Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.description.clone() };
     Lesson {

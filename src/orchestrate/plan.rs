@@ -10,7 +10,7 @@ const TOKENS_A_STEP: usize = 1_500;
 
 /// One step, with the clause of the request it comes from.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct PlannedStep {
     pub id: StepId,
     pub part: Part,
     /// Understandable without the other steps.
@@ -19,7 +19,7 @@ pub struct Step {
     pub needs: Vec<StepId>,
 }
 
-impl Step {
+impl PlannedStep {
     /// Everything the user wrote about this step; the tool and its arguments are chosen from it.
     pub fn text(&self) -> String {
         self.part.full_text()
@@ -29,7 +29,7 @@ impl Step {
 /// What a turn is going to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
     /// What the user wants to know, beyond what the steps do.
     pub questions: Vec<Question>,
 }
@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-impl Step {
+impl PlannedStep {
     fn view(&self, status: PlanStatus) -> PlanStep {
         let mut name: String = self.part.text.split_whitespace().take(6).collect::<Vec<_>>().join(" ");
         name.truncate(name.trim_end_matches(['.', ',', ';', ':']).len());
@@ -67,7 +67,7 @@ impl Step {
 /// The plan that code makes without a model: one step for each clause. If any clause is an act, clauses that only ask become
 /// questions and clauses that only state facts are left out.
 pub fn floor(parts: &[Part]) -> Plan {
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<PlannedStep> = Vec::new();
     let mut places = vec![None; parts.len()];
     let mut questions = Vec::new();
     let acts = parts.iter().any(|part| part.kind == PartKind::Act);
@@ -84,13 +84,13 @@ pub fn floor(parts: &[Part]) -> Plan {
         let id = StepId(steps.len() + 1);
         places[place] = Some(id);
         needs.retain(|need| *need < id);
-        steps.push(Step { id, part: part.clone(), description: part.full_text(), needs });
+        steps.push(PlannedStep { id, part: part.clone(), description: part.full_text(), needs });
     }
     Plan { steps, questions }
 }
 
 /// The whole request as one step, whatever parts it has; `None` if it has none.
-pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
+pub fn whole(parts: &[Part], request: &str) -> Option<PlannedStep> {
     let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
     if parts.len() > 1 {
         part.paths = parts.iter().flat_map(|part| part.paths.clone()).collect();
@@ -98,7 +98,7 @@ pub fn whole(parts: &[Part], request: &str) -> Option<Step> {
         part.text = request.trim().to_owned();
         part.context.clear();
     }
-    Some(Step { id: StepId(1), description: part.full_text(), part, needs: Vec::new() })
+    Some(PlannedStep { id: StepId(1), description: part.full_text(), part, needs: Vec::new() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Asks a model a question in the middle of a turn; a grammar constrains its answer.
+//! Asks a model a question in the middle of a turn; a grammar can constrain its answer.
 
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
+use crate::engine::{Grammar, Output, Request};
 use crate::models::dialect::Message;
 
 use super::Host;
@@ -28,10 +28,18 @@ impl Question<'_> {
     /// The model's answer to `user`, in that form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
-        let request = Request {
-            grammar: Some(Grammar::Lark(form.grammar.to_owned())),
-            ..self.model.engine.request(&self.model.dialect.render(&messages), form.tokens_max)
-        };
-        Ok(self.toolkit.generate(self.model, request, self.phase, self.host).await?.text)
+        let grammar = Some(Grammar::Lark(form.grammar.to_owned()));
+        Ok(self.output(&messages, form.tokens_max, grammar).await?.text)
+    }
+
+    /// The model's answer to `messages`, with at most `tokens_max` tokens; without a grammar in any form.
+    pub async fn output(
+        &self,
+        messages: &[Message],
+        tokens_max: usize,
+        grammar: Option<Grammar>,
+    ) -> Result<Output, TurnError> {
+        let request = self.model.engine.request(&self.model.dialect.render(messages), tokens_max);
+        self.toolkit.generate(self.model, Request { grammar, ..request }, self.phase, self.host).await
     }
 }

@@ -214,20 +214,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
         facts.push(format!("- {}: `{}` [{}]", line.place(), line.finding.text.trim(), line.call));
     }
     for entry in evidence.entries() {
-        match entry.status {
-            StepStatus::Succeeded if !entry.outcome.changed.is_empty() => {
-                facts.push(format!("- {} [{}]", entry.summary(), entry.id));
-            }
-            // A text that the user handed over is not listed.
-            StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => {}
-            StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
-            StepStatus::Succeeded => match shown(entry, question, &cited, plan, evidence) {
-                Shown::Whole => facts.extend(result(entry)),
-                Shown::Named => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
-                Shown::Cited => {}
-            },
-            _ => facts.extend(undone(entry)),
-        }
+        facts.extend(of_call(entry, shown(entry, question, &cited, plan, evidence)));
     }
     for step in &plan.steps {
         if evidence.of(step.id).next().is_none() {
@@ -237,27 +224,28 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
     facts
 }
 
-/// What calls changed, found or failed at. For steps whose text a model has written.
-pub fn told(entries: &[Entry]) -> Vec<String> {
-    let mut facts = Vec::new();
-    for entry in entries {
-        match entry.status {
-            StepStatus::Succeeded if is_relation(entry) => facts.extend(places(entry)),
-            StepStatus::Succeeded if entry.outcome.changed.is_empty() => facts.extend(result(entry)),
-            StepStatus::Succeeded => facts.push(format!("- {} [{}]", entry.summary(), entry.id)),
-            _ => facts.extend(undone(entry)),
-        }
-    }
-    facts
+/// What a call changed, found or failed at. For steps whose text a model has written.
+pub fn told(entry: &Entry) -> Vec<String> {
+    of_call(entry, Shown::Whole)
 }
 
-/// The lines for a call that did not succeed.
-fn undone(entry: &Entry) -> Vec<String> {
+/// The lines for a call; `shown` says how much of a result that changed nothing they hold.
+fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
+    let all: Vec<&str> = entry.outcome.text.lines().collect();
     match entry.status {
-        StepStatus::Succeeded => Vec::new(),
+        StepStatus::Succeeded if !entry.outcome.changed.is_empty() => itemised(entry, &[]),
+        // A text that the user handed over is not listed.
+        StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => Vec::new(),
+        StepStatus::Succeeded if is_relation(entry) => places(entry),
+        StepStatus::Succeeded => match shown {
+            // A result that is itself the answer.
+            Shown::Whole => itemised(entry, &all),
+            Shown::Named => itemised(entry, &[]),
+            Shown::Cited => Vec::new(),
+        },
         StepStatus::Failed => {
             let mut lines = vec![format!("- failed: {}: {} [{}]", entry.tool, entry.summary(), entry.id)];
-            lines.extend(rest(&entry.outcome.text.lines().collect::<Vec<_>>()));
+            lines.extend(rest(&all));
             lines
         }
         StepStatus::Rejected => vec![format!("- not done, you said no: {} [{}]", entry.tool, entry.id)],
@@ -312,11 +300,6 @@ fn places(entry: &Entry) -> Vec<String> {
         }
     };
     itemised(entry, &entry.outcome.text.lines().filter(kept).collect::<Vec<_>>())
-}
-
-/// A result that is itself the answer.
-fn result(entry: &Entry) -> Vec<String> {
-    itemised(entry, &entry.outcome.text.lines().collect::<Vec<_>>())
 }
 
 /// The summary of a call, then the other lines of its result.

@@ -9,10 +9,10 @@ use crate::base::{Cancel, ConversationId};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
 use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
-use crate::index::Index;
+use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
-use crate::tools::{Catalog, Context, Prefilter};
+use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 
 use crate::request::forms::Project;
 
@@ -64,6 +64,12 @@ pub enum TurnError {
     Engine(#[from] EngineError),
     #[error("a background task of this turn was lost: {0}")]
     Lost(String),
+}
+
+impl From<IndexError> for TurnError {
+    fn from(error: IndexError) -> TurnError {
+        TurnError::Lost(error.to_string())
+    }
 }
 
 impl Toolkit {
@@ -185,6 +191,17 @@ impl Toolkit {
         let (catalog, prefilter) =
             made.await.map_err(|error| lost(error.to_string()))?.map_err(|error| lost(error.to_string()))?;
         Ok(Toolkit { catalog, prefilter, ..self.clone() })
+    }
+
+    /// Whether a tool belongs to an MCP server.
+    pub fn is_of_server(&self, spec: &ToolSpec) -> bool {
+        !self.catalog.is_builtin(&spec.name)
+    }
+
+    /// The tools that retrieval ranks best for `text`, at most `most`.
+    pub async fn ranked(&self, text: &str, most: usize) -> Vec<Ranked> {
+        let vector = self.vector(&self.prefilter.without_values(text)).await;
+        self.prefilter.select(text, vector.as_deref(), most)
     }
 
     /// The vector of `text`, or `None` without an embedder (retrieval then is lexical only).

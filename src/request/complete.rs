@@ -88,7 +88,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     });
     // `Who calls f? List all of them`: the form of an answer is no question of its own.
     steps.dedup_by(|(kind, text), (before, earlier)| {
-        let names = text.split_whitespace().any(crate::context::mentions::is_coined_word);
+        let names = text.split_whitespace().any(words::is_coined_word);
         let goes_on = *kind == Kind::Ask && *before == Kind::Ask && kind::says_how(text) && !names;
         if goes_on {
             *earlier = format!("{earlier} {text}");
@@ -125,8 +125,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         .collect();
     // What is asked for before the list would be a step without a number.
     let before = &request[..marks.first()?.0.start()];
-    let is_more =
-        kind::is_order(before) || words::split(before).iter().any(|word| kind::begins_something(&word.to_lowercase()));
+    let is_more = kind::is_order(before) || words::split(before).iter().any(|word| kind::begins_something(word));
     let is_list = !is_more && marks.len() >= 2 && marks.iter().enumerate().all(|(at, (_, number))| *number == at + 1);
     let ends = marks.iter().skip(1).map(|(mark, _)| mark.start()).chain([request.len()]);
     let texts =
@@ -140,8 +139,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     // A part that begins with no verb or question word is of the kind of the part before it.
     let mut found: Vec<(Kind, String)> = Vec::new();
     for text in texts {
-        let says =
-            kind::begins_something(&words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default());
+        let says = words::split(text).first().is_some_and(|word| kind::begins_something(word));
         let kind = match found.last() {
             Some((before, _)) if !says && !kind::is_order(text) => *before,
             _ => kind(text),
@@ -171,7 +169,7 @@ pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
         let place = TESTS.captures(&text).and_then(|found| Some((found.get(0)?.start(), found.get(1)?.start())));
         match place.filter(|_| kind == Kind::Edit) {
             Some((end, begin))
-                if words::content(&text[..end]).len() >= GAP_WORDS && !text[..end].to_lowercase().contains("test") =>
+                if words::content(&text[..end]).len() >= GAP_WORDS && !kind::speaks_of_tests(&text[..end]) =>
             {
                 let tests = &text[begin..];
                 let verb = if kind::has_order(tests) { "" } else { "Write " };
@@ -325,6 +323,10 @@ mod tests {
         assert_eq!(
             apart("count says one for ''; make it 0 and add a test"),
             ["count says one for ''; make it 0", "add a test"]
+        );
+        assert_eq!(
+            apart("Add a function tail(text) to latest.py and a test for it"),
+            ["Add a function tail(text) to latest.py", "Write a test for it"]
         );
         assert_eq!(
             apart("Raise the default ttl to 5 minutes and update the README"),

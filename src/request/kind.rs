@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::context::mentions::is_coined_word;
+use crate::language::words::is_coined_word;
 use crate::language::{clauses, words};
 use crate::request::classify;
 
@@ -96,7 +96,7 @@ fn is_polite(text: &str) -> bool {
 
 /// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
 fn begins_with_order(text: &str) -> bool {
-    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
     let is_order = all.next().is_some_and(|word| is_one_of(word, OPENING_ORDERS));
     is_order && !matches!(all.next(), Some("for" | "of"))
@@ -108,20 +108,20 @@ fn has_question(text: &str) -> bool {
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
         let opening = if at == 0 { OPENING_WORDS } else { 1 };
-        words::split(sentence).iter().take(opening).any(|word| is_question_word(&word.to_lowercase()))
+        words::split(sentence).iter().take(opening).any(|word| is_question_word(word))
     };
     has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
 /// Whether a whole request asks, orders nothing and reports nothing.
 pub fn is_question(request: &str) -> bool {
-    let first = words::split(request).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    let first = words::split(request).into_iter().next().unwrap_or_default();
     has_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
 }
 
 /// Whether a text begins with a question word and orders nothing: `which error comes then`.
 pub fn begins_with_question(text: &str) -> bool {
-    let first = words::split(text).first().map(|word| word.to_lowercase()).unwrap_or_default();
+    let first = words::split(text).into_iter().next().unwrap_or_default();
     let shows = ["show", "tell", "explain", "describe"].contains(&first.as_str());
     is_question_word(&first) && first != "when" && !shows && !has_order(text)
 }
@@ -147,7 +147,7 @@ pub fn only_asks(request: &str) -> bool {
         && !text.trim_end_matches('?').contains(['?', '\n', ';'])
         && !text.contains(". ")
         && !text.contains("! ");
-    let all: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
+    let all = words::split(text);
     let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
     let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
@@ -161,7 +161,7 @@ pub fn begins_something(word: &str) -> bool {
 
 /// Whether one of the words of `text` is in a list, which has spaces between its words.
 pub fn has_word(text: &str, list: &str) -> bool {
-    words::split(text).iter().any(|word| is_one_of(&word.to_lowercase(), list))
+    words::split(text).iter().any(|word| is_one_of(word, list))
 }
 
 fn is_one_of(word: &str, list: &str) -> bool {
@@ -170,7 +170,7 @@ fn is_one_of(word: &str, list: &str) -> bool {
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
 pub fn ordered(text: &str) -> Kind {
-    let about_tests = text.contains('`') || text.to_lowercase().contains("test");
+    let about_tests = text.contains('`') || speaks_of_tests(text);
     if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
 }
 
@@ -185,10 +185,19 @@ pub fn is_about_red_tests(text: &str) -> bool {
     is_red(text) && passes && has_word(text, "test tests") && !has_word(text, "add write create new")
 }
 
+/// Whether a word of a text is about tests: `tests`, `testing`, `unittest`, but not `latest`.
+pub fn speaks_of_tests(text: &str) -> bool {
+    let is_it = |word: &String| {
+        word.starts_with("test")
+            || word.ends_with("tests")
+            || matches!(word.as_str(), "unittest" | "pytest" | "doctest")
+    };
+    words::split(text).iter().any(is_it)
+}
+
 /// Whether a text says that something fails.
 pub fn is_red(text: &str) -> bool {
-    let words: Vec<String> = words::split(text).iter().map(|word| word.to_lowercase()).collect();
-    words.iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
+    words::split(text).iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
 }
 
 /// Whether a clause begins with a word for the form of an answer: `list all of them`.
@@ -223,6 +232,14 @@ pub fn quoted_command(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failing_tests_are_to_be_fixed_and_other_failures_are_edits() {
+        let check = |text: &str, expected: Kind| assert_eq!(ordered(text), expected, "{text}");
+        check("test_a.py fails", Kind::Fix);
+        check("the unit tests fail, fix them", Kind::Fix);
+        check("latest.py fails for an empty list", Kind::Edit);
+    }
 
     #[test]
     fn a_command_that_fails_is_named_with_or_without_quotes() {

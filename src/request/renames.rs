@@ -44,7 +44,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
     let rest = pattern.replace_all(request, " ");
     let rest = UPDATES.replace_all(&rest, " ");
-    let more = words::split(&rest).iter().any(|word| super::kind::begins_something(&word.to_lowercase()));
+    let more = words::split(&rest).iter().any(|word| super::kind::begins_something(word));
     (!steps.is_empty() && !more && !rest.contains('?')).then_some(steps)
 }
 

@@ -67,7 +67,10 @@ impl Cache {
         let mut notes = Vec::new();
         let vector = embed.and_then(|embed| vector_of(embed, question, &mut notes));
         let alike = |answer: &Answer| match (&answer.vector, &vector) {
-            (Some(a), Some(b)) => names_the_same(&answer.query, &query) && cosine(a, b) >= SAME_MEANING,
+            (Some(a), Some(b)) if a.len() == b.len() => {
+                let is_near = kernels::cosine(a, b).first().is_some_and(|cosine| *cosine >= SAME_MEANING);
+                is_near && names_the_same(&answer.query, &query)
+            }
             _ => false,
         };
         if let Some(mut hits) = self.held(state).same(k, alike) {
@@ -80,7 +83,10 @@ impl Cache {
             hits.notes.retain(|note| !note.ends_with("no embedder"));
             hits.notes.splice(0..0, notes);
         }
-        self.held(state).keep(Answer { question: question.to_owned(), query, vector, k, hits: hits.clone() });
+        // The next search may find the embedder working again.
+        if vector.is_some() || embed.is_none() {
+            self.held(state).keep(Answer { question: question.to_owned(), query, vector, k, hits: hits.clone() });
+        }
         Ok(hits)
     }
 
@@ -138,11 +144,6 @@ fn names_the_same(a: &Query, b: &Query) -> bool {
         names
     };
     !a.is_symbol && !b.is_symbol && sorted(a) == sorted(b)
-}
-
-/// Cosine of two unit vectors; 0 if their lengths differ.
-fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    if a.len() == b.len() { a.iter().zip(b).map(|(a, b)| a * b).sum() } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -218,6 +219,9 @@ mod tests {
             "{:?}",
             found.notes
         );
+        let working = |_: &str| Ok(vec![0.0, 1.0]);
+        let found = cache.search_with(&project.index, Some(&working), "retry", 5).unwrap();
+        assert!(!found.notes[0].contains("out of memory"), "{:?}", found.notes);
         let short_only = |text: &str| if text.len() > 300 { Err("too long".to_owned()) } else { Ok(vec![1.0]) };
         let found = cache.search_with(&project.index, Some(&short_only), &"retry ".repeat(99), 5).unwrap();
         assert!(found.notes[0].contains("first 200 characters"), "{:?}", found.notes);

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use half::bf16;
+
 /// Little-endian bfloat16: the embedding of [`PROBE`], the matrix for steps and the matrix for tools, both by columns.
 /// Trained by `scripts/train-head adapter` on public data sets. On held-out requests the right one of 4,076 tools ranks
 /// first in 78 % instead of 73 %; on suites that were not used for training it gains 1 to 5 points.
@@ -13,9 +15,8 @@ const WIDTH: usize = 384;
 /// Least cosine of two probe embeddings of the same embedder: rounding differs a little between machines.
 const SAME_FROM: f32 = 0.99;
 
-static VALUES: LazyLock<Vec<f32>> = LazyLock::new(|| {
-    DATA.as_chunks::<2>().0.iter().map(|bytes| f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16)).collect()
-});
+static VALUES: LazyLock<Vec<f32>> =
+    LazyLock::new(|| DATA.as_chunks::<2>().0.iter().map(|bytes| bf16::from_le_bytes(*bytes).to_f32()).collect());
 
 /// Applies the matrices. [`Adapter::of`] makes one only for the embedder they were trained for.
 #[derive(Clone, Debug)]

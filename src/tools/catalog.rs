@@ -18,8 +18,8 @@ const TOOLS_MAX: usize = 5_000;
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     specs: Vec<ToolSpec>,
-    /// For each tool, the built-in tool that it is, if it is one.
-    builtins: Vec<Option<Builtin>>,
+    /// Number of built-in tools; they are the first of `specs`.
+    builtins: usize,
     by_name: HashMap<String, usize>,
 }
 
@@ -38,8 +38,9 @@ impl Catalog {
     pub fn builtin() -> Catalog {
         let mut catalog = Catalog::default();
         for builtin in Builtin::ALL {
-            catalog.insert(builtin.spec(), Some(builtin));
+            catalog.insert(builtin.spec());
         }
+        catalog.builtins = catalog.specs.len();
         catalog
     }
 
@@ -81,14 +82,13 @@ impl Catalog {
         if self.specs.len() >= TOOLS_MAX {
             return refused(format!("the catalogue has {TOOLS_MAX} tools already"));
         }
-        self.insert(spec, None);
+        self.insert(spec);
         Ok(())
     }
 
-    fn insert(&mut self, spec: ToolSpec, builtin: Option<Builtin>) {
+    fn insert(&mut self, spec: ToolSpec) {
         self.by_name.insert(spec.name.clone(), self.specs.len());
         self.specs.push(spec);
-        self.builtins.push(builtin);
     }
 
     /// The tools in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
@@ -100,9 +100,9 @@ impl Catalog {
         self.by_name.get(name).map(|at| &self.specs[*at])
     }
 
-    /// The built-in tool of that name; `None` for any other tool.
-    pub fn executor(&self, name: &str) -> Option<Builtin> {
-        self.builtins[*self.by_name.get(name)?]
+    /// Whether the tool of that name comes with the program.
+    pub fn is_builtin(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|at| *at < self.builtins)
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         for builtin in Builtin::ALL {
             let spec = catalog.get(builtin.name()).unwrap();
             assert_eq!(schema::check(spec), Ok(()));
-            assert_eq!(catalog.executor(&spec.name), Some(builtin));
+            assert!(catalog.is_builtin(&spec.name));
             assert!(spec.description.len() < 260, "{} is too long for a small model", spec.name);
             assert!(spec.parameters().iter().all(|parameter| !parameter.description().is_empty()));
         }

@@ -1,11 +1,10 @@
 //! `run_command`: runs a shell command in the project, bounded in time and output; it ends when its call is dropped.
 
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 use crate::tools::Context;
@@ -18,22 +17,8 @@ pub const TIMEOUT_MAX_S: usize = 600;
 const KEPT_HALF_BYTES: usize = 16 << 10;
 /// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// The only environment variables a command inherits, so that it sees no tokens or keys.
-const INHERITED: [&str; 13] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "TZ",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "JAVA_HOME",
-];
+/// Environment variables that a command inherits besides those of every sandboxed program.
+const INHERITED: [&str; 4] = ["LC_CTYPE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME"];
 
 /// Shell script that runs `$1` beside a watcher in the same process group. The watcher's standard input is a pipe that
 /// closes when this program dies, even when it is killed; then the watcher kills the group.
@@ -70,11 +55,8 @@ pub(in crate::tools) async fn run(
     let (watched, _alive) = std::io::pipe().map_err(failed)?;
     let (mut command, mut group) = sandbox::shell(&confines).map_err(failed)?;
     set_up(&mut command, line, &confines);
-    let mut command = Command::from(command);
-    let mut child = command.stdin(watched).kill_on_drop(true).spawn().map_err(failed)?;
-    // Closes this process's copy of the connection whose end `group.started` waits for.
-    drop(command);
-    group.started(child.id());
+    command.stdin(watched);
+    let mut child = sandbox::spawn(command, &mut group).map_err(failed)?;
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = tokio::select! {
         status = child.wait() => match status {
@@ -107,9 +89,9 @@ fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     }
 }
 
-fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'_>) {
-    command.args(["-c", WATCHED, "sh", line]).current_dir(confines.project).env_clear();
-    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+fn set_up(command: &mut Command, line: &str, confines: &Confines<'_>) {
+    command.args(["-c", WATCHED, "sh", line]).current_dir(confines.project);
+    sandbox::set_environment(command, INHERITED.into_iter(), confines.temp);
     // No program may wait for input from a terminal.
     command.envs([
         ("TERM", "dumb"),
@@ -120,8 +102,8 @@ fn set_up(command: &mut std::process::Command, line: &str, confines: &Confines<'
         // Keeps `__pycache__` out of the project.
         ("PYTHONDONTWRITEBYTECODE", "1"),
     ]);
-    // Temporary files and caches go into the command's own folder, which is deleted after it.
-    command.envs(["TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));
+    // Caches go into the command's folder for temporary files, which is deleted after it.
+    command.envs(["XDG_CACHE_HOME", "npm_config_cache"].map(|name| (name, confines.temp)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 

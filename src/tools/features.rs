@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::tools::spec::ToolSpec;
+use crate::tools::spec::{ToolSpec, without_server};
 use crate::tools::thesaurus;
 use crate::tools::value_kinds::ValueKinds;
 use crate::tools::words;
@@ -237,17 +237,13 @@ impl Tool {
 /// The words that title a tool, and whether they are its name: the words of the name without the server or, when it has
 /// no meaningful ones (`t1.f7`), the first words of the description.
 pub fn titled(spec: &ToolSpec) -> (Vec<String>, bool) {
-    let name = words::parts(own_name(spec));
+    let name = words::parts(without_server(&spec.name));
     if has_words(spec, &name) {
         return (name, true);
     }
     let first = words::parts(opening(&spec.description)).into_iter().filter(|word| !words::is_filler(word));
     let first: Vec<String> = first.take(TITLE_TERMS).collect();
     (if first.is_empty() { name } else { first }, false)
-}
-
-fn own_name(spec: &ToolSpec) -> &str {
-    spec.name.rsplit(['.', '/', ':']).next().unwrap_or(&spec.name)
 }
 
 /// Whether a tool's name has meaningful words; `t1.f7` and `tool_3` have none.
@@ -261,7 +257,7 @@ fn has_words(spec: &ToolSpec, name: &[String]) -> bool {
 /// Whether a word of the tool's name, or a synonym of it, also occurs in its description.
 fn name_tells(spec: &ToolSpec) -> bool {
     let described = thesaurus::expand(&spec.description);
-    words::terms(own_name(spec)).iter().any(|word| described.contains_key(word))
+    words::terms(without_server(&spec.name)).iter().any(|word| described.contains_key(word))
 }
 
 /// Share of `terms` that occur in the step, synonyms counting in part.

@@ -1,48 +1,35 @@
 //! Shows what a call would do, without doing it.
 
-use std::path::PathBuf;
-
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::call::ToolCall;
 use crate::tools::files::change::Change;
 use crate::tools::files::{delete, rename, replace, write};
 
-/// What the user sees when asked for consent, and which files the call would write.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Preview {
-    /// A unified diff, a command line, or the call itself.
-    pub text: String,
-    /// Files the call would write, relative to the project.
-    pub changes: Vec<PathBuf>,
-}
-
-/// Previews `call`. An error is the one the call itself would fail with, so the user need not be asked.
-pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
+/// What the user sees when asked for consent: a unified diff, a command line, or the call itself. An error is the one
+/// the call itself would fail with, so the user need not be asked.
+pub fn of(call: &ToolCall, context: &Context) -> Result<String, String> {
     let arguments = Arguments(&call.arguments);
     match call.tool.as_str() {
         "write_file" => write::plan(arguments, context).map(of_change),
         "replace_in_file" => replace::plan(arguments, context).map(of_change),
-        "delete_file" => delete::plan(arguments, context).map(|(text, path)| Preview { text, changes: vec![path] }),
-        "move_file" => rename::plan(arguments, context).map(|(from, to)| Preview {
-            text: format!("{} becomes {}\n", from.relative(), to.relative()),
-            changes: vec![from.relative().into(), to.relative().into()],
-        }),
-        "run_command" => Ok(Preview { text: format!("$ {}", arguments.text("command")?), changes: Vec::new() }),
-        tool => {
-            let arguments = serde_json::Value::Object(call.arguments.clone());
-            Ok(Preview { text: format!("{tool} {arguments}"), changes: Vec::new() })
+        "delete_file" => delete::plan(arguments, context),
+        "move_file" => {
+            let (from, to) = rename::plan(arguments, context)?;
+            Ok(format!("{} becomes {}\n", from.relative(), to.relative()))
         }
+        "run_command" => Ok(format!("$ {}", arguments.text("command")?)),
+        tool => Ok(format!("{tool} {}", serde_json::Value::Object(call.arguments.clone()))),
     }
 }
 
-fn of_change(change: Change) -> Preview {
+fn of_change(change: Change) -> String {
     let mut text = change.diff();
     if text.is_empty() {
         text = format!("{} would stay as it is\n", change.file.relative());
     }
     change.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
-    Preview { text, changes: vec![PathBuf::from(change.file.relative())] }
+    text
 }
 
 #[cfg(test)]
@@ -53,7 +40,7 @@ mod tests {
     fn check(tool: &str, arguments: &str, expected: Result<&str, &str>) {
         let project = Project::with(&[("a.txt", "one\n")]);
         let call = ToolCall { tool: tool.to_owned(), arguments: serde_json::from_str(arguments).unwrap() };
-        let preview = of(&call, &project.context).map(|preview| preview.text);
+        let preview = of(&call, &project.context);
         assert_eq!(preview.as_deref().map_err(String::as_str), expected);
         assert_eq!(project.text("a.txt"), "one\n");
     }

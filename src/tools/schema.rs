@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::base::is_listed;
 use crate::tools::spec::ToolSpec;
 
 // A tool whose description exceeds one of these is refused.
@@ -11,25 +12,14 @@ const SCHEMA_MAX_BYTES: usize = 64 << 10;
 const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
-/// Type names of programming languages and their JSON Schema names.
-const TYPE_NAMES: &[(&str, &str)] = &[
-    ("dict", "object"),
-    ("map", "object"),
-    ("hashmap", "object"),
-    ("float", "number"),
-    ("double", "number"),
-    ("decimal", "number"),
-    ("int", "integer"),
-    ("long", "integer"),
-    ("short", "integer"),
-    ("list", "array"),
-    ("tuple", "array"),
-    ("set", "array"),
-    ("arraylist", "array"),
-    ("str", "string"),
-    ("char", "string"),
-    ("any", "string"),
-    ("bool", "boolean"),
+/// Type names of JSON Schema, and what programming languages call them.
+const TYPE_NAMES: [(&str, &str); 6] = [
+    ("object", "dict map hashmap"),
+    ("number", "float double decimal"),
+    ("integer", "int long short"),
+    ("array", "list tuple set arraylist"),
+    ("string", "str char any"),
+    ("boolean", "bool"),
 ];
 
 /// Replaces type names of programming languages by those of JSON Schema: `"type": "dict"` becomes `"type": "object"`.
@@ -42,7 +32,8 @@ fn standardize_to(schema: &mut Value, levels: usize) {
     let Some(fields) = schema.as_object_mut().filter(|_| levels > 0) else { return };
     if let Some(Value::String(kind)) = fields.get_mut("type") {
         let low = kind.to_lowercase();
-        let known = TYPE_NAMES.iter().find(|(name, _)| *name == low).map_or(low.as_str(), |(_, standard)| standard);
+        let renamed = TYPE_NAMES.iter().find(|(_, names)| is_listed(names, &low));
+        let known = renamed.map_or(low.as_str(), |(standard, _)| standard);
         if ["object", "array", "string", "number", "integer", "boolean", "null"].contains(&known) {
             *kind = known.to_owned();
         }

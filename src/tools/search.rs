@@ -4,17 +4,20 @@ pub(in crate::tools) mod files;
 pub(in crate::tools) mod graph;
 mod show;
 
+use std::borrow::Borrow;
+
 use crate::index::{Index, IndexError};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Outcome, cut_line};
-pub use graph::NOTHING_CALLED;
 
 /// Hits shown of one search.
 const HITS: usize = 6;
 /// Most lessons listed.
 const LESSONS_MAX: usize = 20;
+/// Most names proposed for one that does not exist.
+const PROPOSED: usize = 5;
 
 fn index(context: &Context) -> Result<&Index, String> {
     context.index.as_deref().ok_or_else(|| "this project has no index; run `monobloc index`".to_owned())
@@ -59,12 +62,14 @@ pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     Ok(Outcome::ok(format!("{} lessons\n{}", lines.len(), lines.join("\n"))))
 }
 
-/// `; there is a, b` with the symbols whose names are most similar to `wanted`; empty if there are none.
+/// `; there is a, b` with the symbols and files whose names are most similar to `wanted`; empty if there are none.
 fn near_symbols(index: &Index, wanted: &str) -> Result<String, String> {
-    /// Most symbols proposed.
-    const PROPOSED: usize = 5;
-    let names = index.graph().map_err(said)?.similar(wanted, PROPOSED);
-    Ok(if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) })
+    Ok(there_is(&index.graph().map_err(said)?.similar(wanted, PROPOSED)))
+}
+
+/// `; there is a, b` with all of `names`; empty without any.
+fn there_is(names: &[impl Borrow<str>]) -> String {
+    if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) }
 }
 
 fn said(error: IndexError) -> String {

@@ -30,6 +30,11 @@ pub struct Parameter<'a> {
     pub required: bool,
 }
 
+/// A tool's name without the server before it: `read_file` of `files.read_file`.
+pub fn without_server(name: &str) -> &str {
+    name.rsplit(['.', '/', ':']).next().unwrap_or(name)
+}
+
 impl ToolSpec {
     /// The parameters in the order of the schema; empty when the schema has none.
     pub fn parameters(&self) -> Vec<Parameter<'_>> {

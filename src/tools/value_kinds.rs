@@ -1,5 +1,6 @@
 //! Detects kinds of values (paths, dates, addresses, quoted text) in a step, and those that a tool's parameters take.
 
+use crate::base::is_listed;
 use crate::tools::spec::ToolSpec;
 use crate::tools::words;
 
@@ -22,9 +23,10 @@ impl ValueKinds {
         for token in step.split_whitespace() {
             let token = bare(token);
             let lower = token.to_lowercase();
-            clues.url |= lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("www.");
+            let is_url = ["http://", "https://", "www."].iter().any(|start| lower.starts_with(start));
+            clues.url |= is_url;
             clues.email |= is_email(token);
-            clues.path |= !clues.url && !is_email(token) && is_path(token);
+            clues.path |= !is_url && !is_email(token) && is_path(token);
             clues.number |= lower.trim_start_matches(['$', '€', '#']).parse::<f64>().is_ok();
             clues.date |= is_date(&lower);
         }
@@ -124,38 +126,13 @@ fn is_identifier(token: &str) -> bool {
 }
 
 fn is_date(word: &str) -> bool {
-    const DAYS: &[&str] = &[
-        "today",
-        "tomorrow",
-        "yesterday",
-        "tonight",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "noon",
-        "midnight",
-        "week",
-        "month",
-    ];
+    const DAYS: &str = "
+        today tomorrow yesterday tonight monday tuesday wednesday thursday friday saturday sunday january
+        february march april june july august september october november december noon midnight week month";
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let clock = ["am", "pm"].iter().any(|half| word.strip_suffix(half).is_some_and(|h| number(&h.replace(':', ""))));
     let numeric = ['-', '/', ':'].iter().any(|sign| word.contains(*sign) && word.split(*sign).all(number));
-    DAYS.contains(&word) || clock || numeric
+    is_listed(DAYS, word) || clock || numeric
 }
 
 #[cfg(test)]
@@ -176,6 +153,7 @@ mod tests {
         check("Open notes.txt and src/main.rs", "path");
         check("Write to ann@example.org", "email");
         check("Get https://example.org/a.html", "url");
+        check("Get https://example.org/a.html and save it to b.txt", "path url");
         check("Wake me at 7:30", "date");
         check("Meet on 2026-03-01 at 3pm", "date");
         check("Say \"hello\" 3 times", "number quoted");

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use monobloc::base::folder;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -35,7 +36,8 @@ impl Project {
     /// A copy of the folder `name` of `tests/data`.
     pub fn of(name: &'static str) -> Project {
         let project = Project { dir: tempfile::tempdir().expect("a temporary folder"), name };
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name), &project.path());
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        folder::copy(&data, &project.path(), usize::MAX, u64::MAX, &|_| false).expect("a copy of tests/data");
         project
     }
 
@@ -61,32 +63,8 @@ impl Project {
 
     /// Every file with its content, without the folder `.monobloc`.
     pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut files = BTreeMap::new();
-        read_all(&self.path(), &mut files);
-        files
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("tests/data").map(|entry| entry.expect("an entry")) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("a copy");
-        }
-    }
-}
-
-fn read_all(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
-        let path = entry.path();
-        if !path.is_dir() {
-            files.insert(path.clone(), fs::read(&path).expect("a file"));
-        } else if entry.file_name() != ".monobloc" {
-            read_all(&path, files);
-        }
+        let paths = folder::files(&self.path(), usize::MAX, &|name| name == ".monobloc").expect("a folder");
+        paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
     }
 }
 

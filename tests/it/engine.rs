@@ -17,6 +17,7 @@ use monobloc::engine::slot::Reuse;
 use monobloc::engine::{Decoder, Engine, Grammar, Output, Piece, Request, Row, Token, Vocabulary};
 use monobloc::measure::{self, shape as synth_shape, synth as synth_write};
 use monobloc::models::dialect::Prompt;
+use monobloc::models::gguf;
 
 use crate::models::{gemma, smollm};
 
@@ -36,8 +37,13 @@ fn remembering(file: &Path, shape: Shape, store: Option<&PrefixStore>) -> Engine
     loaded(file, Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false }, shape, store)
 }
 
+fn weights_of(file: &Path, loading: Loading) -> Weights {
+    let header = gguf::inspect(file).expect("a model file");
+    Weights::load(&header, loading, |_| true).expect("the model loads")
+}
+
 fn loaded(file: &Path, loading: Loading, shape: Shape, store: Option<&PrefixStore>) -> Engine {
-    let weights = Arc::new(Weights::load(file, loading, |_| true).expect("the model loads"));
+    let weights = Arc::new(weights_of(file, loading));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));
     Engine::spawn("test", vocabulary, Permit::default(), move |mut inbox| {
@@ -136,7 +142,7 @@ fn sequences_of_recurrent_models_may_share_calls_because_convolutions_stay_outsi
     for repack in [true, false] {
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack, mapped: !repack };
         let of = |file: &Path| {
-            let weights = Weights::load(file, loading, |_| true).expect("the model loads");
+            let weights = weights_of(file, loading);
             let shape = Shape { slots: 4, context: 256, kv: KvFormat::Q8_0, threads: 1, chunk: 8 };
             weights.context(&shape).expect("a context").limits().sharing
         };
@@ -441,7 +447,7 @@ async fn guessed_tokens_do_not_depend_on_other_requests() {
 #[test]
 fn recurrent_layers_can_undo_rows_of_the_last_call() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
-    let weights = Weights::load(synthetic(synth_shape::Shape::TinyLfm2), loading, |_| true).expect("it loads");
+    let weights = weights_of(synthetic(synth_shape::Shape::TinyLfm2), loading);
     let token = |at: usize| Token((300 + at * 37 % 5_000) as i32);
     let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
         positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()

@@ -55,7 +55,7 @@ async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
     let registry = registry();
     let spec = registry.get(Role::Planner).expect("a model");
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
-    let weights = Arc::new(Weights::load(&spec.path, loading, |_| true).expect("the model loads"));
+    let weights = Arc::new(Weights::load(&spec.header, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let shape = Shape { slots: 1, context: 1024, kv: KvFormat::F16, threads: 2, chunk: 128 };
     let engine = Engine::spawn("writer", vocabulary, Permit::default(), move |inbox| {

@@ -252,7 +252,7 @@ fn a_wrong_file_of_prompts_is_named_with_its_line() {
     let missing = complete(&project, &file, &[]);
     refused(&project, missing, &["prompts.jsonl cannot be read", "{\"id\", \"prompt\"}"]);
     fs::write(&file, "\n").expect("a file");
-    refused(&project, complete(&project, &file, &[]), &["prompts.jsonl holds no prompt"]);
+    refused(&project, complete(&project, &file, &[]), &["prompts.jsonl is empty"]);
     fs::write(&file, "{\"id\": 1, \"prompt\": \"a\"}\n\n{\"id\": 2, \"prompts\": []}\n").expect("a file");
     refused(&project, complete(&project, &file, &[]), &["prompts.jsonl:3", "{\"id\", \"prompt\"}"]);
 }

@@ -42,9 +42,9 @@ impl Dot {
         {
             if is_x86_feature_detected!("avx2") {
                 levels.push(Dot(Level::Avx2));
-            }
-            if is_x86_feature_detected!("avxvnni") {
-                levels.push(Dot(Level::AvxVnni));
+                if is_x86_feature_detected!("avxvnni") {
+                    levels.push(Dot(Level::AvxVnni));
+                }
             }
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
                 levels.push(Dot(Level::Avx512Vnni));

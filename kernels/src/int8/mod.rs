@@ -115,7 +115,7 @@ fn round<const FMA: bool>(rows: &[f32], width: usize, numbers: &mut [u8], scales
 }
 
 /// Writes q + 128 of each number to `out`; returns the scale. A row of zeros has scale 0, a row with an infinite number
-/// an infinite one.
+/// an infinite one. A NaN counts as 0, and so does every number of an infinite row.
 #[inline(always)]
 fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
     const LANES: usize = 16;
@@ -135,7 +135,9 @@ fn round_row<const FMA: bool>(row: &[f32], out: &mut [u8]) -> f32 {
     let scale = if largest > 1e-30 { largest / 127.0 } else { 0.0 };
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     for (x, out) in row.iter().zip(out.iter_mut()) {
-        *out = multiply_add::<FMA>(*x, inverse, MOVED).to_bits() as u8;
+        let moved = multiply_add::<FMA>(*x, inverse, MOVED);
+        let moved = if moved.is_nan() { MOVED } else { moved };
+        *out = moved.to_bits() as u8;
     }
     out[row.len()..].fill(128);
     scale

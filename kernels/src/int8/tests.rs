@@ -79,6 +79,17 @@ fn every_instruction_set_rounds_alike() {
 }
 
 #[test]
+fn a_number_that_is_none_counts_as_zero() {
+    let mut row = [f32::NAN; 33];
+    row[32] = 2.0;
+    for simd in Simd::available() {
+        let mut activations = Activations::default();
+        activations.fill(simd, &row, 33);
+        assert_eq!(activations.numbers, [vec![128; 32], vec![255, 128, 128, 128]].concat(), "{simd:?}");
+    }
+}
+
+#[test]
 fn reused_buffers_give_the_same_result() {
     let mut activations = Activations::new(&[5.0; 64], 8);
     activations.fill(Simd::best(), &[1.0, -2.0, 3.0], 3);

@@ -87,21 +87,6 @@ pub struct Commands {
     pub timeout_s: usize,
 }
 
-impl Default for Commands {
-    fn default() -> Commands {
-        Commands {
-            confined: true,
-            network: false,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            memory: Bytes(8 << 30),
-            file_size: Bytes(4 << 30),
-            processes: 1_024,
-            timeout_s: 60,
-        }
-    }
-}
-
 /// How answers are drafted, verified and refined (the cognitive loop).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cognitive {
@@ -152,21 +137,6 @@ pub enum When {
     Off,
 }
 
-impl Default for Cognitive {
-    fn default() -> Cognitive {
-        Cognitive {
-            when: When::Auto,
-            max_iterations: 5,
-            verification_threshold: 0.85,
-            technique: Technique::Plain,
-            model: Voice::Planner,
-            cot: true,
-            cot_streaming: true,
-            fallback_parsing: true,
-        }
-    }
-}
-
 /// How much of the machine the program uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -202,32 +172,22 @@ pub enum ApproveMode {
     Never,
 }
 
+// The defaults are those in the table `SETTINGS`.
+
 impl Default for Config {
     fn default() -> Config {
-        Config {
-            project: PathBuf::from("."),
-            model_dir: None,
-            models_file: None,
-            budget: None,
-            slots: 2,
-            context: 8_192,
-            kv_type: None,
-            keep_alive_s: 300,
-            max_loaded: None,
-            repack: true,
-            threads: 0,
-            tools_offered: 15,
-            orchestrate: true,
-            iterations_max: None,
-            learn: true,
-            cognitive: Cognitive::default(),
-            approve: ApproveMode::OnMutation,
-            commands: Commands::default(),
-            mask_private: false,
-            mask_names: false,
-            tool_call_format: None,
-            rules: Vec::new(),
-            servers: Vec::new(),
-        }
+        Settings::default().config()
+    }
+}
+
+impl Default for Commands {
+    fn default() -> Commands {
+        Config::default().commands
+    }
+}
+
+impl Default for Cognitive {
+    fn default() -> Cognitive {
+        Config::default().cognitive
     }
 }

@@ -44,6 +44,12 @@ pub struct Resolved {
     pub origin: Origin,
 }
 
+impl Resolved {
+    fn by_default(setting: &'static Setting) -> Resolved {
+        Resolved { setting, value: setting.default.map(str::to_owned), origin: Origin::Default }
+    }
+}
+
 /// All settings, rules and servers of a run, with their origins.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -103,8 +109,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
     let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
     let mut values = Vec::new();
     for setting in &SETTINGS {
-        let default = setting.default.map(str::to_owned);
-        let mut held = Resolved { setting, value: default, origin: Origin::Default };
+        let mut held = Resolved::by_default(setting);
         if let Some((value, line)) = user.settings.get(setting.key) {
             let place = Place { file: user_file.clone(), line: *line };
             held = Resolved { setting, value: Some(value.clone()), origin: Origin::UserFile(place) };
@@ -164,6 +169,22 @@ fn unknown(name: &str) -> String {
     }
 }
 
+/// Every setting at its default, without rules and servers.
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            values: SETTINGS.iter().map(Resolved::by_default).collect(),
+            rules: Vec::new(),
+            servers: Vec::new(),
+            user_file: PathBuf::new(),
+            project_file: PathBuf::new(),
+            consented: false,
+            left_out: Vec::new(),
+            unknown_variables: Vec::new(),
+        }
+    }
+}
+
 impl Settings {
     fn value(&self, key: &str) -> Option<&str> {
         self.values.iter().find(|one| one.setting.key == key)?.value.as_deref()
@@ -173,13 +194,12 @@ impl Settings {
         self.value(key)?.parse().ok()
     }
 
-    fn count(&self, key: &str) -> Option<usize> {
-        self.number(key)
+    /// The number of a setting that has a default.
+    fn count<N: FromStr>(&self, key: &str) -> N {
+        self.number(key).unwrap_or_else(|| panic!("{key} has no number; this is a bug in SETTINGS"))
     }
 
     fn commands(&self) -> Commands {
-        let default = Commands::default();
-        let size = |key: &str, default: Bytes| self.number(key).map_or(default, Bytes);
         let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
         let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
         Commands {
@@ -187,16 +207,14 @@ impl Settings {
             network: self.value("command_network") == Some("true"),
             reads: named("command_reads"),
             writes: named("command_writes"),
-            memory: size("command_memory", default.memory),
-            file_size: size("command_file_size", default.file_size),
-            processes: self.number("command_processes").unwrap_or(default.processes),
-            timeout_s: self.count("command_timeout_s").unwrap_or(default.timeout_s),
+            memory: Bytes(self.count("command_memory")),
+            file_size: Bytes(self.count("command_file_size")),
+            processes: self.count("command_processes"),
+            timeout_s: self.count("command_timeout_s"),
         }
     }
 
     fn cognitive(&self) -> Cognitive {
-        let default = Cognitive::default();
-        let per_cent = self.number::<f64>("verification_threshold");
         Cognitive {
             when: match self.value("cognitive") {
                 Some("on") => When::On,
@@ -216,35 +234,33 @@ impl Settings {
             cot: self.value("enable_cot") != Some("false"),
             cot_streaming: self.value("enable_cot_streaming") != Some("false"),
             fallback_parsing: self.value("fallback_parsing") != Some("false"),
-            max_iterations: self.count("max_cognitive_iterations").unwrap_or(default.max_iterations),
-            verification_threshold: per_cent.map_or(default.verification_threshold, |share| share / 100.0),
+            max_iterations: self.count("max_cognitive_iterations"),
+            verification_threshold: self.count::<f64>("verification_threshold") / 100.0,
         }
     }
 
-    /// The settings as typed values; missing ones take the value of [`Config::default`].
+    /// The settings as typed values.
     pub fn config(&self) -> Config {
-        let default = Config::default();
         let path = |key: &str| self.value(key).map(PathBuf::from);
         let profile = match self.value("profile") {
             Some("lite") => Profile::Lite,
             _ => Profile::Standard,
         };
-        let budget = self.value("budget").and_then(|bytes| bytes.parse().ok()).map(Bytes);
         Config {
-            project: path("project").unwrap_or(default.project),
+            project: path("project").unwrap_or_default(),
             model_dir: path("model_dir"),
             models_file: path("models_file"),
-            budget: profile.budget(budget),
-            slots: profile.slots(self.count("parallel").unwrap_or(default.slots)),
-            context: self.number("context_tokens").unwrap_or(default.context),
+            budget: profile.budget(self.number("budget").map(Bytes)),
+            slots: profile.slots(self.count("parallel")),
+            context: self.count("context_tokens"),
             kv_type: self.value("kv_cache_type").map(str::to_owned),
-            keep_alive_s: self.number("keep_alive_s").unwrap_or(default.keep_alive_s),
-            max_loaded: self.count("max_loaded"),
+            keep_alive_s: self.count("keep_alive_s"),
+            max_loaded: self.number("max_loaded"),
             repack: self.value("repack") != Some("false"),
-            threads: self.count("threads").unwrap_or(default.threads),
-            tools_offered: self.count("tools_offered").unwrap_or(default.tools_offered),
+            threads: self.count("threads"),
+            tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
-            iterations_max: self.count("max_iterations"),
+            iterations_max: self.number("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
             approve: match self.value("approve") {

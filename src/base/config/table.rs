@@ -6,7 +6,10 @@ pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "alway
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
 pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "three-methods"];
 pub const VOICES: [&str; 2] = ["planner", "router"];
+/// How models write calls.
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
+/// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
+pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// Every setting, with its default, in the order in which help and documentation list them.
 pub const SETTINGS: [Setting; 37] = [
@@ -94,7 +97,7 @@ pub const SETTINGS: [Setting; 37] = [
         key: "kv_cache_type",
         variable: "MONOBLOC_KV_CACHE_TYPE",
         flag: "kv-cache-type",
-        kind: Kind::Choice(&["f16", "q8_0", "q4_0"]),
+        kind: Kind::Choice(&KV_TYPES),
         default: None,
         about: "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]",
         project: Trust::Never,

@@ -89,6 +89,8 @@ fn a_refusal_says_how_much_is_missing() {
         Machine::of(Bytes::gib(1)),
         "are needed: raise --budget, or use a smaller",
     );
+    let cuda = Machine::of(Bytes::gib(1)).with_card(Kind::Cuda, Bytes::gib(4));
+    check(&[asked("planner", vec![planner()])], cuda, "GiB of the device's memory (");
 }
 
 /// Acts like a long-running process: in each action the first number picks what is done, the second a model or an amount.

@@ -1,6 +1,7 @@
 //! Checks that JSON and TOML files still parse, and that Python keeps one kind of indentation.
 
 use super::{Pair, Problem};
+use crate::edit::paths::ending;
 use crate::edit::text::line_of;
 use crate::index::parts::parts;
 
@@ -8,7 +9,7 @@ use crate::index::parts::parts;
 /// files.
 pub fn unreadable(path: &str, before: &str, after: &str) -> Option<Problem> {
     let read = |text: &str| -> Result<(), (usize, String)> {
-        match path.rsplit('.').next().unwrap_or_default() {
+        match ending(path) {
             "json" => serde_json::from_str::<serde::de::IgnoredAny>(text)
                 .map(drop)
                 .map_err(|error| (error.line(), error.to_string())),

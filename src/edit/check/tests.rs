@@ -232,6 +232,7 @@ fn an_entry_outside_its_object_is_reported() {
     let after = format!("b: function b() {{\n  return 1\n}}\n\n{before}");
     let said = "`b: …` stands outside of any object; write it as an entry of the object it belongs to";
     check("a.js", before, &after, &[said]);
+    check("a.tsx", before, &after, &[said]);
     fine("a.js", "outer: for (;;) {\n  break outer;\n}\n");
 }
 

@@ -46,7 +46,7 @@ pub fn marks(before: &str, after: &str) -> Vec<Problem> {
 
 /// New JavaScript statements like `name: value`. They parse as a label, but are object entries outside their object.
 pub fn entries(pair: &Pair) -> Vec<Problem> {
-    if !matches!(pair.language, "javascript" | "typescript") {
+    if !matches!(pair.language, "javascript" | "jsx" | "typescript" | "tsx") {
         return Vec::new();
     }
     let mut found = Vec::new();

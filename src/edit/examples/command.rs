@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::{CONSTANTS, Example};
+use crate::edit::paths::ending;
 use crate::edit::testing::quoted;
 
 /// Separates a call from its result in the output of [`command`].
@@ -13,7 +14,7 @@ const WRONG: &str = " gives ";
 /// A shell command that runs `examples` of a function in the file `path`; `None` for other languages. It prints a line
 /// for each example with a wrong result, and then fails.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
-    match path.rsplit_once('.')?.1 {
+    match ending(path) {
         "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),
         "js" | "mjs" | "cjs" => Some(format!("node --input-type=module -e {}", quoted(&script(path, examples)))),
         "go" => Some(go(path, examples)),

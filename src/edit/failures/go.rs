@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern};
+use super::text::{inside, message, number};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
+use crate::edit::text::pattern;
 
 /// Reads `go test` output with or without `-v`, with panics and compile errors:
 /// ```text
@@ -18,7 +19,7 @@ use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
 /// ```
 pub fn test(text: &str) -> Option<Report> {
     static PACKAGE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(ok  |FAIL|\?   |---)\t(\S+)(?:\t| )+(\[[\w ]+\]|\(cached\)|[\d.]+s)?"));
+        LazyLock::new(|| pattern(r"^(ok  |FAIL|\?   )\t(\S+)(?:\t| )+(\[[\w ]+\]|\(cached\)|[\d.]+s)?"));
     let mut report = Report::default();
     let mut packages = 0;
     let mut part: Vec<&str> = Vec::new();

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern, short};
+use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
+use crate::edit::text::pattern;
 
 /// Reads tsc, eslint, mypy, ruff and flake8:
 /// ```text

@@ -131,7 +131,9 @@ impl Report {
         };
         match (self.kind, by_status) {
             (Kind::Unclear, kind) => self.kind = kind,
-            (Kind::Passed, Kind::Failed | Kind::Hung) => self.kind = by_status,
+            (Kind::Passed, Kind::Hung) => self.kind = Kind::Hung,
+            // After a run that passed, another command failed or was missing.
+            (Kind::Passed, Kind::Failed | Kind::Missing) => self.kind = Kind::Failed,
             _ => {}
         }
         self

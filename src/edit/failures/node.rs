@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern};
+use super::text::{inside, message, number};
 use super::trace::{bare_script, script, script_frame};
 use super::{Failure, Frame, Kind, Report, trace};
+use crate::edit::text::pattern;
 
 /// Most lines that are read of one test's description.
 const DESCRIPTION_MAX: usize = 200;

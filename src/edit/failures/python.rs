@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern, short, tells};
+use super::text::{inside, message, number, short, tells};
 use super::{Failure, Frame, Kind, Report, trace};
+use crate::edit::text::pattern;
 
 /// Reads pytest's failures, whatever its `--tb` is:
 /// ```text

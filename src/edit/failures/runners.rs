@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern, short};
+use super::text::{inside, message, number, short};
 use super::trace::script;
 use super::{Failure, Kind, Report};
+use crate::edit::text::pattern;
 
 /// Reads jest and vitest, whose failures differ in their headings:
 /// ```text

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{inside, message, number, pattern, short};
+use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
+use crate::edit::text::pattern;
 
 /// Most lines that are read of one compile error.
 const ERROR_LINES_MAX: usize = 60;

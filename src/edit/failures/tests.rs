@@ -270,6 +270,7 @@ fn a_run_without_failures_has_the_right_kind() {
     assert_eq!(read("hello", Path::new("")).ended(Some(3)).kind, Kind::Failed);
     assert_eq!(read("hello", Path::new("")).ended(Some(127)).kind, Kind::Missing);
     assert_eq!(read("1 passed in 0.1s", Path::new("")).ended(Some(1)).kind, Kind::Failed);
+    assert_eq!(read("1 passed in 0.1s", Path::new("")).ended(Some(127)).kind, Kind::Failed);
 }
 
 #[test]
@@ -340,4 +341,11 @@ fn a_run_is_no_worse_if_only_old_failures_remain() {
     assert!(!run(vec![failure("c", 1)]).is_no_worse_than(&before));
     assert!(!Report { kind: Kind::Hung, ..run(Vec::new()) }.is_no_worse_than(&before));
     assert!(!Report { kind: Kind::Unclear, ..run(Vec::new()) }.is_no_worse_than(&before));
+}
+
+#[test]
+fn only_paths_that_begin_with_the_root_become_relative() {
+    let check = |output: &str, expected: &str| assert_eq!(text::clean(output, Path::new("/app")), expected);
+    check("at (/app/x.js:1:2) file:///app/y.js", "at (x.js:1:2) file://y.js");
+    check("/app/x.py\n/usr/app/x.py ./app/y.py", "x.py\n/usr/app/x.py ./app/y.py");
 }

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::edit::text::pattern;
+
 /// Longest output that is read, in bytes. Its end is kept, since runners print their summary there.
 const OUTPUT_MAX: usize = 1 << 20;
 /// Longest message of one failure: an assertion with both values, not a whole page of a diff.
@@ -18,11 +20,6 @@ pub const FRAMES_MAX: usize = 12;
 /// Folders of third-party code.
 const FOREIGN: &[&str] = &["site-packages", "dist-packages", "node_modules", ".venv", ".tox", ".nox", ".pnpm"];
 
-/// A pattern of this module, compiled once.
-pub fn pattern(text: &str) -> Regex {
-    Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit/failures"))
-}
-
 /// The end of an output without terminal colours and carriage returns; paths below `root` become relative.
 pub fn clean(output: &str, root: &Path) -> String {
     static COLOURS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"));
@@ -30,7 +27,11 @@ pub fn clean(output: &str, root: &Path) -> String {
     let from = (from..output.len()).find(|&at| output.is_char_boundary(at)).unwrap_or(0);
     let text = COLOURS.replace_all(&output[from..], "").replace("\r\n", "\n").replace('\r', "\n");
     match root.to_str().map(|root| root.trim_end_matches('/')).filter(|root| !root.is_empty()) {
-        Some(root) => text.replace(&format!("{root}/"), ""),
+        Some(root) => {
+            // `/app` inside `/usr/app/x.py` is not the root.
+            let below = pattern(&format!(r"(^|://|[^\w.~@/-]){}/", regex::escape(root)));
+            below.replace_all(&text, "$1").into_owned()
+        }
         None => text,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::{FRAMES_MAX, inside, message, number, pattern, short, tells};
+use super::text::{FRAMES_MAX, inside, message, number, short, tells};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
+use crate::edit::text::pattern;
 
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Beginnings of the line between two tracebacks of one error.

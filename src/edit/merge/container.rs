@@ -3,7 +3,7 @@
 use super::place::{Place, same_name};
 use super::{Job, MergeError, Scope, What};
 use crate::edit::omissions::has_marks;
-use crate::edit::text::line_of;
+use crate::edit::text::{indent_at, line_of};
 use crate::index::parts::{Part, Sort};
 
 /// Where a written part goes.
@@ -164,7 +164,9 @@ impl<'a> Job<'a> {
     /// Merges the head, the docstring and the members of a class or record.
     fn members(&mut self, scope: Scope, old: &'a Part, new: &Part) -> Result<(), MergeError> {
         self.header(scope, old, new);
-        self.docstring(old, new);
+        if self.docstring(old, new) {
+            self.note(What::Replaced, &old.name, None);
+        }
         self.scope(Some(old), &old.members, &new.members)
     }
 
@@ -176,7 +178,7 @@ impl<'a> Job<'a> {
             let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
             words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
-        let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned();
+        let base = indent_at(self.old, old.core.start).to_owned();
         let now = self.piece(new.core.start..new_body.start, &base);
         let now = crate::edit::merge::function_form::with_modifiers(self.language, &was, now);
         let (was_words, now_words) = (words(&was), words(&now));
@@ -189,20 +191,17 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Adds or replaces the docstring of a class.
-    fn docstring(&mut self, old: &'a Part, new: &Part) {
-        let Some(range) = new.docstring.clone() else { return };
-        let base = crate::edit::text::indent_at(self.old, old.core.start).to_owned() + &self.step();
+    /// Adds or replaces the docstring of a definition; false if nothing changes.
+    pub fn docstring(&mut self, old: &Part, new: &Part) -> bool {
+        let Some(range) = new.docstring.clone() else { return false };
+        let base = indent_at(self.old, old.core.start).to_owned() + &self.unit.text();
         let text = self.piece(range, &base);
-        let changed = match (&old.docstring, &old.body) {
+        match (&old.docstring, &old.body) {
             (Some(doc), _) => self.edit(doc.clone(), text),
             (None, Some(body)) if self.old[body.clone()].starts_with('\n') => {
                 self.edit(body.start..body.start, format!("\n{base}{text}"))
             }
             _ => false,
-        };
-        if changed {
-            self.note(What::Replaced, &old.name, None);
         }
     }
 

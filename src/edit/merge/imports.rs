@@ -1,19 +1,18 @@
 //! Adds the imports that the written code needs and the file lacks.
 
 use super::insert::{Anchor, first_line};
-use super::{Job, MergeError, Scope, What};
+use super::{Job, Scope, What};
 use crate::edit::text::{Edit, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
 impl<'a> Job<'a> {
     /// Adds the imports above the written code, if the code uses them; all of them if nothing but imports was written.
-    pub fn imports(&mut self, news: &[Part]) -> Result<(), MergeError> {
+    pub fn imports(&mut self, news: &[Part]) {
         let only_imports = news.iter().all(|new| new.sort == Sort::Import);
         let code: Vec<&str> =
             news.iter().filter(|new| new.sort != Sort::Import).map(|new| &self.new[new.whole()]).collect();
         let code = code.join("\n");
         self.import_all(None, self.old_items, news, (!only_imports).then_some(code.as_str()));
-        Ok(())
     }
 
     /// Adds what `news` import into `scope`; if `code` is given, only what it uses. Names that join a statement come
@@ -168,7 +167,7 @@ impl<'a> Job<'a> {
             (None, None, None) => (Anchor::End, 0),
         };
         let base =
-            scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.step()).unwrap_or_default();
+            scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.unit.text()).unwrap_or_default();
         let name = first_line(&line);
         let several = self.changed.iter().any(|(_, change)| change.what == What::Import);
         // Of several imports above the first definition, only the first is set off.

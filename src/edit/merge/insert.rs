@@ -242,7 +242,7 @@ impl<'a> Job<'a> {
         };
         match olds.iter().find(own_line) {
             Some(member) => indent_at(self.old, member.start()).to_owned(),
-            None => indent_at(self.old, scope.core.start).to_owned() + &self.step(),
+            None => indent_at(self.old, scope.core.start).to_owned() + &self.unit.text(),
         }
     }
 

@@ -3,7 +3,9 @@
 use crate::index::parts::{Part, Parts, Sort, parts};
 
 use super::MergeError;
+use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
+use crate::edit::text::nth_line;
 
 /// Most parts of one answer.
 const PARTS_MAX: usize = 2_000;
@@ -30,11 +32,11 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
     let (text, own) = cleaned(written, unit);
     let plain = parts(path, &text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
-    let found = match faults_beyond(&text, &plain, before) {
+    let found = match new_fault((before.0, &before.1.faults), (&text, &plain.faults)) {
         None => Written { text, own, items: plain.items, texts: plain.texts },
         Some(line) => repaired(path, language, &text).ok_or_else(|| MergeError::Unreadable {
             line,
-            text: text.lines().nth(line - 1).unwrap_or_default().trim().chars().take(200).collect(),
+            text: nth_line(&text, line).trim().chars().take(200).collect(),
         })?,
     };
     match found.items.len() {
@@ -68,13 +70,6 @@ fn with_dots_as_comments(line: &str) -> String {
         "..." | "…" => line.replace(line.trim(), "// ..."),
         _ => line.replace("{ ... }", "{ /* ... */ }").replace("{...}", "{ /* ... */ }"),
     }
-}
-
-/// The first line that does not parse, unless the same line does not parse in the file itself.
-fn faults_beyond(text: &str, found: &Parts, (before, old): (&str, &Parts)) -> Option<usize> {
-    let line = |text: &str, number: usize| text.lines().nth(number - 1).unwrap_or_default().trim().to_owned();
-    let known: Vec<String> = old.faults.iter().map(|number| line(before, *number)).collect();
-    found.faults.iter().copied().find(|number| !known.contains(&line(text, *number)))
 }
 
 /// Parses what was written in other ways: with `...` as a comment, as members of a class or object, without a brace too

@@ -10,7 +10,8 @@ impl<'a> Job<'a> {
     /// Replaces `old`, a part of `scope`, by `new`.
     pub fn replace(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
         if self.is_left_out(old, new) {
-            return self.lead_only(scope, old, new);
+            self.lead_only(scope, old, new);
+            return Ok(());
         }
         let base = indent_at(self.old, old.core.start).to_owned();
         let core = self.piece(new.core.clone(), &base);
@@ -65,32 +66,12 @@ impl<'a> Job<'a> {
     }
 
     /// Replaces only the comments, attributes and docstring of a definition whose body was left out.
-    fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) -> Result<(), MergeError> {
+    fn lead_only(&mut self, scope: Scope, old: &Part, new: &Part) {
         let base = indent_at(self.old, old.core.start).to_owned();
-        let mut changed = false;
-        if let Some(range) = new.docstring.clone() {
-            let inner = format!("{base}{}", self.step());
-            let text = self.piece(range, &inner);
-            changed |= match (&old.docstring, &old.body) {
-                (Some(doc), _) => self.edit(doc.clone(), text),
-                (None, Some(body)) if self.old[body.clone()].starts_with('\n') => {
-                    self.edit(body.start..body.start, format!("\n{inner}{text}"))
-                }
-                _ => false,
-            };
-        }
-        changed |= self.put_below_lead(old, new, self.old[old.core.clone()].to_owned(), &base) && !changed;
+        let mut changed = self.docstring(old, new);
+        changed |= self.put_below_lead(old, new, self.old[old.core.clone()].to_owned(), &base);
         if changed {
             self.note(What::Replaced, &old.name, scope);
-        }
-        Ok(())
-    }
-
-    /// One step of indentation in the old text.
-    pub fn step(&self) -> String {
-        match self.unit {
-            crate::edit::indent::Unit::Tab => "\t".to_owned(),
-            crate::edit::indent::Unit::Spaces(count) => " ".repeat(count),
         }
     }
 
@@ -126,7 +107,7 @@ impl<'a> Job<'a> {
         }
         let head = self.new[new.core.start..body.start].matches('\n').count() + 1;
         let mut lines: Vec<String> = core.split('\n').map(str::to_owned).collect();
-        lines.insert(head.min(lines.len()), format!("{base}{}{}", self.step(), &self.old[doc.clone()]));
+        lines.insert(head.min(lines.len()), format!("{base}{}{}", self.unit.text(), &self.old[doc.clone()]));
         lines.join("\n")
     }
 

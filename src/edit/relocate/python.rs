@@ -16,7 +16,8 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
     };
     let imported = view.texts.iter().any(|(path, text)| path != view.from && text.contains(paths::stem(view.from)));
     if imported && !is_name(paths::stem(view.to)) {
-        return Err(MoveError::Outside { path: view.to.to_owned() });
+        let way_out = "its name cannot be imported; use letters, digits and `_`, and begin with no digit";
+        return Err(MoveError::NotDone { what: format!("{} to {}", view.from, view.to), way_out });
     }
     check_name(view)?;
     doubt_folder(view, &["__file__", "__package__", "importlib"], edits);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Edits, MoveError, View, hidden, line_end, paths, stuck};
 use crate::edit::rename::{FileOccurrences, from_file};
+use crate::edit::text::{line_start, own_lines};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
@@ -133,9 +134,9 @@ fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
         let Some(place) = all.iter().find(declares) else { continue };
         let end = text[place.bytes.end..].find(';').map_or(text.len(), |at| place.bytes.end + at + 1);
         let word = text[..place.bytes.start].rfind("mod").unwrap_or(place.bytes.start);
-        let mut start = text[..word].rfind('\n').map_or(0, |at| at + 1);
+        let mut start = line_start(text, word);
         // Attributes and comments above belong to it.
-        while let Some(above) = text[..start].strip_suffix('\n').map(|t| t.rfind('\n').map_or(0, |at| at + 1)) {
+        while let Some(above) = text[..start].strip_suffix('\n').map(|text| line_start(text, text.len())) {
             let line = text[above..start].trim();
             if !line.starts_with("#[") && !line.starts_with("///") {
                 break;
@@ -364,10 +365,7 @@ fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> R
 /// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
 /// it.
 fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
-    let start = text[..statement.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[statement.end..].find('\n').map_or(text.len(), |at| statement.end + at + 1);
-    let alone = text[start..statement.start].trim().is_empty() && text[statement.end..end].trim().is_empty();
-    let between = text[..start].ends_with("\n\n") && text[end..].starts_with('\n');
-    let end = if between { end + 1 } else { end };
-    if alone { start..end } else { statement.clone() }
+    let Some(lines) = own_lines(text, statement) else { return statement.clone() };
+    let between = text[..lines.start].ends_with("\n\n") && text[lines.end..].starts_with('\n');
+    lines.start..lines.end + usize::from(between)
 }

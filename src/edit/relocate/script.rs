@@ -1,6 +1,7 @@
 //! Plans the import edits for a moved TypeScript or JavaScript file, and keeps import aliases where possible.
 
 use super::{Edits, MoveError, View, doubt_folder, family, paths, stuck};
+use crate::edit::text::line_of;
 use crate::index::{ImportForm, import_sites, language_of};
 
 /// Endings of compiled files, which an import may name in place of the source.
@@ -43,7 +44,7 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
             if is_imported(text, at) {
                 return Err(stuck(path, text, at));
             }
-            edits.mention(path, text, text[..at].matches('\n').count() + 1);
+            edits.mention(path, text, line_of(text, at));
         }
     }
     Ok(())
@@ -119,7 +120,7 @@ fn restyled(old_name: &str, from: &str, to: &str) -> String {
     match compiled {
         _ if old_name == from => to.to_owned(),
         Some(ending) => format!("{bare}{ending}"),
-        None if paths::stem(to) == "index" => paths::folder(to).to_owned(),
+        None if paths::name(bare) == "index" => paths::folder(to).to_owned(),
         None => bare.to_owned(),
     }
 }
@@ -130,7 +131,7 @@ fn aliased(source: &str, view: &View) -> Option<String> {
     let folder = paths::folder(view.from);
     let mut styles = vec![view.from.to_owned(), bare.to_owned()];
     styles.extend(COMPILED.iter().map(|ending| format!("{bare}{ending}")));
-    styles.extend((paths::stem(view.from) == "index").then(|| folder.to_owned()));
+    styles.extend((paths::name(bare) == "index").then(|| folder.to_owned()));
     let mut moved = view.snapshot.clone();
     moved.move_file(view.from, view.to);
     let names = moved.names();

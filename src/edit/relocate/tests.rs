@@ -214,6 +214,7 @@ fn computed_imports_are_refused_and_other_mentions_listed() {
     refused(&shop, ("shop/cart.py", "shop/basket.py"), "a.py, line 3");
     let hides = [("p/__init__.py", "def cached():\n    from ._c import x\n"), ("p/_c.py", "x = 1\n")];
     refused(&hides, ("p/_c.py", "p/cached.py"), "p/__init__.py has a `cached` of its own");
+    refused(&hides, ("p/_c.py", "p/a-b.py"), "its name cannot be imported");
     let plan = moved(
         &[
             ("src/a.ts", "export const a = __dirname;\n"),

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use super::{Edits, Read, RenameError};
+use crate::edit::text::line_of;
 use crate::index::{Index, Names, Occurrence, language_of, names as places, whole_words};
 
 /// One file with every place of the name.
@@ -47,7 +48,7 @@ pub fn read(
             }
             _ => {
                 for at in whole_words(text, name) {
-                    edits.mention(path, text, text[..at].matches('\n').count() + 1);
+                    edits.mention(path, text, line_of(text, at));
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{FileOccurrences, RenameError};
+use crate::edit::text::{line_of, nth_line};
 use crate::index::{Role, is_understood, language_of};
 
 /// Most mentions and most doubtful places that are listed.
@@ -133,7 +134,7 @@ fn edited(path: &str, text: &str, changes: &[&Change]) -> Option<FileEdit> {
         after.push_str(text.get(at..change.bytes.start)?);
         after.push_str(&change.with);
         at = change.bytes.end;
-        places.push(text[..change.bytes.start].matches('\n').count() + 1);
+        places.push(line_of(text, change.bytes.start));
     }
     after.push_str(text.get(at..)?);
     places.dedup();
@@ -146,6 +147,5 @@ fn stays_understood(path: &str, before: &str, after: &str) -> bool {
 }
 
 fn shown(text: &str, line: usize) -> String {
-    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    line.trim().chars().take(LINE_CHARS_MAX).collect()
+    nth_line(text, line).trim().chars().take(LINE_CHARS_MAX).collect()
 }

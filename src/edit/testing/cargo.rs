@@ -1,7 +1,8 @@
 //! Commands that test, compile, build, lint and format a Cargo project.
 
-use super::files::{Files, folder, name, quoted, stem};
+use super::files::{Files, quoted};
 use super::{Kit, Task};
+use crate::edit::paths::{folder, name, stem};
 
 /// A Cargo package or workspace. All commands that could download something run offline.
 pub struct Cargo {

@@ -1,4 +1,4 @@
-//! Reads the project's files for checks, and splits and quotes their paths.
+//! Reads the project's files for checks, and quotes their paths.
 
 use std::fs;
 use std::path::Path;
@@ -29,21 +29,6 @@ impl<'a> Files<'a> {
         let is_small = fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= BYTES_MAX);
         is_small.then(|| fs::read_to_string(&path).ok()).flatten().unwrap_or_default()
     }
-}
-
-/// The last part of a path.
-pub fn name(path: &str) -> &str {
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
-/// The folder of a path, empty at the root.
-pub fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// The last part of a path without its ending.
-pub fn stem(path: &str) -> &str {
-    name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
 }
 
 /// A path as one word of a shell command.

@@ -1,7 +1,8 @@
 //! Commands that test, compile, build, lint and format a Go project.
 
-use super::files::{Files, all_quoted, folder};
+use super::files::{Files, all_quoted};
 use super::{Kit, Task};
+use crate::edit::paths::folder;
 
 pub struct Go;
 

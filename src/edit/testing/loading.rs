@@ -2,11 +2,12 @@
 
 use super::files::quoted;
 use crate::edit::imports::module_of;
+use crate::edit::paths::ending;
 
 /// A shell command that imports a Python or JavaScript module as other files do. `None` for other languages, and for a
 /// file that may be a program: nothing imports it and it exports nothing.
 pub fn loading(path: &str, text: &str, is_imported: bool) -> Option<String> {
-    match path.rsplit_once('.')?.1 {
+    match ending(path) {
         "py" if is_imported => {
             let module = module_of(path)?;
             let is_name = module.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.'));

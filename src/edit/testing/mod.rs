@@ -54,7 +54,7 @@ pub struct Checks {
 
 /// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
 pub fn script_style(root: &Path) -> Option<Style> {
-    script::kit(&Files::new(root, crate::index::files_of(root)))?.style()
+    script::kit(&Files::new(root, crate::index::files_of(root)))?.style
 }
 
 /// The commands that check the project at `root`.

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::files::{Files, all_quoted, folder, name, quoted, stem};
+use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
+use crate::edit::paths::{folder, name, stem};
+use crate::edit::text::pattern;
 
 /// Most test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;
@@ -91,10 +93,6 @@ impl Frameworks {
         let any = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
         Frameworks { pytest: any(&PYTEST), unittest: any(&UNITTEST) }
     }
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit/checks"))
 }
 
 /// The arguments with which unittest finds all tests. Discovery enters only packages and the folder it starts in.

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::files::{Files, all_quoted, folder, name, quoted, stem};
+use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
+use crate::edit::paths::{ending, folder, name, stem};
 
 /// Most test files that are read to find out their framework, and that one command names.
 const TEST_FILES_MAX: usize = 20;
@@ -12,24 +13,13 @@ const TESTS_READ_MAX: usize = 300;
 /// Options of Node.js that are followed by a module.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
-/// What runs the tests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Runner {
-    Jest,
-    Vitest,
-    Mocha,
-    /// The runner of Node.js, with the command that starts it.
-    Node(String),
-    /// No runner: each test file is a program that fails with an exception.
-    Plain,
-}
-
-/// The framework that a test file uses.
+/// The framework that runs tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Jest,
     Vitest,
     Mocha,
+    /// The runner of Node.js.
     Node,
 }
 
@@ -38,7 +28,10 @@ pub struct Script {
     scripts: Vec<(String, String)>,
     /// The package manager: `npm`, `pnpm`, `yarn` or `bun`.
     manager: &'static str,
-    runner: Runner,
+    /// The framework for a new test; `None` if each test file is a program that fails with an exception.
+    pub style: Option<Style>,
+    /// The command that starts the runner of Node.js.
+    node: String,
     tests: Vec<String>,
     /// Test files for the runner of Node.js, whatever the others use.
     of_node: Vec<String>,
@@ -64,19 +57,22 @@ pub fn kit(files: &Files<'_>) -> Option<Script> {
         .filter(|(name, line)| !(name == "test" && line.contains("no test specified")))
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
-    let runner = runner(script, &manifest, files, &tests);
+    let (style, node) = (style(script, &manifest, files, &tests), node_of(script));
     let is_of_node = |path: &&String| files.text(path).contains("node:test");
     let of_node = tests.iter().take(TESTS_READ_MAX).filter(is_of_node).cloned().collect();
     let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
     let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
-    Some(Script { scripts, manager, runner, tests, of_node, installed, has_typescript: files.has("tsconfig.json") })
+    let has_typescript = files.has("tsconfig.json");
+    Some(Script { scripts, manager, style, node, tests, of_node, installed, has_typescript })
 }
 
-fn is_script(path: &str) -> bool {
-    matches!(
-        path.rsplit_once('.').map_or("", |(_, ending)| ending),
-        "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx"
-    )
+/// Whether a file is JavaScript or TypeScript.
+pub fn is_script(path: &str) -> bool {
+    matches!(ending(path), "js" | "mjs" | "cjs" | "jsx") || is_typescript(path)
+}
+
+fn is_typescript(path: &str) -> bool {
+    matches!(ending(path), "ts" | "mts" | "cts" | "tsx")
 }
 
 /// Whether a file is a test by the runners' naming rules; helper files in test folders are not.
@@ -86,34 +82,31 @@ pub fn is_test(path: &str) -> bool {
         || stem == "test"
         || stem.starts_with("test-");
     let by_folder = matches!(name(folder(path)), "test" | "tests" | "__tests__" | "spec");
-    let is_helper =
-        ["helper", "util", "setup", "fixture", "mock", "common", "index"].iter().any(|word| stem.contains(word));
+    let is_helper = ["helper", "util", "setup", "fixture", "mock", "common"].iter().any(|word| stem.contains(word));
     is_script(path) && !path.ends_with(".d.ts") && (by_name || by_folder && !is_helper)
 }
 
-/// The runner: from the test script, else from the tests themselves, else from the dependencies.
-fn runner(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -> Runner {
-    let named = [("vitest", Runner::Vitest), ("jest", Runner::Jest), ("mocha", Runner::Mocha)];
-    if let Some((_, runner)) = named.iter().find(|(name, _)| script.contains(name)) {
-        return runner.clone();
+/// The framework: from the test script, else from the tests themselves, else from the dependencies.
+fn style(script: &str, manifest: &Value, files: &Files<'_>, tests: &[String]) -> Option<Style> {
+    let named = [("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
+    if let Some((_, style)) = named.iter().find(|(name, _)| script.contains(name)) {
+        return Some(*style);
     }
-    if script.split_whitespace().any(|word| word == "--test") {
-        return Runner::Node(start_of(script));
-    }
-    let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
-    if texts.iter().any(|text| text.contains("node:test")) {
-        return Runner::Node("node --test".to_owned());
+    let mut texts = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path));
+    if script.split_whitespace().any(|word| word == "--test") || texts.any(|text| text.contains("node:test")) {
+        return Some(Style::Node);
     }
     let uses = |name: &str| ["devDependencies", "dependencies"].iter().any(|kind| !manifest[*kind][name].is_null());
-    named.into_iter().find(|(name, _)| uses(name)).map_or(Runner::Plain, |(_, runner)| runner)
+    named.into_iter().find(|(name, _)| uses(name)).map(|(_, style)| style)
 }
 
 /// The program of a script with its options but without files, such as `node --import tsx --test`. `node --test` for a
-/// script with several commands or with variables.
-fn start_of(script: &str) -> String {
+/// script without `--test`, with several commands or with variables.
+fn node_of(script: &str) -> String {
     let words: Vec<&str> = script.split_whitespace().collect();
-    if words.iter().any(|word| matches!(*word, "&&" | "||" | ";" | "|") || word.contains('=') && !word.starts_with('-'))
-    {
+    let is_more =
+        |word: &&str| matches!(*word, "&&" | "||" | ";" | "|") || word.contains('=') && !word.starts_with('-');
+    if !words.contains(&"--test") || words.iter().any(is_more) {
         return "node --test".to_owned();
     }
     let kept = words
@@ -124,17 +117,6 @@ fn start_of(script: &str) -> String {
 }
 
 impl Script {
-    /// The framework for a new test; `None` if tests are plain programs.
-    pub fn style(&self) -> Option<Style> {
-        match self.runner {
-            Runner::Jest => Some(Style::Jest),
-            Runner::Vitest => Some(Style::Vitest),
-            Runner::Mocha => Some(Style::Mocha),
-            Runner::Node(_) => Some(Style::Node),
-            Runner::Plain => None,
-        }
-    }
-
     /// The command for the first of these scripts that package.json has.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;
@@ -157,12 +139,12 @@ impl Script {
     /// The command that runs these test files.
     fn run(&self, files: &[&str]) -> String {
         let names = all_quoted(files);
-        let line = match &self.runner {
-            Runner::Jest => format!("{} {names}", self.program("jest")),
-            Runner::Vitest => format!("{} run {names}", self.program("vitest")),
-            Runner::Mocha => format!("{} {names}", self.program("mocha")),
-            Runner::Node(start) => format!("{start} {names}"),
-            Runner::Plain => files.iter().map(|path| format!("node {}", quoted(path))).collect::<Vec<_>>().join(" && "),
+        let line = match self.style {
+            Some(Style::Jest) => format!("{} {names}", self.program("jest")),
+            Some(Style::Vitest) => format!("{} run {names}", self.program("vitest")),
+            Some(Style::Mocha) => format!("{} {names}", self.program("mocha")),
+            Some(Style::Node) => format!("{} {names}", self.node),
+            None => files.iter().map(|path| format!("node {}", quoted(path))).collect::<Vec<_>>().join(" && "),
         };
         line.trim_end().to_owned()
     }
@@ -191,17 +173,14 @@ impl Kit for Script {
     }
 
     fn covering(&self, files: &[&str]) -> Option<String> {
-        let is_typescript = |path: &&str| {
-            matches!(path.rsplit_once('.').map_or("", |(_, ending)| ending), "ts" | "tsx" | "mts" | "cts")
-        };
-        if !matches!(self.runner, Runner::Node(_))
+        if self.style != Some(Style::Node)
             && !files.is_empty()
             && files.iter().all(|path| self.of_node.iter().any(|one| one == path))
         {
             return Some(format!("node --test {}", all_quoted(files)));
         }
         // `node` alone may not run TypeScript; the project's own test script is used where there is one.
-        if self.runner == Runner::Plain && (files.iter().any(is_typescript) || self.script(&["test"]).is_some()) {
+        if self.style.is_none() && (files.iter().any(|path| is_typescript(path)) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);
         }
         Some(self.run(files))

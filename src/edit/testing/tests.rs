@@ -173,6 +173,8 @@ fn tests_are_found_by_name() {
     check("src/cart.rs", &["tests/cart.rs", "tests/user.rs"], &["src/cart.rs", "tests/cart.rs"]);
     check("tests/test_cart.py", &["tests/test_cart.py"], &["tests/test_cart.py"]);
     check("README.md", &["tests/test_cart.py"], &[]);
+    check("test/index.js", &[], &["test/index.js"]);
+    check("test/common.js", &[], &[]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::files::{folder, name, stem};
 use super::{python, script};
+use crate::edit::paths::{ending, folder, name, stem};
 use crate::index::{Graph, paths};
 
 /// Most test files that are returned. More than this is better run as a whole.
@@ -44,7 +44,7 @@ fn has_inline_tests(path: &str, graph: &Graph) -> bool {
 
 /// Whether a test runner would take this file for a test.
 pub fn is_test_file(path: &str) -> bool {
-    match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
+    match ending(path) {
         "py" => python::is_test(path),
         "go" => path.ends_with("_test.go"),
         "rs" => paths::sorts(path).contains(&paths::Sort::Test),
@@ -69,7 +69,7 @@ fn by_name(path: &str, test: &str) -> Option<f64> {
     };
     let tested = without_test_mark(stem(test));
     let is_go = path.ends_with(".go");
-    if is_go && folder(path) != folder(test) || ending(path) != ending(test) {
+    if is_go && folder(path) != folder(test) || language(path) != language(test) {
         return None;
     }
     let beside = f64::from(u8::from(folder(path) == folder(test))) + shared(path, test) as f64 / 100.0;
@@ -98,11 +98,8 @@ fn without_test_mark(stem: &str) -> &str {
 }
 
 /// The ending of a path. All endings of JavaScript and TypeScript count as one, since tests in one may cover the other.
-fn ending(path: &str) -> &str {
-    match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => "script",
-        ending => ending,
-    }
+fn language(path: &str) -> &str {
+    if script::is_script(path) { "script" } else { ending(path) }
 }
 
 /// Number of folder names that both paths have.

@@ -4,14 +4,12 @@
 //! tiles, so that sequences of recurrent layers may share a call (see [`repack::untiled`]).
 
 use std::ffi::{CStr, CString, c_void};
-use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use llama_cpp_sys_2 as sys;
 
-use super::devices;
 use crate::budget::repack::{self, Lies};
-use crate::models::gguf::{self, Tensor};
+use crate::models::gguf::{Header, Tensor};
 
 type BufferType = sys::ggml_backend_buffer_type_t;
 
@@ -32,15 +30,13 @@ impl BufferOverrides {
         BufferOverrides(names.into_iter().map(|names| (names, host)).collect())
     }
 
-    /// Adds the matrices of `file` that must stay out of AMX tiles; returns whether there are any. Adds none if the
+    /// Adds the matrices of a model that must stay out of AMX tiles; returns whether there are any. Adds none if the
     /// machine has no tiles, or if layers may go on an accelerator, which the override would take them from.
-    pub fn untile(&mut self, file: &Path, gpu_layers: u32) -> bool {
-        if !repack::has_tiles() || gpu_layers > 0 && devices::accelerator().is_some() {
+    pub fn untile(&mut self, header: &Header, on_gpu: bool) -> bool {
+        if !repack::has_tiles() || on_gpu {
             return false;
         }
-        // llama.cpp itself refuses a file that is no model.
-        let header = gguf::inspect(file).ok();
-        let untiled = header.and_then(|header| untiled(&repack::untiled(&header))).unwrap_or_default();
+        let untiled = untiled(&repack::untiled(header)).unwrap_or_default();
         let any = !untiled.is_empty();
         self.0.extend(untiled);
         any

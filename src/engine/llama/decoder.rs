@@ -20,6 +20,10 @@ struct Sequence {
     torn: bool,
 }
 
+/// Calls for one sequence in a row on a GPU. There a change of sequence costs 3.3 ms (H200, the 24B's shape, 2.7 ms a token): llama.cpp
+/// builds its graph anew, and the CUDA graph of it is recorded again.
+const GPU_CALLS_IN_A_ROW: usize = 16;
+
 /// One context of one model.
 pub struct LlamaDecoder<'w> {
     context: Context<'w>,
@@ -39,6 +43,7 @@ impl<'w> LlamaDecoder<'w> {
             vocabulary: weights.size(),
             sharing: if weights.may_share() { Sharing::IfProved } else { Sharing::Never },
             cuts_anywhere: !weights.needs_checkpoints(),
+            calls_in_a_row: if weights.is_on_gpu() { GPU_CALLS_IN_A_ROW } else { 1 },
             undo: if weights.needs_checkpoints() { context.undo_rows() } else { usize::MAX },
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();

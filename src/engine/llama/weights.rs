@@ -2,7 +2,7 @@
 
 use crate::base::lock;
 use std::ffi::{CString, c_void};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
@@ -12,13 +12,13 @@ use llama_cpp_sys_2 as sys;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
-use super::{LlamaError, Shape, backend, mapping, system_info};
+use super::{LlamaError, Shape, backend, devices, mapping, system_info};
 use crate::budget::cache;
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
-use crate::models::gguf;
+use crate::models::gguf::Header;
 
 /// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
@@ -47,6 +47,8 @@ pub struct Weights {
     tokens: Vec<TokenText>,
     /// Whether matrices may be stored in tiles for AMX, Intel's matrix unit, with none kept out of tiles.
     tiled: bool,
+    /// Whether some layers are on an accelerator.
+    on_gpu: bool,
     /// Rows at the end of a call that recurrent layers can take back.
     undo: u32,
     /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
@@ -66,9 +68,15 @@ struct Watch<'a> {
 }
 
 impl Weights {
-    /// Loads `file`. `progress` gets the share that is read, 0 to 1, and cancels the load by returning false.
-    pub fn load(file: &Path, loading: Loading, mut progress: impl FnMut(f32) -> bool) -> Result<Weights, LlamaError> {
+    /// Loads the file of `header`. `progress` gets the share that is read, 0 to 1, and cancels the load by returning
+    /// false.
+    pub fn load(
+        header: &Header,
+        loading: Loading,
+        mut progress: impl FnMut(f32) -> bool,
+    ) -> Result<Weights, LlamaError> {
         backend()?;
+        let file = header.path.as_path();
         let name = file.display().to_string();
         let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
         let path = file.to_str().and_then(|path| CString::new(path).ok());
@@ -92,7 +100,9 @@ impl Weights {
             params.devices = no_devices.as_mut_ptr();
         }
         let mut elsewhere = BufferOverrides::experts(loading.experts_on_host);
-        let tiled = loading.repack && !elsewhere.untile(file, loading.gpu_layers);
+        let on_gpu = loading.gpu_layers > 0 && devices::accelerator().is_some();
+        let wholly_on_gpu = on_gpu && loading.gpu_layers > header.layers && loading.experts_on_host == 0;
+        let tiled = loading.repack && !wholly_on_gpu && !elsewhere.untile(header, on_gpu);
         let places = elsewhere.entries();
         params.tensor_buft_overrides = places.as_ptr();
         // SAFETY: path, watch, devices, names and places outlive the call, which is the only one that uses them.
@@ -106,16 +116,20 @@ impl Weights {
             mapping::let_go(file);
         }
         let tokens = token_texts(&model);
-        let recurrent = model.is_hybrid() || model.is_recurrent();
-        let undo = gguf::inspect(file).ok().filter(|_| recurrent).map_or(0, |header| cache::undo_rows(&header));
+        let undo = cache::undo_rows(header);
         let tiled = tiled && system_info().contains(AMX);
-        Ok(Weights { model, tokens, tiled, undo, model_lock: Mutex::new(()) })
+        Ok(Weights { model, tokens, tiled, on_gpu, undo, model_lock: Mutex::new(()) })
     }
 
     /// Whether a sequence can only go back to checkpoints, because of recurrent layers. Sliding windows can be cut,
     /// because contexts keep the cells outside the window too (`swa_full`); a checkpoint of them would be as large.
     pub fn needs_checkpoints(&self) -> bool {
         self.model.is_hybrid() || self.model.is_recurrent()
+    }
+
+    /// Whether some layers are on an accelerator.
+    pub fn is_on_gpu(&self) -> bool {
+        self.on_gpu
     }
 
     /// Whether sequences may share a call: not with sliding windows, whose logits are known to differ then, and not
@@ -218,15 +232,15 @@ mod tests {
 
     use super::*;
     use crate::engine::llama::context::pointer;
+    use crate::models::gguf;
 
     #[test]
     fn the_wrapper_is_the_pointer() {
         let models = std::env::var_os("MONOBLOC_TEST_MODELS").map(PathBuf::from);
         let models = models.unwrap_or_else(crate::models::places::model_dir);
-        let file = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
-        let weights =
-            Weights::load(&file, Loading { gpu_layers: 0, experts_on_host: 0, repack: false, mapped: true }, |_| true)
-                .unwrap();
+        let header = gguf::inspect(&models.join("SmolLM2-135M-Instruct.Q4_1.gguf")).unwrap();
+        let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: false, mapped: true };
+        let weights = Weights::load(&header, loading, |_| true).unwrap();
         // SAFETY: the model is live.
         let counted = unsafe { sys::llama_model_n_params(pointer(&weights.model)) };
         assert_eq!(counted, weights.model.n_params());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::active::Active;
 use super::evict::{Holder, Room, freed, victims};
 use super::load::{Need, Progress};
-use super::resident::{Entry, Key, file_name};
+use super::resident::{Entry, Key, Resident, file_name};
 use super::{Inner, Pool, PoolError, shape};
 use crate::base::Bytes;
 use crate::budget::{LoadSettings, Refused};
@@ -47,7 +47,7 @@ impl Pool {
         let _changing = inner.change();
         let machine = inner.ledger.machine();
         let before = machine.total(inner.ledger.free());
-        let taken = inner.remove_named(name);
+        let taken = inner.remove(|resident| resident.meant(name));
         let gone = taken.or_else(|refusal| match refusal {
             // The model may just be leaving: wait for its memory before returning the error.
             PoolError::NotLoaded { .. } => inner.released(Vec::new(), None).and(Err(refusal)),
@@ -57,8 +57,8 @@ impl Pool {
         Ok(machine.total(inner.ledger.free()).saturating_sub(before))
     }
 
-    /// Replaces the loaded model `from` by `to`, a role or a file, which takes over its roles. The memory of `from`
-    /// counts as free; if `to` does not fit even then, nothing changes.
+    /// Replaces the loaded model `from`, with all its contexts that the name matches, by `to`, a role or a file, which
+    /// takes over their roles. The memory of `from` counts as free; if `to` does not fit even then, nothing changes.
     pub fn swap(&self, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let _changing = self.inner.change();
         self.inner.swap(from, to, progress)
@@ -118,29 +118,34 @@ impl Inner {
         index.map(|index| resident.active().swap_remove(index)).ok_or_else(gone)
     }
 
-    /// Removes the contexts that `name` matches from the list; none of them if one is pinned or in use.
-    fn remove_named(&self, name: &str) -> Result<Vec<Entry>, PoolError> {
+    /// Removes the contexts that `meant` chooses from the list; none of them if one is pinned or in use.
+    fn remove(&self, meant: impl FnOnce(&Resident) -> Result<Vec<usize>, PoolError>) -> Result<Vec<Entry>, PoolError> {
         let mut resident = self.resident();
-        let meant = resident.meant(name)?;
+        let meant = meant(&resident)?;
         for &index in &meant {
             resident.entries[index].may_go()?;
         }
         Ok(meant.into_iter().rev().map(|index| resident.entries.remove(index)).collect())
     }
 
+    /// [`Inner::remove`] for those of the contexts `keys` that are still in memory.
+    fn remove_keys(&self, keys: &[Key]) -> Result<Vec<Entry>, PoolError> {
+        self.remove(|resident| Ok(resident.places(keys)))
+    }
+
     fn swap(self: &Arc<Inner>, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
-        let (key, roles) = self.to_be_replaced(from)?;
+        let (old, roles) = self.to_be_replaced(from)?;
         let spec = self.named(to, roles.first().copied().unwrap_or(Role::Planner))?;
         let need = self.need(&spec)?;
-        if need.key == key {
-            return self.describe(&key);
+        if old.contains(&need.key) {
+            return self.describe(&need.key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let fits_beside = need.amount().fits(self.ledger.free()) && !self.is_full(&need);
-        let new = if fits_beside {
-            self.load_then_unload(&key, need, &spec, progress)?
+        let has_place = self.missing_places(&need, self.resident().files()) == 0;
+        let new = if has_place && need.amount().fits(self.ledger.free()) {
+            self.load_then_unload(&old, need, &spec, progress)?
         } else {
-            self.unload_then_load(&key, need, &spec, progress)?
+            self.unload_then_load(&old, need, &spec, progress)?
         };
         let mut resident = self.resident();
         for role in roles {
@@ -151,34 +156,33 @@ impl Inner {
         self.describe(&new)
     }
 
-    fn to_be_replaced(&self, from: &str) -> Result<(Key, Vec<Role>), PoolError> {
+    /// The contexts that `from` matches, of one file, and all their roles.
+    fn to_be_replaced(&self, from: &str) -> Result<(Vec<Key>, Vec<Role>), PoolError> {
         let resident = self.resident();
-        let meant = resident.meant(from)?;
-        for &index in &meant {
-            resident.entries[index].may_go()?;
+        let (mut keys, mut roles) = (Vec::new(), Vec::new());
+        for index in resident.meant(from)? {
+            let entry = &resident.entries[index];
+            entry.may_go()?;
+            keys.push(entry.key.clone());
+            roles.extend_from_slice(&entry.roles);
         }
-        let entry = &resident.entries[meant[0]];
-        Ok((entry.key.clone(), entry.roles.clone()))
-    }
-
-    fn is_full(&self, need: &Need) -> bool {
-        let files = self.resident().files();
-        need.there.is_none() && self.options.max_loaded.is_some_and(|max| files >= max)
+        roles.sort();
+        Ok((keys, roles))
     }
 
     /// Loads the new model first and unloads the old one only once that has succeeded.
     fn load_then_unload(
         self: &Arc<Inner>,
-        old: &Key,
+        old: &[Key],
         need: Need,
         spec: &ModelSpec,
         progress: Progress,
     ) -> Result<Key, PoolError> {
         let new = self.load_needed(need, spec, None, progress)?;
-        match self.remove_entry(old) {
+        match self.remove_keys(old) {
             Ok(gone) => self.released(gone, None)?,
             Err(error) => {
-                self.released(self.remove_entry(&new)?, None)?;
+                self.released(self.remove_keys(std::slice::from_ref(&new))?, None)?;
                 return Err(error);
             }
         }
@@ -189,44 +193,38 @@ impl Inner {
     /// file, a cancelled load), the old one is loaded again.
     fn unload_then_load(
         self: &Arc<Inner>,
-        old: &Key,
+        old: &[Key],
         need: Need,
         spec: &ModelSpec,
         progress: Progress,
     ) -> Result<Key, PoolError> {
         self.fits_without(old, &need)?;
-        let gone = self.remove_entry(old)?;
-        let Some((old_spec, roles, pinned)) =
-            gone.first().map(|entry| (entry.spec.clone(), entry.roles.clone(), entry.pinned))
-        else {
-            return self.load_needed(need, spec, None, progress);
-        };
+        let gone = self.remove_keys(old)?;
+        let before: Vec<_> = gone.iter().map(|one| (one.spec.clone(), one.roles.clone(), one.pinned)).collect();
         let released = self.released(gone, Some(&need));
         let loaded = released.and_then(|()| self.load_needed(need, spec, None, progress));
         let Err(error) = loaded else { return loaded };
-        let (from, reason) = (file_name(&old.path), error.to_string());
-        match self.load(&old_spec, None, Box::new(|_, _| true)) {
-            Ok(again) => {
-                let mut resident = self.resident();
-                roles.into_iter().for_each(|role| resident.assign(role, &again));
-                resident.entries.iter_mut().filter(|entry| entry.key == again).for_each(|entry| entry.pinned = pinned);
-                Err(PoolError::SwappedBack { from, reason })
-            }
-            Err(why) => Err(PoolError::SwapLost { from, reason, why: why.to_string() }),
+        let Some((first, ..)) = before.first() else { return Err(error) };
+        let (from, reason) = (file_name(&first.path), error.to_string());
+        for (spec, roles, pinned) in before {
+            let again = match self.load(&spec, None, Box::new(|_, _| true)) {
+                Ok(again) => again,
+                Err(why) => return Err(PoolError::SwapLost { from, reason, why: why.to_string() }),
+            };
+            let mut resident = self.resident();
+            roles.into_iter().for_each(|role| resident.assign(role, &again));
+            resident.entries.iter_mut().filter(|entry| entry.key == again).for_each(|entry| entry.pinned = pinned);
         }
+        Err(PoolError::SwappedBack { from, reason })
     }
 
     /// Fails if the new model does not fit even after the old one and all idle ones are unloaded.
-    fn fits_without(&self, old: &Key, need: &Need) -> Result<(), PoolError> {
+    fn fits_without(&self, old: &[Key], need: &Need) -> Result<(), PoolError> {
         let resident = self.resident();
-        let contexts = resident.entries.iter().map(|entry| entry.holder(entry.key == *old));
+        let contexts = resident.entries.iter().map(|entry| entry.holder(old.contains(&entry.key)));
         let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
-        let index = resident.entries.iter().position(|entry| entry.key == *old);
-        let given = index.map_or(Room::default(), |index| freed(&holders, &[index]));
-        let places = match self.options.max_loaded {
-            Some(max) if need.there.is_none() => (resident.files() + 1).saturating_sub(max + given.files),
-            _ => 0,
-        };
+        let given = freed(&holders, &resident.places(old));
+        let places = self.missing_places(need, resident.files()).saturating_sub(given.files);
         let copies = self.options.memory.prefixes.as_ref().map_or(Bytes::ZERO, PrefixStore::bytes);
         let free = self.ledger.free() + given.bytes + copies.into();
         let wanted = Room { bytes: need.amount().saturating_sub(free), files: places };
@@ -235,22 +233,15 @@ impl Inner {
         }
         drop(resident);
         let way_out = format!("raise --budget, or take a smaller model than {}", file_name(&need.key.path));
-        let label = format!("{} in place of {}", file_name(&need.key.path), file_name(&old.path));
+        let replaced = old.first().map(|key| file_name(&key.path)).unwrap_or_default();
+        let label = format!("{} in place of {replaced}", file_name(&need.key.path));
         let refused = Refused::of(&label, need.amount(), free, self.ledger.capacity());
         let refused = Refused { way_out, ..refused };
         Err(self.no_room(need, refused))
-    }
-
-    /// Removes the context `key` from the list, if it is there; fails if it is pinned or in use.
-    fn remove_entry(&self, key: &Key) -> Result<Vec<Entry>, PoolError> {
-        let mut resident = self.resident();
-        let Some(index) = resident.entries.iter().position(|entry| entry.key == *key) else { return Ok(Vec::new()) };
-        resident.entries[index].may_go()?;
-        Ok(vec![resident.entries.remove(index)])
     }
 }
 
 /// The role called `name`, if it is one whose models are in a pool.
 fn text_role(name: &str) -> Option<Role> {
-    [Role::Planner, Role::Router].into_iter().find(|role| role.to_string().eq_ignore_ascii_case(name))
+    name.to_ascii_lowercase().parse::<Role>().ok().filter(|role| *role != Role::Embedder)
 }

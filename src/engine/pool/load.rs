@@ -9,7 +9,7 @@ use super::evict::{Holder, Room};
 use super::fitting::FittedSettings;
 use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::usage::{ReleaseSignal, ReleaseWait, Usage};
-use super::weights::{Held, HeldVocabulary};
+use super::weights::Held;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::place::{self, Footprint, Settings};
@@ -149,10 +149,7 @@ impl Inner {
         if let Some(prefixes) = &self.options.memory.prefixes {
             prefixes.make_room(need.amount().host);
         }
-        let places = match self.options.max_loaded {
-            Some(max) if need.there.is_none() => (self.resident().files() + 1).saturating_sub(max),
-            _ => 0,
-        };
+        let places = self.missing_places(need, self.resident().files());
         let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
         if self.give_up(wanted, spare, need)?
             || self.could_give_up(Room { bytes: Amount::default(), ..wanted }, spare, need)
@@ -162,6 +159,14 @@ impl Inner {
         }
         let (model, max) = (file_name(&need.key.path), self.options.max_loaded.unwrap_or(0));
         Err(PoolError::Full { model, max, loaded: self.resident().told() })
+    }
+
+    /// How many of the `files` in memory must go before the file of this load has a place.
+    pub(super) fn missing_places(&self, need: &Need, files: usize) -> usize {
+        match self.options.max_loaded {
+            Some(max) if need.there.is_none() => (files + 1).saturating_sub(max),
+            _ => 0,
+        }
     }
 
     /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
@@ -240,7 +245,7 @@ impl Inner {
             repack: settings.wanted.repack,
             mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
-        let weights = Weights::load(&need.key.path, reading, |share| progress("", share))?;
+        let weights = Weights::load(header, reading, |share| progress("", share))?;
         let (gone, farewell) = ReleaseWait::new();
         Ok((
             Arc::new(Held {
@@ -263,7 +268,7 @@ impl Inner {
     ) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
-        let vocabulary = Arc::new(HeldVocabulary(held.clone()));
+        let vocabulary = held.clone();
         let lora = need.key.lora.clone();
         let memory = self.options.memory.clone();
         let extra = format!("{} {}", placement(&held.settings), adapters_of(&lora));

@@ -163,6 +163,11 @@ impl Resident {
         self.entries.iter().find(|entry| entry.key == *key)
     }
 
+    /// Where in the list the contexts `keys` are, in ascending order; without those that are not in memory.
+    pub fn places(&self, keys: &[Key]) -> Vec<usize> {
+        (0..self.entries.len()).filter(|&index| keys.contains(&self.entries[index].key)).collect()
+    }
+
     /// The weights of a file, if a context in memory uses them, with the signal of their release.
     pub fn weights(&self, path: &Path) -> Option<(Arc<Held>, ReleaseWait)> {
         let of_file = self.entries.iter().filter(|entry| entry.key.path == path);

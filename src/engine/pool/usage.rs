@@ -72,7 +72,7 @@ impl ReleaseWait {
     /// Waits, at most until `deadline`; false if it is not dropped by then.
     pub fn wait(&self, deadline: Instant) -> bool {
         let (gone, condvar) = &*self.0;
-        let mut gone = lock(&gone);
+        let mut gone = lock(gone);
         while !*gone {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -87,7 +87,7 @@ impl ReleaseWait {
 impl Drop for ReleaseSignal {
     fn drop(&mut self) {
         let (gone, condvar) = &*self.0.0;
-        *lock(&gone) = true;
+        *lock(gone) = true;
         condvar.notify_all();
     }
 }

@@ -17,27 +17,25 @@ pub struct Held {
     pub _farewell: ReleaseSignal,
 }
 
-/// The vocabulary of loaded weights; keeps the weights in memory.
-pub struct HeldVocabulary(pub std::sync::Arc<Held>);
-
-impl Vocabulary for HeldVocabulary {
+/// Grammars and streams that hold this vocabulary keep the weights in memory.
+impl Vocabulary for Held {
     fn size(&self) -> usize {
-        self.0.weights.size()
+        self.weights.size()
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        self.0.weights.tokenize(prompt)
+        self.weights.tokenize(prompt)
     }
 
     fn bytes(&self, token: Token) -> &[u8] {
-        self.0.weights.bytes(token)
+        self.weights.bytes(token)
     }
 
     fn control(&self, token: Token) -> Option<&[u8]> {
-        self.0.weights.control(token)
+        self.weights.control(token)
     }
 
     fn is_end(&self, token: Token) -> bool {
-        self.0.weights.is_end(token)
+        self.weights.is_end(token)
     }
 }

@@ -162,6 +162,7 @@ impl Disk {
                 break;
             }
             fs::remove_file(&file)?;
+            lock(&self.known).values_mut().for_each(|known| known.retain(|one| one.file != file));
             held = held.saturating_sub(bytes);
         }
         Ok(())
@@ -307,6 +308,8 @@ mod tests {
         let held: u64 =
             fs::read_dir(folder.path().join("m")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
         assert!(held <= 5000 + 1000, "{held}");
+        let known = (0..6).filter(|first| disk.shared(&model, &some(first * 100, 80)) > 0);
+        assert_eq!(known.count(), fs::read_dir(folder.path().join("m")).unwrap().count());
         assert_eq!(Disk::open(folder.path().to_owned(), Bytes(5000)).shared(&model, &some(500, 80)), 64);
     }
 }

@@ -1,6 +1,7 @@
 //! A radix tree over tokens: finds the stored sequence that shares the longest prefix with a prompt.
 
 use crate::engine::decoder::Token;
+use crate::engine::slot;
 
 /// Values by token sequence. Sequences with a common prefix share its nodes.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl<V> Tree<V> {
         loop {
             let rest = &prompt[shared..];
             let Some(child) = node.child(rest) else { break };
-            let common = common(&child.label, rest);
+            let common = slot::shared(&child.label, rest);
             shared += common;
             node = child;
             if common < child.label.len() {
@@ -63,7 +64,7 @@ impl<V> Node<V> {
             self.children.push(Node { label: tokens.to_vec(), value: Some(value), children: Vec::new() });
             return None;
         };
-        let shared = common(&child.label, tokens);
+        let shared = slot::shared(&child.label, tokens);
         if shared < child.label.len() {
             child.split(shared);
         }
@@ -111,10 +112,6 @@ impl<V> Node<V> {
             node = node.children.first()?;
         }
     }
-}
-
-fn common(a: &[Token], b: &[Token]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -173,11 +170,11 @@ mod tests {
                 }
             }
             let prompt = tokens(&prompt);
-            let best = map.keys().map(|key| common(key, &prompt)).max().filter(|&shared| shared > 0);
+            let best = map.keys().map(|key| slot::shared(key, &prompt)).max().filter(|&shared| shared > 0);
             let found = tree.longest(&prompt);
             prop_assert_eq!(found.map(|(shared, _)| shared), best);
             if let Some((shared, value)) = found {
-                prop_assert!(map.iter().any(|(key, held)| held == value && common(key, &prompt) == shared));
+                prop_assert!(map.iter().any(|(key, held)| held == value && slot::shared(key, &prompt) == shared));
             }
         }
     }

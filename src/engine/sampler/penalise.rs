@@ -4,17 +4,19 @@ use std::collections::HashMap;
 
 use super::{Dry, Sampling};
 use crate::engine::decoder::Token;
+use crate::engine::slot;
 
-/// How many of the latest tokens repetition, frequency and presence penalties apply to (llama.cpp's default).
+/// How many of the latest tokens are penalised, and searched for repetitions (llama.cpp's default).
 const WINDOW: usize = 64;
 /// Largest DRY penalty: finite, so that a token becomes the last choice but is never forbidden.
 const DRY_MOST: f32 = 1e30;
 
 /// Applies every penalty of `sampling` to `logits`. `generated` are the tokens since the prompt, oldest first.
 pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
+    let window = &generated[generated.len().saturating_sub(WINDOW)..];
     let plain = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty) == (1.0, 0.0, 0.0);
     if !plain {
-        for (token, count) in counts(latest(generated, WINDOW)) {
+        for (token, count) in counts(window) {
             if let Some(logit) = logits.get_mut(token.0 as usize) {
                 let penalty = sampling.repetition_penalty;
                 *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
@@ -23,16 +25,12 @@ pub fn apply(sampling: &Sampling, logits: &mut [f32], generated: &[Token]) {
         }
     }
     if let Some(dry) = sampling.dry.filter(|dry| dry.multiplier > 0.0) {
-        for (token, length) in repetitions(latest(generated, dry.window), dry.allowed_length) {
+        for (token, length) in repetitions(window, dry.allowed_length) {
             if let Some(logit) = logits.get_mut(token.0 as usize) {
                 *logit -= penalty(&dry, length);
             }
         }
     }
-}
-
-fn latest(generated: &[Token], window: usize) -> &[Token] {
-    &generated[generated.len().saturating_sub(window)..]
 }
 
 fn counts(window: &[Token]) -> HashMap<Token, usize> {
@@ -54,7 +52,8 @@ fn penalty(dry: &Dry, length: usize) -> f32 {
 fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
     let backwards: Vec<Token> = window.iter().rev().copied().collect();
     let mut longest = HashMap::new();
-    for (start, length) in common_prefixes(&backwards).into_iter().enumerate().skip(1) {
+    for start in 1..backwards.len() {
+        let length = slot::shared(&backwards[start..], &backwards);
         if length >= shortest.max(1) {
             // Read backwards, the token that followed the copy is the one before it.
             let known = longest.entry(backwards[start - 1]).or_insert(0);
@@ -64,28 +63,9 @@ fn repetitions(window: &[Token], shortest: usize) -> HashMap<Token, usize> {
     longest
 }
 
-/// For every start, how long the text from there agrees with the text's beginning (the Z function, in linear time).
-fn common_prefixes<T: PartialEq>(text: &[T]) -> Vec<usize> {
-    let mut lengths = vec![0; text.len()];
-    // Of the ranges known to equal the beginning, the one that reaches furthest.
-    let (mut left, mut right) = (0, 0);
-    for start in 1..text.len() {
-        let mut length = if start < right { lengths[start - left].min(right - start) } else { 0 };
-        while start + length < text.len() && text[length] == text[start + length] {
-            length += 1;
-        }
-        if start + length > right {
-            (left, right) = (start, start + length);
-        }
-        lengths[start] = length;
-    }
-    lengths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn tokens(text: &str) -> Vec<Token> {
         text.bytes().map(|byte| Token(i32::from(byte))).collect()
@@ -128,22 +108,10 @@ mod tests {
         assert_eq!(lost("abab"), 0.8);
         assert_eq!(lost("ababab"), 0.8 * 1.75 * 1.75);
         assert_eq!(lost("xayb"), 0.0);
-        let long = Dry { window: 4096, ..Dry::new(10.0) };
+        let steep = Dry { base: 10.0, ..Dry::new(10.0) };
         let mut logits = vec![f32::NEG_INFINITY; 128];
         logits[usize::from(b'a')] = 5.0;
-        apply(&Sampling { dry: Some(long), ..Sampling::greedy() }, &mut logits, &tokens(&"a".repeat(4096)));
+        apply(&Sampling { dry: Some(steep), ..Sampling::greedy() }, &mut logits, &tokens(&"a".repeat(WINDOW)));
         assert!(logits[usize::from(b'a')].is_finite());
-    }
-
-    proptest! {
-        #[test]
-        fn common_prefixes_are_what_comparing_finds(text in "[ab]{0,40}") {
-            let text = text.as_bytes();
-            let found = common_prefixes(text);
-            for start in 1..text.len() {
-                let agreeing = text[start..].iter().zip(text).take_while(|(a, b)| a == b).count();
-                prop_assert_eq!(found[start], agreeing);
-            }
-        }
     }
 }

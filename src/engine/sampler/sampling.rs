@@ -35,14 +35,12 @@ pub struct Dry {
     pub base: f32,
     /// Repetitions shorter than this are not penalised.
     pub allowed_length: usize,
-    /// How many of the latest tokens are searched for repetitions.
-    pub window: usize,
 }
 
 impl Dry {
     /// `base` and `allowed_length` are llama.cpp's defaults; the usual `multiplier` is 0.8.
     pub fn new(multiplier: f32) -> Dry {
-        Dry { multiplier, base: 1.75, allowed_length: 2, window: 64 }
+        Dry { multiplier, base: 1.75, allowed_length: 2 }
     }
 }
 

@@ -44,7 +44,7 @@ impl Inbox {
             splits,
             slots,
             waiting: VecDeque::new(),
-            scheduler: Scheduler::default(),
+            scheduler: Scheduler::new(limits.calls_in_a_row),
             clock: 0,
             service_ms: 0.0,
         };
@@ -133,7 +133,8 @@ impl<D: Decoder> Worker<'_, D> {
             self.drop_abandoned_jobs();
             self.admit();
             let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
-            let work = self.scheduler.next(&views, self.limits.sharing != Sharing::Never);
+            let may_share = self.limits.sharing != Sharing::Never && !self.verdicts.is_refuted();
+            let work = self.scheduler.next(&views, may_share);
             self.carry_out(&work);
         }
     }

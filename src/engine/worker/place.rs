@@ -126,7 +126,8 @@ impl<D: Decoder> Worker<'_, D> {
         in_place.or_else(|| idle().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index))
     }
 
-    /// Parks the least urgent job and returns its slot. `None` if no job is less urgent or memory is short.
+    /// Parks the least urgent job and returns its slot. `None` if no job is less urgent, memory is short, or what the
+    /// job computed cannot be copied.
     fn preempted_slot(&mut self, urgency: u64) -> Option<usize> {
         let running: Vec<Running> = self
             .slots
@@ -140,6 +141,9 @@ impl<D: Decoder> Worker<'_, D> {
             .collect();
         let index = scheduler::preempt(&running, urgency)?;
         let saved = self.decoder.save(index);
+        if saved.is_none() && !self.slots[index].slot.tokens.is_empty() {
+            return None;
+        }
         let lease = match (&saved, &self.prefixes) {
             (Some(saved), Some(prefixes)) => Some(prefixes.lease(saved.bytes())?),
             _ => None,

@@ -23,8 +23,14 @@ impl<D: Decoder> Worker<'_, D> {
             .collect();
         let wanted: Vec<Token> = continuation.iter().copied().skip(1).take(rows.len()).collect();
         if !rows.is_empty() {
-            if let Err(error) = self.decoder.decode(&rows, &|| active.job.is_over()) {
-                return self.abort(&[index], &error);
+            match self.decoder.decode(&rows, &|| active.job.is_over()) {
+                Ok(()) => {}
+                Err(DecodeError::Stopped) => {
+                    // The job is over; the worker ends it with its reason before the next call.
+                    self.cut_back(index, base);
+                    return;
+                }
+                Err(error) => return self.abort(&[index], &error),
             }
             for (row, token) in wanted.into_iter().enumerate() {
                 sum += sampler::log_probability(self.decoder.logits(row), token);

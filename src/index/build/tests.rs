@@ -222,6 +222,7 @@ fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
     write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
+    assert_eq!(index.graph().unwrap().named("alpha").len(), 1);
     // The name disappears from one file, while the file that refers to it stays unchanged.
     write(folder.path(), "a.ts", "export function other() { return 1; }\n");
     let cancel = Cancel::new();
@@ -235,6 +236,7 @@ fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
     );
     assert!(matches!(ended, Err(IndexError::Cancelled)));
     assert!(index.status(None).unwrap().unfinished);
+    assert!(index.graph().unwrap().named("alpha").is_empty());
     drop(index);
     let index = Index::open(folder.path()).unwrap();
     refresh(&index);
@@ -323,6 +325,21 @@ fn a_renamed_file_is_not_embedded_again() {
 }
 
 #[test]
+fn vectors_can_be_searched_while_they_are_loaded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.ts", "export function alpha() {}\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    embed(&index, &mut 0);
+    std::thread::scope(|scope| {
+        let loads = scope.spawn(|| (0..200).for_each(|_| assert_eq!(index.load_vectors("model", 4).unwrap(), 1)));
+        while !loads.is_finished() {
+            assert_eq!(index.vector_count(), 1);
+        }
+    });
+}
+
+#[test]
 fn vectors_of_deleted_chunks_are_not_found_and_lost_files_are_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "export function alpha() {}\n");
@@ -334,6 +351,8 @@ fn vectors_of_deleted_chunks_are_not_found_and_lost_files_are_rebuilt() {
     fs::remove_file(folder.path().join("a.ts")).unwrap();
     refresh(&index);
     assert_eq!(index.by_vector(&letters("alpha"), 5).unwrap().len(), 1);
+    let nearest_to_deleted = letters("a alpha export function alpha");
+    assert_eq!(index.by_vector(&nearest_to_deleted, 1).unwrap().len(), 1);
     drop(index);
     fs::write(folder.path().join(".monobloc/vectors.usearch"), "damaged").unwrap();
     let index = Index::open(folder.path()).unwrap();

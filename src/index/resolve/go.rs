@@ -1,47 +1,14 @@
 //! Resolves Go packages: a folder is a package, found by the path of its module, and its files share their names.
 
-use super::names::Target;
+use super::names::Meaning;
 use super::project::Project;
-use super::python::folder_of;
+use crate::index::paths::{folder_of, join};
 use crate::index::syntax::Kind;
 
-/// Methods of the standard library: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
-pub(super) const COMMON_METHODS: &[&str] = &[
-    "Add",
-    "Close",
-    "Done",
-    "Error",
-    "Errorf",
-    "Fatal",
-    "Fatalf",
-    "Format",
-    "Get",
-    "Helper",
-    "Len",
-    "Less",
-    "Load",
-    "Lock",
-    "Log",
-    "Logf",
-    "Next",
-    "Parse",
-    "Print",
-    "Printf",
-    "Println",
-    "RLock",
-    "RUnlock",
-    "Read",
-    "Run",
-    "Scan",
-    "Set",
-    "Store",
-    "String",
-    "Swap",
-    "Unlock",
-    "Wait",
-    "Write",
-    "WriteString",
-];
+/// Methods of the standard library: a call by such a name on an unknown receiver seldom means a method of the project.
+pub(super) const COMMON_METHODS: &str = "\
+    Add Close Done Error Errorf Fatal Fatalf Format Get Helper Len Less Load Lock Log Logf Next Parse Print Printf \
+    Println RLock RUnlock Read Run Scan Set Store String Swap Unlock Wait Write WriteString";
 
 /// Folder and path of the module that a `go.mod` declares.
 ///
@@ -50,10 +17,10 @@ pub(super) const COMMON_METHODS: &[&str] = &[
 /// ```
 pub(super) fn module(path: &str, text: &str) -> Option<(String, String)> {
     let folder = path.strip_suffix("go.mod").filter(|folder| folder.is_empty() || folder.ends_with('/'))?;
-    let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix("module"))?;
-    let name = line.split("//").next()?.trim().trim_matches(['"', '`']);
-    let declared = line.starts_with([' ', '\t']) && !name.is_empty();
-    declared.then(|| (folder.trim_end_matches('/').to_owned(), name.to_owned()))
+    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("module"));
+    let path = lines.find(|rest| rest.starts_with([' ', '\t']))?;
+    let name = path.split("//").next()?.trim().trim_matches(['"', '`']);
+    (!name.is_empty()).then(|| (folder.trim_end_matches('/').to_owned(), name.to_owned()))
 }
 
 impl Project<'_> {
@@ -79,23 +46,23 @@ impl Project<'_> {
     }
 
     /// A definition at the top of any file of the same package.
-    pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Target> {
+    pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Meaning> {
         let find = |file: &usize| {
             let found = self.members.get(&(*file, None, name))?;
             let definitions = &self.files[*file].outline.definitions;
             let plain = found.iter().find(|d| definitions[**d].kind != Kind::Method)?;
-            Some(Target::Symbol(*file, *plain))
+            Some(Meaning::symbol(*file, *plain))
         };
         self.beside(file).iter().find_map(find)
     }
 
     /// A method of a type, in any file of the package.
-    pub(super) fn go_method(&self, file: usize, owner: &str, name: &str) -> Option<Target> {
+    pub(super) fn go_method(&self, file: usize, owner: &str, name: &str) -> Option<Meaning> {
         let find = |file: &usize| {
             let found = self.members.get(&(*file, None, name))?;
             let definitions = &self.files[*file].outline.definitions;
             let own = found.iter().find(|d| definitions[**d].member_of.as_deref() == Some(owner))?;
-            Some(Target::Symbol(*file, *own))
+            Some(Meaning::symbol(*file, *own))
         };
         self.beside(file).iter().find_map(find)
     }
@@ -111,14 +78,6 @@ impl Project<'_> {
     }
 }
 
-fn join(folder: &str, below: &str) -> String {
-    match (folder, below) {
-        ("", below) => below.to_owned(),
-        (folder, "") => folder.to_owned(),
-        (folder, below) => format!("{folder}/{below}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,11 +86,6 @@ mod tests {
 
     fn calls(files: &[(&str, &str)], expected: &[&str]) {
         super::super::tests::check(files, expected);
-    }
-
-    #[test]
-    fn common_methods_are_sorted() {
-        assert!(COMMON_METHODS.is_sorted());
     }
 
     #[test]
@@ -204,6 +158,7 @@ mod tests {
         check("// shop\nmodule example.com/shop/v2 // here\n\ngo 1.22\n", Some("example.com/shop/v2"));
         check("module \"a b\"\n", Some("a b"));
         check("modules x\n", None);
+        check("modules x\nmodule y\n", Some("y"));
         check("go 1.22\n", None);
     }
 }

@@ -10,15 +10,14 @@ mod references;
 mod types;
 
 pub use modules::is_manifest;
+pub use names::{Meaning, Symbol};
 pub use project::{Facts, Project};
-pub use queries::Lead;
 
 use std::collections::HashMap;
 
 use super::ids;
 use super::syntax::types::Binding;
 use super::syntax::{Outline, ReferenceKind};
-use names::Target;
 
 /// Confidence of a name found in the same file, by scope.
 const IN_SCOPE: f64 = 1.0;
@@ -175,7 +174,7 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
                 for target in package {
                     out.edge(module, project.id(*target, None), EdgeKind::Imports, BY_IMPORT, "import", line);
                 }
-                if let Some(Target::Symbol(f, d)) = project.import_target(file, import) {
+                if let Some(Meaning::Symbol(Symbol { file: f, at: d })) = project.import_target(file, import) {
                     out.edge(module, project.id(f, Some(d)), EdgeKind::Imports, BY_IMPORT, "import", line);
                 }
             }

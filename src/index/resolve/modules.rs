@@ -2,8 +2,9 @@
 
 mod packages;
 
-use super::names::Target;
+use super::names::{Meaning, Symbol};
 use super::project::Project;
+use crate::index::paths::{folder_of, join};
 use crate::index::syntax::Import;
 
 pub(super) use packages::Packages;
@@ -11,24 +12,24 @@ pub use packages::is_manifest;
 
 impl Project<'_> {
     /// The file that an import refers to, if it is in the project.
-    pub(super) fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
+    pub fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
         if self.is_script(file) || self.is_go(file) {
             return self.module(file, &import.source);
         }
         if self.is_python(file) {
             return match self.python_import(file, import) {
-                Some(Target::Module(target)) => Some(target),
+                Some(Meaning::File(target)) => Some(target),
                 _ => self.python_module(file, &import.source),
             };
         }
         match self.import_target(file, import) {
-            Some(Target::Module(target) | Target::Symbol(target, _)) => Some(target),
-            None => self.module(file, &import.source),
+            Some(Meaning::File(target) | Meaning::Symbol(Symbol { file: target, .. })) => Some(target),
+            None => self.module(file, &self.from_top(file, import)),
         }
     }
 
     /// The file of the module that an import source names: `./x`, `crate::a::b`.
-    pub(super) fn module(&self, file: usize, source: &str) -> Option<usize> {
+    pub fn module(&self, file: usize, source: &str) -> Option<usize> {
         match self.files[file].language.as_str() {
             "python" => return self.python_module(file, source),
             "go" => return self.go_module(source),
@@ -36,7 +37,7 @@ impl Project<'_> {
             _ => return self.script_module(file, source),
         }
         match self.path(file, source) {
-            Some(Target::Module(target)) => Some(target),
+            Some(Meaning::File(target)) => Some(target),
             _ => None,
         }
     }
@@ -58,7 +59,7 @@ impl Project<'_> {
 
     fn script_module(&self, file: usize, source: &str) -> Option<usize> {
         let path = self.files[file].path.as_str();
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = folder_of(path);
         let key = (folder.to_owned(), source.to_owned());
         if let Some(known) = self.sources.borrow().get(&key) {
             return *known;
@@ -71,15 +72,12 @@ impl Project<'_> {
     /// The file of `mod name;` in a Rust file.
     pub(super) fn child_module(&self, file: usize, name: &str) -> Option<usize> {
         let path = &self.files[file].path;
-        let (folder, own) = path.rsplit_once('/').unwrap_or(("", path));
-        let stem = own.strip_suffix(".rs")?;
-        let slash = |folder: &str| if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let beside = slash(folder);
-        let below = format!("{beside}{stem}/");
+        let below = path.strip_suffix(".rs")?;
+        let (beside, stem) = below.rsplit_once('/').unwrap_or(("", below));
         // `mod.rs`, `lib.rs` and `main.rs` have their children beside them, all others in a folder of their name; the other place is
         // tried second.
-        let folders = if matches!(stem, "mod" | "lib" | "main") { [&beside, &below] } else { [&below, &beside] };
-        let candidates = folders.into_iter().flat_map(|f| [format!("{f}{name}.rs"), format!("{f}{name}/mod.rs")]);
+        let folders = if matches!(stem, "mod" | "lib" | "main") { [beside, below] } else { [below, beside] };
+        let candidates = folders.into_iter().flat_map(|f| ["", "/mod"].map(|end| join(f, &format!("{name}{end}.rs"))));
         candidates.filter_map(|path| self.by_path.get(path.as_str()).copied()).find(|child| *child != file)
     }
 

@@ -1,14 +1,29 @@
 //! Resolves names: by scope, through imports and re-exports, and as members of types.
 
+use std::borrow::Cow;
+
 use super::project::{Memo, Project};
 use crate::index::syntax::{Import, Kind, ReferenceKind};
 
+/// A definition: position of its file in the project, and its position in that file's `Outline::definitions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Symbol {
+    pub file: usize,
+    pub at: usize,
+}
+
 /// What a name resolves to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    Module(usize),
-    /// File and definition.
-    Symbol(usize, usize),
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Meaning {
+    /// The module that is this file.
+    File(usize),
+    Symbol(Symbol),
+}
+
+impl Meaning {
+    pub(super) fn symbol(file: usize, at: usize) -> Meaning {
+        Meaning::Symbol(Symbol { file, at })
+    }
 }
 
 /// Longest chain of re-exports, aliases and bases that is followed.
@@ -17,7 +32,7 @@ const CHAIN_MAX: usize = 32;
 impl Project<'_> {
     /// Looks a name up in `from` and in the definitions around it, up to the top of the file.
     /// An error if a parameter or local variable of that name hides outer definitions.
-    pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Target>, String> {
+    pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
         let outline = &self.files[file].outline;
         let mut scope = from;
         for _ in 0..=outline.definitions.len() {
@@ -34,7 +49,7 @@ impl Project<'_> {
     }
 
     /// Like `in_scope`, without looking at local names.
-    pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Target> {
+    pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         let definitions = &self.files[file].outline.definitions;
         let mut scope = from;
         for _ in 0..=definitions.len() {
@@ -47,7 +62,7 @@ impl Project<'_> {
     }
 
     /// A definition directly inside `scope` that is visible there by its bare name.
-    fn declared_in(&self, file: usize, scope: Option<usize>, name: &str) -> Option<Target> {
+    fn declared_in(&self, file: usize, scope: Option<usize>, name: &str) -> Option<Meaning> {
         let definitions = &self.files[file].outline.definitions;
         // Members of a class are not in scope by their bare names.
         let bare = scope.is_none_or(|s| {
@@ -57,24 +72,26 @@ impl Project<'_> {
         // Methods of objects, and functions assigned to members, are not visible by their bare names.
         let mut plain = found.iter().filter(|d| !matches!(definitions[**d].kind, Kind::Impl | Kind::Method));
         let best = plain.next().or(found.first().filter(|_| self.is_rust(file)));
-        best.map(|d| Target::Symbol(file, *d))
+        best.map(|d| Meaning::symbol(file, *d))
     }
 
     /// A name that an import of the file binds.
-    pub(super) fn imported(&self, file: usize, name: &str) -> Option<Target> {
+    pub(super) fn imported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.once(false, file, name, |project| {
             let imports = &project.files[file].outline.imports;
             let named = project.imports.get(&(file, name)).into_iter().flatten();
             let target = named.filter(|_| !name.is_empty()).find_map(|i| project.import_target(file, &imports[*i]));
             target.or_else(|| {
                 let globs = imports.iter().filter(|i| i.local == "*");
-                globs.filter_map(|i| project.holder(file, &i.source)).find_map(|holder| project.inside(holder, name))
+                globs
+                    .filter_map(|i| project.holder(file, &project.from_top(file, i)))
+                    .find_map(|holder| project.inside(holder, name))
             })
         })
     }
 
     /// What a name means to a file that imports it from this one.
-    pub(super) fn exported(&self, file: usize, name: &str) -> Option<Target> {
+    pub fn exported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.once(true, file, name, |project| {
             match project.files[file].language.as_str() {
                 "python" => return project.python_exported(file, name),
@@ -89,13 +106,13 @@ impl Project<'_> {
             }
             for export in project.exports.get(&(file, name)).into_iter().flatten().map(|e| &exports[*e]) {
                 let target = match &export.source {
-                    Some(source) if export.local == "*" => project.module(file, source).map(Target::Module),
+                    Some(source) if export.local == "*" => project.module(file, source).map(Meaning::File),
                     Some(source) => {
                         let found =
                             project.holder(file, source).and_then(|holder| project.inside(holder, &export.local));
                         found.or_else(|| project.path(file, &format!("{source}::{}", export.local)).filter(|_| rust))
                     }
-                    None if export.local.is_empty() => Some(Target::Module(file)),
+                    None if export.local.is_empty() => Some(Meaning::File(file)),
                     None => own(&export.local).or_else(|| project.imported(file, &export.local)),
                 };
                 if target.is_some() {
@@ -107,20 +124,21 @@ impl Project<'_> {
             let target = everything.filter(|_| name != "default").find_map(|holder| project.inside(holder, name));
             // `require` of a file that assigns to `exports` gives the whole module.
             target
-                .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Target::Module(file)))
+                .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Meaning::File(file)))
                 .or_else(|| project.imported(file, name).filter(|_| rust))
         })
     }
 
-    pub(super) fn import_target(&self, file: usize, import: &Import) -> Option<Target> {
+    pub fn import_target(&self, file: usize, import: &Import) -> Option<Meaning> {
         if import.name.is_empty() {
             return None;
         }
         if self.is_rust(file) {
+            let source = self.from_top(file, import);
             return match import.name.as_str() {
-                "*" => self.path(file, &import.source),
-                name if import.source.is_empty() => self.path(file, name),
-                name => self.path(file, &format!("{}::{name}", import.source)),
+                "*" => self.path(file, &source),
+                name if source.is_empty() => self.path(file, name),
+                name => self.path(file, &format!("{source}::{name}")),
             };
         }
         if self.is_python(file) {
@@ -128,46 +146,60 @@ impl Project<'_> {
         }
         let target = self.module(file, &import.source)?;
         match import.name.as_str() {
-            "*" => Some(Target::Module(target)),
+            "*" => Some(Meaning::File(target)),
             name => self.exported(target, name),
         }
     }
 
-    /// What an import source means: a module, or in Rust also an enum whose variants are imported.
-    fn holder(&self, file: usize, source: &str) -> Option<Target> {
-        if self.is_rust(file) { self.path(file, source) } else { self.module(file, source).map(Target::Module) }
+    /// The source of a Rust import as seen from the top of its file: `self` for `super` in an inline `mod tests`.
+    pub(super) fn from_top<'i>(&self, file: usize, import: &'i Import) -> Cow<'i, str> {
+        let supers = import.source.split("::").take_while(|piece| *piece == "super").count();
+        let definitions = self.files[file].outline.definitions.iter();
+        let around = definitions.filter(|d| d.kind == Kind::Module && (d.start..=d.end).contains(&import.line));
+        match around.take(supers).count() {
+            0 => Cow::Borrowed(&import.source),
+            left => {
+                let pieces = std::iter::once("self").chain(import.source.split("::").skip(left));
+                Cow::Owned(pieces.collect::<Vec<_>>().join("::"))
+            }
+        }
     }
 
-    fn inside(&self, holder: Target, name: &str) -> Option<Target> {
+    /// What an import source means: a module, or in Rust also an enum whose variants are imported.
+    fn holder(&self, file: usize, source: &str) -> Option<Meaning> {
+        if self.is_rust(file) { self.path(file, source) } else { self.module(file, source).map(Meaning::File) }
+    }
+
+    fn inside(&self, holder: Meaning, name: &str) -> Option<Meaning> {
         match holder {
-            Target::Module(file) => self.exported(file, name),
+            Meaning::File(file) => self.exported(file, name),
             symbol => self.member(symbol, name).map(|(target, _)| target),
         }
     }
 
     /// A Rust path, `crate::a::B`, `super::c`, `Self::D` or a bare name, as seen from the top of a file.
-    pub(super) fn path(&self, file: usize, path: &str) -> Option<Target> {
+    pub fn path(&self, file: usize, path: &str) -> Option<Meaning> {
         if !self.is_rust(file) {
             return None;
         }
         let path = path.split('<').next().unwrap_or_default();
         let mut segments = path.split("::").filter(|s| !s.is_empty());
         let mut target = match segments.next()? {
-            "crate" => Target::Module(self.crate_root(file)),
-            "self" => Target::Module(file),
-            // The parent module, as at the top of a file. In an inline `mod tests { use super::*; }` it would be the file itself.
-            "super" => Target::Module(self.parents.get(&file).copied().unwrap_or(file)),
+            "crate" => Meaning::File(self.crate_root(file)),
+            "self" => Meaning::File(file),
+            // The parent module, as at the top of a file; for imports in an inline module see `from_top`.
+            "super" => Meaning::File(self.parents.get(&file).copied().unwrap_or(file)),
             name => {
                 let own = self.in_scope(file, None, name).ok().flatten().or_else(|| self.imported(file, name));
-                own.or_else(|| self.crates.get(name).map(|root| Target::Module(*root)))?
+                own.or_else(|| self.crates.get(name).map(|root| Meaning::File(*root)))?
             }
         };
         for name in segments {
             target = match (target, name) {
-                (Target::Module(f), "super") => Target::Module(self.parents.get(&f).copied()?),
-                (Target::Module(f), name) => match self.exported(f, name) {
+                (Meaning::File(f), "super") => Meaning::File(self.parents.get(&f).copied()?),
+                (Meaning::File(f), name) => match self.exported(f, name) {
                     Some(found) => found,
-                    None => Target::Module(self.child_module(f, name)?),
+                    None => Meaning::File(self.child_module(f, name)?),
                 },
                 (symbol, name) => self.member(symbol, name)?.0,
             };
@@ -176,14 +208,14 @@ impl Project<'_> {
     }
 
     /// What a bare name means at the top of a file.
-    fn by_bare_name(&self, file: usize, name: &str) -> Option<Target> {
+    fn by_bare_name(&self, file: usize, name: &str) -> Option<Meaning> {
         let own = self.in_scope(file, None, name).ok().flatten();
         let own = own.or_else(|| self.go_name(file, name).filter(|_| self.is_go(file)));
         own.or_else(|| self.imported(file, name))
     }
 
     /// The class, impl or object that `this` or `self` means inside `from`.
-    pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Target> {
+    pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Meaning> {
         let definitions = &self.files[file].outline.definitions;
         let mut at = from?;
         for _ in 0..definitions.len() {
@@ -192,7 +224,7 @@ impl Project<'_> {
                 return self.go_name(file, owner);
             }
             if definitions[at].kind == Kind::Method {
-                return container.map(|c| Target::Symbol(file, c));
+                return container.map(|c| Meaning::symbol(file, c));
             }
             at = container?;
         }
@@ -200,20 +232,20 @@ impl Project<'_> {
     }
 
     /// A member of a definition or of its bases; true if it was inherited.
-    pub(super) fn member(&self, holder: Target, name: &str) -> Option<(Target, bool)> {
+    pub(super) fn member(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
         self.member_after(0, holder, name)
     }
 
     /// A member of a definition's bases, as `super` means it.
-    pub(super) fn base_member(&self, holder: Target, name: &str) -> Option<(Target, bool)> {
+    pub(super) fn base_member(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
         self.member_after(1, holder, name)
     }
 
     /// A member of the definition or of its bases, in order of distance; `first` = 1 leaves out the definition itself.
-    fn member_after(&self, first: usize, holder: Target, name: &str) -> Option<(Target, bool)> {
+    fn member_after(&self, first: usize, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
-            let Target::Symbol(file, at) = *waiting.get(step)? else { continue };
+            let Meaning::Symbol(Symbol { file, at }) = *waiting.get(step)? else { continue };
             let definitions = &self.files[file].outline.definitions;
             let own = &definitions[at];
             // A Rust type has its members in impl blocks of its name, here or in another file of the crate.
@@ -227,7 +259,7 @@ impl Project<'_> {
             };
             let found = blocks
                 .iter()
-                .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Target::Symbol(*f, m[0])))
+                .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Meaning::symbol(*f, m[0])))
                 .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)));
             if let Some(found) = found.filter(|_| step >= first) {
                 return Some((found, step > 0));
@@ -241,10 +273,10 @@ impl Project<'_> {
                 for base in bases {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
-                            Some(Target::Module(module)) => self.exported(module, &base.name),
+                            Some(Meaning::File(module)) => self.exported(module, &base.name),
                             // Not `member`, which would look into its bases and come back to this one.
-                            Some(Target::Symbol(f, d)) => {
-                                self.members.get(&(f, Some(d), &base.name)).map(|m| Target::Symbol(f, m[0]))
+                            Some(Meaning::Symbol(Symbol { file: f, at: d })) => {
+                                self.members.get(&(f, Some(d), &base.name)).map(|m| Meaning::symbol(f, m[0]))
                             }
                             None => None,
                         },
@@ -263,8 +295,8 @@ impl Project<'_> {
         exported: bool,
         file: usize,
         name: &str,
-        look: impl FnOnce(&Self) -> Option<Target>,
-    ) -> Option<Target> {
+        look: impl FnOnce(&Self) -> Option<Meaning>,
+    ) -> Option<Meaning> {
         let key = (exported, file, name.to_owned());
         {
             let memo = &mut *self.memo.borrow_mut();

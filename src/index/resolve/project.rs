@@ -6,8 +6,9 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::go::module as go_module;
 use super::modules::Packages;
-use super::names::Target;
+use super::names::{Meaning, Symbol};
 use crate::index::ids;
+use crate::index::paths::join;
 use crate::index::syntax::types::Binding;
 use crate::index::syntax::{Kind, Outline};
 
@@ -61,7 +62,7 @@ fn crate_name(path: &str, text: &str) -> Option<(String, String)> {
 /// Names being looked up and names found, for `once`: barrels may import each other in circles.
 #[derive(Default)]
 pub(super) struct Memo {
-    pub found: HashMap<(bool, usize, String), Target>,
+    pub found: HashMap<(bool, usize, String), Meaning>,
     pub tried: HashSet<(bool, usize, String)>,
     pub depth: usize,
 }
@@ -101,8 +102,7 @@ impl<'a> Project<'a> {
             }
         }
         for (folder, name) in manifests.iter().filter_map(|(path, text)| crate_name(path, text)) {
-            let root = if folder.is_empty() { "src/lib.rs".to_owned() } else { format!("{folder}/src/lib.rs") };
-            if let Some(file) = project.by_path.get(root.as_str()) {
+            if let Some(file) = project.by_path.get(join(&folder, "src/lib.rs").as_str()) {
                 project.crates.insert(name.replace('-', "_"), *file);
             }
         }
@@ -134,10 +134,10 @@ impl<'a> Project<'a> {
         }
     }
 
-    pub(super) fn target_id(&self, target: Target) -> i64 {
+    pub(super) fn target_id(&self, target: Meaning) -> i64 {
         match target {
-            Target::Module(file) => self.id(file, None),
-            Target::Symbol(file, at) => self.id(file, Some(at)),
+            Meaning::File(file) => self.id(file, None),
+            Meaning::Symbol(Symbol { file, at }) => self.id(file, Some(at)),
         }
     }
 
@@ -195,7 +195,7 @@ impl<'a> Project<'a> {
     }
 
     /// What a name declared or imported in a file means inside a definition, parameters and local variables aside.
-    pub(super) fn named_in(&self, file: usize, from: Option<usize>, name: &str) -> Option<Target> {
+    pub fn named_in(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         self.declared_around(file, from, name).or_else(|| self.imported(file, name))
     }
 
@@ -204,26 +204,26 @@ impl<'a> Project<'a> {
     }
 
     /// The definition of the same name that is a value: a type and a value may share a name.
-    pub(super) fn as_value(&self, target: Target) -> Target {
+    pub(super) fn as_value(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| !matches!(kind, Kind::Interface | Kind::Type))
     }
 
     /// The definition of the same name that is a type: a type and a value may share a name.
-    pub(super) fn as_type(&self, target: Target) -> Target {
+    pub(super) fn as_type(&self, target: Meaning) -> Meaning {
         self.sibling(target, |kind| {
             matches!(kind, Kind::Interface | Kind::Type | Kind::Class | Kind::Enum | Kind::Module)
         })
     }
 
-    fn sibling(&self, target: Target, fits: impl Fn(Kind) -> bool) -> Target {
-        let Target::Symbol(file, at) = target else { return target };
+    fn sibling(&self, target: Meaning, fits: impl Fn(Kind) -> bool) -> Meaning {
+        let Meaning::Symbol(Symbol { file, at }) = target else { return target };
         let definitions = &self.files[file].outline.definitions;
         if fits(definitions[at].kind) {
             return target;
         }
         let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
         let other = same.into_iter().flatten().find(|d| fits(definitions[**d].kind));
-        other.map_or(target, |d| Target::Symbol(file, *d))
+        other.map_or(target, |d| Meaning::symbol(file, *d))
     }
 
     /// All declarations of a type, `at` first: interfaces of one name are one type.
@@ -251,9 +251,9 @@ impl<'a> Project<'a> {
     }
 
     /// A method of an object literal inside a definition.
-    pub(super) fn method_inside(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Target> {
+    pub(super) fn method_inside(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Meaning> {
         let all = self.members.get(&(file, inside, name))?;
         let definitions = &self.files[file].outline.definitions;
-        all.iter().find(|d| definitions[**d].kind == Kind::Method).map(|d| Target::Symbol(file, *d))
+        all.iter().find(|d| definitions[**d].kind == Kind::Method).map(|d| Meaning::symbol(file, *d))
     }
 }

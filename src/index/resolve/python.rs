@@ -1,58 +1,17 @@
 //! Resolves Python imports: which file a module name means, and what a module exports.
 
-use super::names::Target;
+use super::names::Meaning;
 use super::project::Project;
+use crate::index::paths::{folder_of, join};
 use crate::index::syntax::Import;
 
 /// Longest chain of parts in `a.b.c.d` that is followed.
 const PARTS_MAX: usize = 16;
-/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
-pub(super) const COMMON_METHODS: &[&str] = &[
-    "as_posix",
-    "copy",
-    "count",
-    "debug",
-    "decode",
-    "difference",
-    "discard",
-    "encode",
-    "endswith",
-    "error",
-    "exception",
-    "exists",
-    "findall",
-    "finditer",
-    "format",
-    "fullmatch",
-    "group",
-    "groups",
-    "index",
-    "info",
-    "intersection",
-    "is_dir",
-    "is_file",
-    "isdigit",
-    "issubset",
-    "items",
-    "lower",
-    "lstrip",
-    "mkdir",
-    "partition",
-    "popitem",
-    "read_text",
-    "rstrip",
-    "search",
-    "setdefault",
-    "splitlines",
-    "startswith",
-    "strip",
-    "sub",
-    "title",
-    "union",
-    "upper",
-    "warning",
-    "write_text",
-];
+/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project.
+pub(super) const COMMON_METHODS: &str = "\
+    as_posix copy count debug decode difference discard encode endswith error exception exists findall finditer format \
+    fullmatch group groups index info intersection is_dir is_file isdigit issubset items lower lstrip mkdir partition \
+    popitem read_text rstrip search setdefault splitlines startswith strip sub title union upper warning write_text";
 
 impl Project<'_> {
     /// The file of `a.b`, `.c` or `..d.e`: a module or the `__init__` of a package.
@@ -76,12 +35,8 @@ impl Project<'_> {
 
     /// `folder/below.py`, its stub, or the package of that name.
     fn python_file(&self, folder: &str, below: &str) -> Option<usize> {
-        let base = match (folder, below) {
-            ("", below) => below.to_owned(),
-            (folder, "") => folder.to_owned(),
-            (folder, below) => format!("{folder}/{below}"),
-        };
-        let init = if base.is_empty() { "__init__".to_owned() } else { format!("{base}/__init__") };
+        let base = join(folder, below);
+        let init = join(&base, "__init__");
         let known = |path: String| self.by_path.get(path.as_str()).copied();
         let package = known(format!("{init}.py")).or_else(|| known(format!("{init}.pyi")));
         let module = || known(format!("{base}.py")).or_else(|| known(format!("{base}.pyi")));
@@ -108,32 +63,31 @@ impl Project<'_> {
     }
 
     /// What importers of the module get for a name: a definition, an import of the module, or a submodule of the package.
-    pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Target> {
+    pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Meaning> {
         let own = self.in_scope(file, None, name).ok().flatten();
         own.or_else(|| self.imported(file, name)).or_else(|| self.python_submodule(file, name))
     }
 
-    fn python_submodule(&self, file: usize, name: &str) -> Option<Target> {
+    fn python_submodule(&self, file: usize, name: &str) -> Option<Meaning> {
         let path = &self.files[file].path;
         let package = path.rsplit('/').next().is_some_and(|own| own.starts_with("__init__."));
         let found = self.python_file(folder_of(path), name).filter(|found| package && *found != file);
-        found.map(Target::Module)
+        found.map(Meaning::File)
     }
 
-    pub(super) fn python_import(&self, file: usize, import: &Import) -> Option<Target> {
+    pub(super) fn python_import(&self, file: usize, import: &Import) -> Option<Meaning> {
         let module = self.python_module(file, &import.source);
         if import.name == "*" {
-            return module.map(Target::Module);
+            return module.map(Meaning::File);
         }
         let named = module.and_then(|module| self.exported(module, &import.name));
         // A folder without `__init__` is a package too.
         let dot = if import.source.ends_with('.') { "" } else { "." };
-        named
-            .or_else(|| self.python_module(file, &format!("{}{dot}{}", import.source, import.name)).map(Target::Module))
+        named.or_else(|| self.python_module(file, &format!("{}{dot}{}", import.source, import.name)).map(Meaning::File))
     }
 
     /// Resolves `a.b.c` inside `from`: each part is looked up in what the part before it means.
-    pub(super) fn dotted(&self, file: usize, from: Option<usize>, path: &str) -> Option<Target> {
+    pub(super) fn dotted(&self, file: usize, from: Option<usize>, path: &str) -> Option<Meaning> {
         let mut parts = path.split('.').take(PARTS_MAX);
         let first = parts.next()?;
         let mut target = match first {
@@ -145,7 +99,7 @@ impl Project<'_> {
         };
         for part in parts {
             target = match target {
-                Target::Module(module) => self.exported(module, part)?,
+                Meaning::File(module) => self.exported(module, part)?,
                 symbol => self.member(symbol, part)?.0,
             };
         }
@@ -153,19 +107,9 @@ impl Project<'_> {
     }
 }
 
-pub(super) fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
-    use super::*;
-
-    #[test]
-    fn common_methods_are_sorted() {
-        assert!(COMMON_METHODS.is_sorted());
-    }
 
     #[test]
     fn calls_follow_absolute_relative_and_renamed_imports() {

@@ -1,64 +1,26 @@
 //! Answers single questions about names, for callers that follow one name instead of building all edges.
 
-use super::Resolution;
-use super::names::Target;
+use super::names::{Meaning, Symbol};
 use super::project::Project;
-use super::references;
-use crate::index::syntax::{Import, Reference, ReferenceKind};
+use super::{Resolution, references};
+use crate::index::syntax::{Reference, ReferenceKind};
 
-/// What a name resolves to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lead {
-    File(usize),
-    /// File and definition.
-    Symbol(usize, usize),
-}
-
-impl From<Target> for Lead {
-    fn from(target: Target) -> Lead {
-        match target {
-            Target::Module(file) => Lead::File(file),
-            Target::Symbol(file, at) => Lead::Symbol(file, at),
-        }
-    }
-}
-
-impl<'a> Project<'a> {
-    pub fn import_lead(&self, file: usize, import: &Import) -> Option<Lead> {
-        self.import_target(file, import).map(Lead::from)
-    }
-
-    pub fn module_lead(&self, file: usize, source: &str) -> Option<usize> {
-        self.module(file, source)
-    }
-
-    pub fn file_of_import(&self, file: usize, import: &Import) -> Option<usize> {
-        self.module_of_import(file, import)
-    }
-
-    pub fn exported_lead(&self, file: usize, name: &str) -> Option<Lead> {
-        self.exported(file, name).map(Lead::from)
-    }
-
-    pub fn path_lead(&self, file: usize, path: &str) -> Option<Lead> {
-        self.path(file, path).map(Lead::from)
-    }
-
+impl Project<'_> {
     /// What a name means that its own file does not declare: a name of the same Go package, or an imported one.
-    pub fn free_lead(&self, file: usize, name: &str) -> Option<Lead> {
+    pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
         let package = self.go_name(file, name).filter(|_| self.is_go(file));
-        package.or_else(|| self.imported(file, name)).map(Lead::from)
+        package.or_else(|| self.imported(file, name))
     }
 
     /// What `receiver.name` may mean: the target, then the alias that leads to it. The type of the receiver is known only if
     /// the outline has the reference.
-    pub fn member_leads(
+    pub fn member_meanings(
         &self,
         file: usize,
         from: Option<usize>,
         (receiver, name): (&str, &str),
         line: usize,
-    ) -> Result<Vec<Lead>, String> {
+    ) -> Result<Vec<Meaning>, String> {
         let receiver = &self.as_self(file, from, receiver);
         let all = &self.files[file].outline.references;
         let own = |r: &&Reference| r.name == name && r.from == from && r.receiver.is_some();
@@ -68,7 +30,7 @@ impl<'a> Project<'a> {
         let known = all.iter().filter(alike).max_by_key(|r| (r.kind == ReferenceKind::Call, r.line));
         let known = known.or_else(|| all.iter().find(here).filter(|_| all.iter().filter(here).count() == 1));
         if let Some(known) = known {
-            return references::leads(self, file, known);
+            return references::meanings(self, file, known);
         }
         let reference = Reference {
             name: name.to_owned(),
@@ -79,12 +41,7 @@ impl<'a> Project<'a> {
             at_load: false,
             value: None,
         };
-        references::leads_untyped(self, file, &reference)
-    }
-
-    /// What a bare name means inside a definition.
-    pub fn scope_lead(&self, file: usize, from: Option<usize>, name: &str) -> Option<Lead> {
-        self.named_in(file, from, name).map(Lead::from)
+        Ok(vec![references::untyped_meaning(self, file, &reference)?])
     }
 
     /// Replaces the method's own receiver name at the beginning of a receiver by `self`, as the outline does: `self.store` for
@@ -111,16 +68,16 @@ impl<'a> Project<'a> {
         references::is_common(&self.files[file].language, name)
     }
 
-    /// Each type with each of its bases in the project: file and definition of both.
-    pub fn bases(&self) -> Vec<((usize, usize), (usize, usize))> {
+    /// Each type with each of its bases in the project.
+    pub fn bases(&self) -> Vec<(Symbol, Symbol)> {
         let mut all = Vec::new();
         for (file, facts) in self.files.iter().enumerate() {
             let bases = facts.outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends);
             for (from, reference) in bases.filter_map(|r| Some((r.from?, r))) {
-                if let Ok(leads) = references::leads(self, file, reference)
-                    && let Some(Lead::Symbol(f, d)) = leads.first().copied()
+                if let Ok(meanings) = references::meanings(self, file, reference)
+                    && let Some(Meaning::Symbol(base)) = meanings.first()
                 {
-                    all.push(((file, from), (f, d)));
+                    all.push((Symbol { file, at: from }, *base));
                 }
             }
         }

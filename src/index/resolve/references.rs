@@ -2,10 +2,11 @@
 
 mod script;
 
-use super::names::Target;
+use super::names::Meaning;
 use super::project::Project;
-use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Lead, Resolution, go, python};
+use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
+use crate::index::words;
 
 /// Confidence of a member inherited from a base that was resolved.
 const INHERITED: f64 = 0.9;
@@ -50,29 +51,32 @@ fn search<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> S
 }
 
 /// What a reference may mean: its target, then the alias through which it is reached.
-pub(super) fn leads<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> Result<Vec<Lead>, String> {
+pub(super) fn meanings<'a>(
+    project: &Project<'a>,
+    file: usize,
+    reference: &'a Reference,
+) -> Result<Vec<Meaning>, String> {
     let found = search(project, file, reference)?;
-    Ok([Some(found.target), found.by].into_iter().flatten().map(Lead::from).collect())
+    Ok([Some(found.target), found.by].into_iter().flatten().collect())
 }
 
-/// Like `leads`, for a reference whose receiver is known only as text.
-pub(super) fn leads_untyped(project: &Project, file: usize, reference: &Reference) -> Result<Vec<Lead>, String> {
-    let found = member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?;
-    Ok(vec![Lead::from(found.target)])
+/// What `receiver.name` may mean, for a reference whose receiver is known only as text.
+pub(super) fn untyped_meaning(project: &Project, file: usize, reference: &Reference) -> Result<Meaning, String> {
+    Ok(member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?.target)
 }
 
 /// The target of a reference.
 pub(super) struct Found {
-    pub target: Target,
+    pub target: Meaning,
     pub confidence: f64,
     pub reason: &'static str,
     /// The alias through which the target is reached.
-    pub by: Option<Target>,
+    pub by: Option<Meaning>,
 }
 
 pub(super) type Search = Result<Found, String>;
 
-pub(super) fn found(target: Target, confidence: f64, reason: &'static str) -> Search {
+pub(super) fn found(target: Meaning, confidence: f64, reason: &'static str) -> Search {
     Ok(Found { target, confidence, reason, by: None })
 }
 
@@ -103,7 +107,7 @@ pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
             let others = &project.files[*f].outline;
             let global = others.imports.is_empty() && others.exports.is_empty();
             if kind == Kind::Macro || (scripts && global && !matches!(kind, Kind::Method)) {
-                return found(Target::Symbol(*f, *d), ONLY_NAME, "only definition of that name");
+                return found(Meaning::symbol(*f, *d), ONLY_NAME, "only definition of that name");
             }
             Err("not declared or imported here".into())
         }
@@ -142,7 +146,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
         }
     };
     match target {
-        Some(Target::Module(f)) => match project.exported(f, name) {
+        Some(Meaning::File(f)) => match project.exported(f, name) {
             Some(target) => found(target, BY_IMPORT, "member of an imported module"),
             None => Err(format!("`{receiver}` has no `{name}`")),
         },
@@ -155,117 +159,22 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
     }
 }
 
-/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project. Sorted.
-const COMMON_METHODS: &[&str] = &[
-    "add",
-    "all",
-    "and_then",
-    "any",
-    "append",
-    "apply",
-    "as_ref",
-    "as_str",
-    "at",
-    "bind",
-    "call",
-    "catch",
-    "chars",
-    "clear",
-    "clone",
-    "close",
-    "collect",
-    "concat",
-    "contains",
-    "delete",
-    "end",
-    "entries",
-    "entry",
-    "eq",
-    "err",
-    "exec",
-    "expect",
-    "extend",
-    "filter",
-    "finally",
-    "find",
-    "first",
-    "flat",
-    "flush",
-    "fmt",
-    "forEach",
-    "from",
-    "get",
-    "has",
-    "hash",
-    "includes",
-    "indexOf",
-    "insert",
-    "into",
-    "is_empty",
-    "iter",
-    "join",
-    "keys",
-    "last",
-    "len",
-    "lines",
-    "lock",
-    "log",
-    "map",
-    "map_err",
-    "match",
-    "max",
-    "min",
-    "new",
-    "next",
-    "ok",
-    "on",
-    "once",
-    "open",
-    "or",
-    "parse",
-    "path",
-    "poll",
-    "pop",
-    "push",
-    "read",
-    "reduce",
-    "remove",
-    "replace",
-    "resolve",
-    "send",
-    "set",
-    "shift",
-    "slice",
-    "some",
-    "sort",
-    "splice",
-    "split",
-    "start",
-    "stop",
-    "take",
-    "test",
-    "text",
-    "then",
-    "toString",
-    "to_owned",
-    "to_string",
-    "trim",
-    "unwrap",
-    "update",
-    "values",
-    "wait",
-    "write",
-    "zip",
-];
+/// Methods of built-in types: a call by such a name on an unknown receiver seldom means a method of the project.
+const COMMON_METHODS: &str = "\
+    add all and_then any append apply as_ref as_str at bind call catch chars clear clone close collect concat contains \
+    delete end entries entry eq err exec expect extend filter finally find first flat flush fmt forEach from get has \
+    hash includes indexOf insert into is_empty iter join keys last len lines lock log map map_err match max min new \
+    next ok on once open or parse path poll pop push read reduce remove replace resolve send set shift slice some sort \
+    splice split start stop take test text then toString to_owned to_string trim unwrap update values wait write zip";
 
 /// Whether a method of that name usually belongs to a built-in type of the language.
 pub(super) fn is_common(language: &str, name: &str) -> bool {
     let common = match language {
         "python" => python::COMMON_METHODS,
         "go" => go::COMMON_METHODS,
-        _ => &[],
+        _ => "",
     };
-    COMMON_METHODS.binary_search(&name).is_ok() || common.binary_search(&name).is_ok()
+    words::is_among(COMMON_METHODS, name) || words::is_among(common, name)
 }
 
 pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {
@@ -280,7 +189,7 @@ pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: 
         })
         .collect();
     match methods.as_slice() {
-        [(f, d)] => found(Target::Symbol(*f, *d), ONLY_METHOD, "only method of that name"),
+        [(f, d)] => found(Meaning::symbol(*f, *d), ONLY_METHOD, "only method of that name"),
         [] => Err(format!("no method `{name}` in the project")),
         many => Err(format!("type of `{receiver}` is not known; {} methods have that name", many.len())),
     }

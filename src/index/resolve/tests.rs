@@ -136,3 +136,14 @@ fn rust_paths_lead_through_modules_reexports_and_impls() {
         ],
     );
 }
+
+#[test]
+fn super_in_an_inline_module_is_the_file_around_it() {
+    check(
+        &[
+            ("src/lib.rs", "pub mod a;\npub fn outer() {}\n"),
+            ("src/a.rs", "fn own() {}\nmod tests {\n    use super::*;\n    fn t() { own(); outer(); }\n}\n"),
+        ],
+        &["src/a:tests.t -> src/a:own 1", "src/a:tests.t ? outer"],
+    );
+}

@@ -6,7 +6,7 @@ mod calls;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::names::Target;
+use super::names::{Meaning, Symbol};
 use super::project::Project;
 use crate::index::syntax::types::{Binding, Callable, Field, Generic, SPREAD, Type, Typing, Value};
 use crate::index::syntax::{Definition, Kind};
@@ -27,7 +27,7 @@ pub(super) enum Ty<'a> {
     /// A class or interface, with its type arguments.
     Instance(usize, usize, Rc<[Ty<'a>]>),
     /// The thing itself: a module, class, function, enum.
-    Itself(Target),
+    Itself(Meaning),
     /// An object type as written.
     Shape(&'a [Field], Rc<Scope<'a>>),
     /// An object literal.
@@ -57,7 +57,7 @@ pub(super) struct Scope<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
     /// Its declaration.
-    pub target: Option<Target>,
+    pub target: Option<Meaning>,
     pub ty: Ty<'a>,
 }
 
@@ -162,8 +162,8 @@ impl<'p, 'a> Types<'p, 'a> {
     }
 
     /// The type of what a definition holds when it is read.
-    pub fn held(&self, target: Target) -> Ty<'a> {
-        let Target::Symbol(file, at) = target else { return Ty::Itself(target) };
+    pub fn held(&self, target: Meaning) -> Ty<'a> {
+        let Meaning::Symbol(Symbol { file, at }) = target else { return Ty::Itself(target) };
         self.step(Ty::Unknown, || {
             let definition = self.definition(file, at);
             let scope = || {
@@ -196,7 +196,9 @@ impl<'p, 'a> Types<'p, 'a> {
             around = self.definition(file, at).container;
         }
         match self.project.holder_of_self(file, from) {
-            Some(Target::Symbol(f, d)) if self.definition(f, d).kind == Kind::Class => self.open(f, d),
+            Some(Meaning::Symbol(Symbol { file: f, at: d })) if self.definition(f, d).kind == Kind::Class => {
+                self.open(f, d)
+            }
             Some(target) => self.held(target),
             None => Ty::Unknown,
         }
@@ -237,19 +239,19 @@ impl<'p, 'a> Types<'p, 'a> {
         }
         let evaluated = || arguments.iter().map(|argument| self.ty(argument, scope)).collect::<Vec<_>>();
         match self.type_target(name, scope) {
-            Some(Target::Symbol(file, at)) => self.instance(file, at, evaluated()),
+            Some(Meaning::Symbol(Symbol { file, at })) => self.instance(file, at, evaluated()),
             Some(module) => Ty::Itself(module),
             None => builtin::named(name, &evaluated()),
         }
     }
 
     /// The definition that a dotted name of a type means.
-    fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Target> {
+    fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Meaning> {
         let mut pieces = name.split('.');
         let mut target = self.project.named_in(scope.file, scope.from, pieces.next()?)?;
         for piece in pieces {
             target = match self.project.as_type(target) {
-                Target::Module(file) => self.project.exported(file, piece)?,
+                Meaning::File(file) => self.project.exported(file, piece)?,
                 symbol => self.project.member(symbol, piece)?.0,
             };
         }
@@ -354,7 +356,7 @@ impl<'p, 'a> Types<'p, 'a> {
             return Look::Outside;
         };
         let this = scope.this.clone().or_else(|| Some(this.clone()));
-        let target = self.project.definition_at(scope.file, name, field.line.0).map(|d| Target::Symbol(scope.file, d));
+        let target = self.project.definition_at(scope.file, name, field.line.0).map(|d| Meaning::symbol(scope.file, d));
         let scope = Rc::new(Scope { this, ..(**scope).clone() });
         Look::Found(Member { target, ty: self.ty(&field.ty, &scope) })
     }
@@ -408,7 +410,7 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// A field or method that is a definition, as seen through an instance.
     fn declared_member(&self, file: usize, at: usize, scope: &Rc<Scope<'a>>) -> Member<'a> {
-        let target = Target::Symbol(file, at);
+        let target = Meaning::symbol(file, at);
         let definition = self.definition(file, at);
         let ty = match definition.typing.as_deref() {
             Some(Typing { ty: Some(ty), .. }) => self.ty(ty, scope),
@@ -421,9 +423,9 @@ impl<'p, 'a> Types<'p, 'a> {
         Member { target: Some(target), ty }
     }
 
-    fn member_of_thing(&self, target: Target, name: &str) -> Look<'a> {
+    fn member_of_thing(&self, target: Meaning, name: &str) -> Look<'a> {
         match target {
-            Target::Module(file) => match self.project.exported(file, name) {
+            Meaning::File(file) => match self.project.exported(file, name) {
                 Some(target) => {
                     let target = self.project.as_value(target);
                     Look::Found(Member { target: Some(target), ty: self.held(target) })
@@ -431,7 +433,7 @@ impl<'p, 'a> Types<'p, 'a> {
                 None if name == "default" => found(Ty::Itself(target)),
                 None => Look::Unknown,
             },
-            Target::Symbol(file, at) => match self.project.member(target, name) {
+            Meaning::Symbol(Symbol { file, at }) => match self.project.member(target, name) {
                 Some((target, _)) => {
                     let ty = self.held(target);
                     Look::Found(Member { target: Some(target), ty })
@@ -450,12 +452,12 @@ impl<'p, 'a> Types<'p, 'a> {
     }
 
     /// The base class that `super()` calls inside a definition.
-    pub fn base_class(&self, file: usize, from: Option<usize>) -> Option<Target> {
+    pub fn base_class(&self, file: usize, from: Option<usize>) -> Option<Meaning> {
         match self.bases(&self.own(file, from)) {
-            Ty::Instance(file, at, _) => Some(self.project.as_value(Target::Symbol(file, at))),
+            Ty::Instance(file, at, _) => Some(self.project.as_value(Meaning::symbol(file, at))),
             Ty::Many(all) => all.iter().find_map(|base| match base {
                 Ty::Instance(file, at, _) if self.definition(*file, *at).kind == Kind::Class => {
-                    Some(Target::Symbol(*file, *at))
+                    Some(Meaning::symbol(*file, *at))
                 }
                 _ => None,
             }),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use names::{HandedOnName, Named};
-pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow};
+pub use read::{ChunkPlace, ChunkRow, FileRow, StoredOutline, SymbolRow};
 pub use rusqlite::Error as DatabaseError;
 pub use unembedded::Unembedded;
 pub use write::FileRecord;
@@ -22,9 +22,9 @@ use super::IndexError;
 use crate::base::Bytes;
 
 /// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
-const VERSION: &str = "4";
-/// Page cache of a connection, in SQLite's kB.
-const CACHE_KB: i64 = 32_000;
+const VERSION: &str = "5";
+/// Page cache of a connection.
+const CACHE_KIB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
@@ -64,7 +64,7 @@ impl Store {
     /// Upper bound of this connection's page cache: the size of the database if it is smaller than the cache.
     pub fn cache(&self) -> Bytes {
         let all = fs::metadata(&self.path).map_or(0, |about| about.len());
-        Bytes(all.min(CACHE_KB as u64 * 1000))
+        Bytes(all.min(CACHE_KIB as u64 * 1024))
     }
 
     /// Opens a second connection to the same database, for reading beside a writer.
@@ -78,7 +78,8 @@ impl Store {
         db.pragma_update(None, "journal_mode", "WAL")?;
         // A crash of the machine may lose the last batch, never the database; the files are still there to read again.
         db.pragma_update(None, "synchronous", "NORMAL")?;
-        db.pragma_update(None, "cache_size", -CACHE_KB)?;
+        // A negative number counts KiB instead of pages.
+        db.pragma_update(None, "cache_size", -CACHE_KIB)?;
         db.set_prepared_statement_cache_capacity(64);
         db.execute_batch(
             "CREATE TABLE IF NOT EXISTS index_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -118,13 +119,18 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// Renames a damaged database to `….damaged` and removes its log files. Returns the new path.
+/// Renames a damaged database and its log files to the first of `….damaged`, `….damaged-2`, … that is free. Returns the new
+/// path.
 fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
-    let with = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
-    let aside = with(".damaged");
+    let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let (mut aside, mut number) = (with(path, ".damaged"), 1);
+    while aside.exists() {
+        number += 1;
+        aside = with(path, &format!(".damaged-{number}"));
+    }
     fs::rename(path, &aside)?;
     for log in ["-wal", "-shm"] {
-        match fs::remove_file(with(log)) {
+        match fs::rename(with(path, log), with(&aside, log)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
@@ -140,12 +146,14 @@ mod tests {
     fn a_damaged_database_is_set_aside_and_built_again() {
         let folder = tempfile::tempdir().unwrap();
         drop(Store::open(folder.path()).unwrap());
-        fs::write(folder.path().join("monobloc.db"), "no database at all, but long enough to be looked at".repeat(99))
-            .unwrap();
-        let (store, note) = Store::open(folder.path()).unwrap();
-        assert!(note.is_some_and(|n| n.contains("damaged")));
-        assert_eq!(store.files().unwrap(), []);
-        assert!(folder.path().join("monobloc.db.damaged").exists());
+        for aside in ["monobloc.db.damaged", "monobloc.db.damaged-2"] {
+            let text = format!("no database at all, but long enough to be looked at, to be {aside}").repeat(99);
+            fs::write(folder.path().join("monobloc.db"), &text).unwrap();
+            let (store, note) = Store::open(folder.path()).unwrap();
+            assert!(note.is_some_and(|n| n.contains("damaged")));
+            assert_eq!(store.files().unwrap(), []);
+            assert_eq!(fs::read_to_string(folder.path().join(aside)).unwrap(), text);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Stores and finds names by the stems of their words, so that "validated calls" finds `validate_call`.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use super::{FileRecord, Store};
 use crate::index::syntax::Kind;
@@ -40,15 +40,9 @@ impl Store {
 
     /// The number of chunks, and for each word the number of chunks that contain it.
     pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
-        let all = self.rows("SELECT COUNT(*) FROM chunks", &[], |r| r.get::<_, i64>(0))?;
-        let count = |word: &String| {
-            let sql = "SELECT COUNT(*) FROM chunks_text WHERE chunks_text MATCH ?1";
-            let mut statement = self.db.prepare_cached(sql)?;
-            let count = statement.query_row([format!("\"{word}\"")], |r| r.get::<_, i64>(0)).optional()?;
-            Ok(count.unwrap_or(0) as usize)
-        };
-        let counts = words.iter().map(count).collect::<rusqlite::Result<_>>().map_err(|e| self.error(e))?;
-        Ok((all.first().map_or(0, |n| *n as usize), counts))
+        let sql = "SELECT COUNT(*) FROM chunks_text WHERE chunks_text MATCH ?1";
+        let counts = words.iter().map(|word| self.count(sql, &[&format!("\"{word}\"")])).collect::<Result<_, _>>()?;
+        Ok((self.count("SELECT COUNT(*) FROM chunks", &[])?, counts))
     }
 
     /// A number that changes whenever another connection, of this process or another, changes the database.
@@ -62,13 +56,10 @@ pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let outline = &record.outline;
     let mut insert =
         db.prepare_cached("INSERT INTO names (key, name, path, symbol, kind, chunk) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    let chunk_of = |line: usize| {
-        let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&line));
-        chunk.map(|c| ids::chunk(&record.path, c.number))
-    };
     for (definition, id) in outline.definitions.iter().zip(ids::symbols(&record.path, outline)) {
         if definition.kind != Kind::Module {
-            let (key, kind, chunk) = (words::key(&definition.name), definition.kind.name(), chunk_of(definition.start));
+            let (key, kind, chunk) =
+                (words::key(&definition.name), definition.kind.name(), record.chunk_at(definition.start));
             insert.execute(params![key, definition.name, record.path, id, kind, chunk])?;
         }
     }
@@ -76,7 +67,7 @@ pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     for export in
         outline.exports.iter().filter(|e| !matches!(e.name.as_str(), "" | "*" | "default") && !defined(&e.name))
     {
-        if let Some(chunk) = chunk_of(export.line) {
+        if let Some(chunk) = record.chunk_at(export.line) {
             let key = words::key(&export.name);
             insert.execute(params![key, export.name, record.path, None::<i64>, None::<&str>, chunk])?;
         }

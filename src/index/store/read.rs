@@ -5,7 +5,7 @@ use rusqlite::{Row, ToSql};
 
 use super::Store;
 use crate::index::IndexError;
-use crate::index::syntax::Outline;
+use crate::index::resolve::Facts;
 
 /// What the store keeps of a file between runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,16 +28,17 @@ pub struct FileRow {
 pub struct StoredOutline {
     pub path: String,
     pub language: String,
-    /// The outline in postcard form; see [`StoredOutline::outline`].
+    /// The outline in postcard form; see [`StoredOutline::facts`].
     bytes: Vec<u8>,
     /// Hash of the stored edges; 0 if it was not resolved yet.
     pub resolution: i64,
 }
 
 impl StoredOutline {
-    /// Decodes the outline; an empty one if that fails.
-    pub fn outline(&self) -> Outline {
-        postcard::from_bytes(&self.bytes).unwrap_or_default()
+    /// Decodes the outline; it is empty if that fails.
+    pub fn facts(&self) -> Facts {
+        let outline = postcard::from_bytes(&self.bytes).unwrap_or_default();
+        Facts { path: self.path.clone(), language: self.language.clone(), outline }
     }
 }
 
@@ -96,6 +97,11 @@ impl Store {
     ) -> Result<Vec<T>, IndexError> {
         let run = || self.db.prepare_cached(sql)?.query_map(values, read)?.collect::<rusqlite::Result<Vec<T>>>();
         run().map_err(|e| self.error(e))
+    }
+
+    /// The number that a `SELECT COUNT(…)` gives.
+    pub(super) fn count(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, IndexError> {
+        Ok(self.rows(sql, values, |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
     }
 
     /// Runs `sql` with `{}` replaced by a query of `keys`, so that one cached statement serves any number of keys.
@@ -193,11 +199,10 @@ impl Store {
     }
 
     pub fn embeddings(&self, model: &str, keys: &[i64]) -> Result<Vec<(i64, Vec<f32>)>, IndexError> {
-        let sql = format!(
-            "SELECT vector_key, vector FROM embeddings WHERE model = '{}' AND vector_key IN ({{}})",
-            model.replace('\'', "''")
-        );
-        self.rows_among(&sql, keys, |r| {
+        let keys = serde_json::Value::from(keys).to_string();
+        let sql = "SELECT vector_key, vector FROM embeddings WHERE model = ?1 AND vector_key IN
+                     (SELECT value FROM json_each(?2))";
+        self.rows(sql, &[&model, &keys], |r| {
             let bytes: Vec<u8> = r.get(1)?;
             let vector = bytes.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect();
             Ok((r.get(0)?, vector))
@@ -217,7 +222,7 @@ impl Store {
     pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
         let sql = "SELECT COUNT(*) FROM chunks c WHERE EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
-        Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
+        self.count(sql, &[&model])
     }
 }
 

@@ -25,13 +25,13 @@ impl Store {
     pub fn missing_embeddings(&self, model: &str) -> Result<usize, IndexError> {
         let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
-        Ok(self.rows(sql, &[&model], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as usize))
+        self.count(sql, &[&model])
     }
 
     /// Size of the database in bytes, with free pages, without its log.
     pub fn bytes(&self) -> Result<u64, IndexError> {
         let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-        Ok(self.rows(sql, &[], |r| r.get::<_, i64>(0))?.first().map_or(0, |n| *n as u64))
+        Ok(self.count(sql, &[])? as u64)
     }
 
     /// Indexed files per language, most frequent first.

@@ -24,6 +24,14 @@ pub struct FileRecord {
     pub chunks: Vec<Chunk>,
 }
 
+impl FileRecord {
+    /// The id of the chunk that has a line.
+    pub(super) fn chunk_at(&self, line: usize) -> Option<i64> {
+        let chunk = self.chunks.iter().find(|c| (c.start..=c.end).contains(&line))?;
+        Some(ids::chunk(&self.path, chunk.number))
+    }
+}
+
 impl Store {
     fn change(&mut self, act: impl FnOnce(&Transaction) -> rusqlite::Result<()>) -> Result<(), IndexError> {
         let path = self.path.clone();
@@ -203,10 +211,6 @@ fn put_symbols(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     }
     let mut put =
         db.prepare_cached("INSERT OR REPLACE INTO symbols VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?;
-    let chunk_of = |line: usize| {
-        let chunk = record.chunks.iter().find(|c| (c.start..=c.end).contains(&line));
-        chunk.map(|c| ids::chunk(&record.path, c.number))
-    };
     let last_line = record.chunks.last().map_or(1, |c| c.end);
     let module = ids::module(&record.path);
     put.execute(params![
@@ -235,7 +239,7 @@ fn put_symbols(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
             definition.doc,
             definition.exported,
             definition.container.map_or(module, |c| ids[c]),
-            chunk_of(definition.start)
+            record.chunk_at(definition.start)
         ])?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::outline::{Kind, ReferenceKind};
 use super::reader::Reader;
 use super::types::{Type, Typing, Value};
-use super::{Grammar, unwrapped};
+use super::{Grammar, all_children, children, unwrapped};
 use names::{bind, expect_arguments, parameters};
 use typing::{annotated, callable, declared, value_of};
 
@@ -65,10 +65,6 @@ impl Grammar for EcmaScript {
     }
 }
 
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
-}
-
 fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     children(node).find(|c| c.kind() == kind)
 }
@@ -87,7 +83,8 @@ fn whole_statement(node: Node) -> (Node, bool) {
     }
 }
 
-fn unquoted(text: &str) -> &str {
+/// A string or property name without its quotes.
+pub(super) fn unquoted(text: &str) -> &str {
     text.trim_matches(['"', '\'', '`'])
 }
 
@@ -127,7 +124,7 @@ fn called(node: Node, reader: &Reader) -> Typing {
 fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     let Some(name) = reader.field(node, "name") else { return };
     if reader.define(node, node, unquoted(name), kind, false) {
-        let getter = (0..node.child_count().min(4)).filter_map(|i| node.child(i)).any(|c| c.kind() == "get");
+        let getter = all_children(node).take(4).any(|c| c.kind() == "get");
         let mut typing = called(node, reader);
         if getter {
             // A getter is read like a field.
@@ -159,7 +156,7 @@ fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     }
 }
 
-fn is_function(node: Node) -> bool {
+pub(super) fn is_function(node: Node) -> bool {
     matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function" | "function")
 }
 
@@ -344,7 +341,7 @@ fn import_equals<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let source = reader.field(node, "source").map(unquoted);
-    let default = (0..node.child_count()).filter_map(|i| node.child(i)).any(|c| c.kind() == "default");
+    let default = all_children(node).any(|c| c.kind() == "default");
     if let Some(clause) = child_of_kind(node, "export_clause") {
         for specifier in children(clause).filter(|s| s.kind() == "export_specifier") {
             let local = reader.field(specifier, "name").map(unquoted).unwrap_or_default();

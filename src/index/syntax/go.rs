@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
 use super::reader::Reader;
-use super::{Grammar, unwrapped};
+use super::{Grammar, children, unwrapped};
 
 pub(super) struct Go;
 pub(super) static GO: Go = Go;
@@ -45,10 +45,6 @@ impl Grammar for Go {
             _ => {}
         }
     }
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
 }
 
 /// The named children in one field.

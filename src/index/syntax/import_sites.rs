@@ -1,11 +1,10 @@
 //! Finds the byte ranges of the import statements of a text, so that they can be rewritten.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::Node;
 
-use super::{PARSE_TIME_MAX, grammar_of, parse};
+use super::{all_children, content, interior, tree_of};
 
 /// Most imports read from one file.
 const SITES_MAX: usize = 10_000;
@@ -67,7 +66,7 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     if !python && !matches!(language, "typescript" | "tsx" | "javascript" | "jsx") {
         return None;
     }
-    let tree = parse(grammar_of(language)?, source, Instant::now() + PARSE_TIME_MAX)?;
+    let tree = tree_of(language, source)?;
     let mut found = Vec::new();
     let mut cursor = tree.walk();
     loop {
@@ -93,14 +92,6 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     }
 }
 
-fn text<'s>(node: Node, source: &'s str) -> &'s str {
-    source.get(node.byte_range()).unwrap_or_default()
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.child_count()).filter_map(move |at| node.child(at))
-}
-
 fn line(node: Node) -> usize {
     node.start_position().row + 1
 }
@@ -108,16 +99,16 @@ fn line(node: Node) -> usize {
 /// `from a.b import c as d, e`.
 fn from(node: Node, source: &str) -> Option<ImportSite> {
     let module = node.child_by_field_name("module_name")?;
-    let named = children(node).filter(|child| *child != module);
+    let named = all_children(node).filter(|child| *child != module);
     let names = named.filter_map(|child| match child.kind() {
-        "dotted_name" => Some(listed(text(child, source), text(child, source), child)),
+        "dotted_name" => Some(listed(content(child, source), content(child, source), child)),
         "aliased_import" => Some(aliased(child, source)),
         _ => None,
     });
     Some(ImportSite {
         statement: node.byte_range(),
         form: ImportForm::From,
-        source: text(module, source).split_whitespace().collect(),
+        source: content(module, source).split_whitespace().collect(),
         source_bytes: module.byte_range(),
         names: names.collect(),
         line: line(node),
@@ -129,25 +120,26 @@ fn listed(name: &str, local: &str, node: Node) -> SiteName {
 }
 
 fn aliased(node: Node, source: &str) -> SiteName {
-    let field = |field: &str| node.child_by_field_name(field).map_or("", |n| text(n, source));
+    let field = |field: &str| node.child_by_field_name(field).map_or("", |n| content(n, source));
     listed(field("name"), field("alias"), node)
 }
 
 /// `import a.b, c as d`.
 fn modules(node: Node, source: &str, found: &mut Vec<ImportSite>) {
-    for child in children(node) {
+    for child in all_children(node) {
         let (module, local) = match child.kind() {
             "dotted_name" => (Some(child), ""),
-            "aliased_import" => {
-                (child.child_by_field_name("name"), child.child_by_field_name("alias").map_or("", |n| text(n, source)))
-            }
+            "aliased_import" => (
+                child.child_by_field_name("name"),
+                child.child_by_field_name("alias").map_or("", |n| content(n, source)),
+            ),
             _ => continue,
         };
         let Some(module) = module else { continue };
         found.push(ImportSite {
             statement: node.byte_range(),
             form: ImportForm::Module,
-            source: text(module, source).to_owned(),
+            source: content(module, source).to_owned(),
             source_bytes: module.byte_range(),
             names: vec![listed("*", local, child)],
             line: line(child),
@@ -155,14 +147,10 @@ fn modules(node: Node, source: &str, found: &mut Vec<ImportSite>) {
     }
 }
 
-fn inner(string: Node) -> Range<usize> {
-    string.start_byte() + 1..string.end_byte().saturating_sub(1).max(string.start_byte() + 1)
-}
-
 fn script(node: Node, source: &str) -> Option<ImportSite> {
-    let clause = children(node).find(|c| c.kind() == "import_require_clause");
+    let clause = all_children(node).find(|c| c.kind() == "import_require_clause");
     let string = node.child_by_field_name("source").or_else(|| clause?.child_by_field_name("source"))?;
-    Some(site(node, ImportForm::Script, inner(string), source))
+    Some(site(node, ImportForm::Script, interior(string), source))
 }
 
 fn site(node: Node, form: ImportForm, bytes: Range<usize>, source: &str) -> ImportSite {
@@ -173,12 +161,13 @@ fn site(node: Node, form: ImportForm, bytes: Range<usize>, source: &str) -> Impo
 
 fn call(node: Node, source: &str) -> Option<ImportSite> {
     let function = node.child_by_field_name("function")?;
-    let argument = children(node.child_by_field_name("arguments")?).find(|c| c.is_named() && c.kind() != "comment")?;
-    if !CALLS.contains(&text(function, source)) {
+    let argument =
+        all_children(node.child_by_field_name("arguments")?).find(|c| c.is_named() && c.kind() != "comment")?;
+    if !CALLS.contains(&content(function, source)) {
         return None;
     }
     Some(match argument.kind() {
-        "string" => site(argument, ImportForm::Script, inner(argument), source),
+        "string" => site(argument, ImportForm::Script, interior(argument), source),
         _ => site(argument, ImportForm::Computed, argument.byte_range(), source),
     })
 }

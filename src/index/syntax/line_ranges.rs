@@ -1,11 +1,10 @@
 //! Divides a definition into ranges of whole lines, so that some of them can be rewritten without the rest.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::Node;
 
-use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+use super::{language_of, tree_of};
 
 /// A range of whole lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +20,7 @@ pub struct LineRange {
 /// For each line of `within` on which a syntax node other than a comment begins: the largest such node of at most `longest`
 /// lines, else the line alone. Ranges may nest. Empty where the language has no grammar.
 pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<LineRange> {
-    let until = Instant::now() + PARSE_TIME_MAX;
-    let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
-        return Vec::new();
-    };
+    let Some(tree) = tree_of(language_of(path), text) else { return Vec::new() };
     let mut found = Vec::new();
     let mut start = text[..within.start].rfind('\n').map_or(0, |at| at + 1);
     while start < within.end {

@@ -15,7 +15,7 @@ mod spans;
 pub mod types;
 pub mod uses;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
@@ -110,6 +110,37 @@ fn parse(grammar: &dyn Grammar, source: &str, until: Instant) -> Option<Tree> {
         |_: &ParseState| if Instant::now() < until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let mut read = |at: usize, _| source.as_bytes().get(at..).unwrap_or_default();
     parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut on_progress)))
+}
+
+/// The syntax tree of `text`; `None` where the language has no grammar or the text was not read in time.
+fn tree_of(language: &str, text: &str) -> Option<Tree> {
+    parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)
+}
+
+/// The children of a node, with punctuation and keywords.
+fn all_children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut cursor = node.walk();
+    let mut is_at_child = cursor.goto_first_child();
+    std::iter::from_fn(move || {
+        let child = is_at_child.then(|| cursor.node());
+        is_at_child = is_at_child && cursor.goto_next_sibling();
+        child
+    })
+}
+
+/// The named children of a node.
+fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    all_children(node).filter(|child| child.is_named())
+}
+
+fn content<'t>(node: Node, text: &'t str) -> &'t str {
+    text.get(node.byte_range()).unwrap_or_default()
+}
+
+/// The bytes between the brackets or quotes that a node begins and ends with.
+fn interior(node: Node) -> Range<usize> {
+    let start = node.start_byte() + 1;
+    start..node.end_byte().saturating_sub(1).max(start)
 }
 
 /// How a walk ended.

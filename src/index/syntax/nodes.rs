@@ -1,9 +1,8 @@
 //! Lists the syntax nodes of a range of text, for code that makes small syntactic changes.
 
 use std::ops::Range;
-use std::time::Instant;
 
-use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+use super::{children, language_of, tree_of};
 
 /// Node kinds of code inside a string.
 const INSERTS: &[&str] = &["interpolation", "template_substitution"];
@@ -22,10 +21,7 @@ pub struct SyntaxNode {
 /// The nodes within a range of `text`, parents before children; empty where the language of `path` has no grammar. Comments,
 /// and the nodes inside plain strings, are left out.
 pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<SyntaxNode> {
-    let until = Instant::now() + PARSE_TIME_MAX;
-    let Some(tree) = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, until)) else {
-        return Vec::new();
-    };
+    let Some(tree) = tree_of(language_of(path), text) else { return Vec::new() };
     let mut found: Vec<SyntaxNode> = Vec::new();
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut cursor = tree.walk();
@@ -40,7 +36,7 @@ pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<Syntax
             let parent = open.last().copied().flatten();
             found.push(SyntaxNode { kind: node.kind().to_owned(), bytes, parent, is_named: node.is_named() });
         }
-        let has_code = node.named_children(&mut node.walk()).any(|inner| INSERTS.contains(&inner.kind()));
+        let has_code = children(node).any(|inner| INSERTS.contains(&inner.kind()));
         let is_whole = is_comment || node.is_named() && is_string(node.kind()) && !has_code;
         if touches && !is_whole && cursor.goto_first_child() {
             open.push(place);

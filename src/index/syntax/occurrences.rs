@@ -6,11 +6,10 @@ mod python;
 mod rust;
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::{Node, Tree};
 
-use super::{Outline, PARSE_TIME_MAX, grammar_of, outline, parse};
+use super::{Outline, grammar_of, outline, tree_of};
 
 /// Most places of one name that are read in one file.
 const PLACES_MAX: usize = 20_000;
@@ -122,12 +121,12 @@ impl Place {
 /// Every place of `name`, in order, with the outline of the text. `None` for a language without grammar; an error says why the
 /// text could not be read.
 pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occurrence>, Outline), String>> {
-    let grammar = grammar_of(language)?;
+    grammar_of(language)?;
     let outline = outline(language, source);
     if let Some(reason) = &outline.incomplete {
         return Some(Err(reason.clone()));
     }
-    let Some(tree) = parse(grammar, source, Instant::now() + PARSE_TIME_MAX) else {
+    let Some(tree) = tree_of(language, source) else {
         return Some(Err("syntax was not read in time".to_owned()));
     };
     let mut found = Vec::new();
@@ -141,9 +140,8 @@ pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occ
 
 /// Whether the text has no syntax error; `None` for a language without grammar.
 pub fn is_understood(language: &str, source: &str) -> Option<bool> {
-    let grammar = grammar_of(language)?;
-    let tree = parse(grammar, source, Instant::now() + PARSE_TIME_MAX);
-    Some(tree.is_some_and(|tree| !tree.root_node().has_error()))
+    grammar_of(language)?;
+    Some(tree_of(language, source).is_some_and(|tree| !tree.root_node().has_error()))
 }
 
 /// The positions (first bytes) of `name` as a whole word, in order.
@@ -214,10 +212,6 @@ fn parent<'t>(node: Node<'t>) -> Option<(Node<'t>, &'t str)> {
     Some((parent, field))
 }
 
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.child_count()).filter_map(move |at| node.child(at))
-}
-
 fn text_of<'s>(node: Option<Node>, source: &'s str) -> &'s str {
     node.and_then(|node| source.get(node.byte_range())).unwrap_or_default()
 }
@@ -275,6 +269,3 @@ fn bound_by(tree: &Tree, found: &[Found], at: usize) -> Option<usize> {
     let binds = found.iter().filter(sees).filter_map(|(_, _, place)| place.bind.as_ref());
     binds.min_by_key(|bind| bind.seen.len()).and_then(first_of)
 }
-
-#[cfg(test)]
-mod tests;

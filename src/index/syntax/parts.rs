@@ -6,11 +6,10 @@ mod python;
 mod rust;
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::{Node, Tree};
 
-use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+use super::{all_children, content, language_of, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
@@ -177,7 +176,7 @@ trait Division {
 /// The parts of `text` in the language of `path`; `None` where that has no grammar or could not be read in time.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
-    let tree = parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)?;
+    let tree = tree_of(language, text)?;
     let division: &dyn Division = match language {
         "python" => &python::Python,
         "rust" => &rust::Rust,
@@ -185,13 +184,12 @@ pub fn parts(path: &str, text: &str) -> Option<Parts> {
         _ => &ecmascript::EcmaScript,
     };
     let (faults, texts) = faults_and_texts(&tree, text);
-    Some(Parts { items: siblings(division, &all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
+    Some(Parts { items: siblings(division, all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
 }
 
 /// Lines of `text` with a syntax error; empty where the language has no grammar.
 pub fn faults(path: &str, text: &str) -> Vec<usize> {
-    let tree = grammar_of(language_of(path)).and_then(|grammar| parse(grammar, text, Instant::now() + PARSE_TIME_MAX));
-    tree.map(|tree| faults_and_texts(&tree, text).0).unwrap_or_default()
+    tree_of(language_of(path), text).map(|tree| faults_and_texts(&tree, text).0).unwrap_or_default()
 }
 
 /// Every definition of `text`, outer before inner.
@@ -257,15 +255,6 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     }
 }
 
-fn all_children(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect()
-}
-
-fn content<'t>(node: Node, text: &'t str) -> &'t str {
-    text.get(node.byte_range()).unwrap_or_default()
-}
-
 fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
     node.child_by_field_name(name).map_or("", |n| content(n, text))
 }
@@ -276,21 +265,21 @@ fn trimmed(node: Node, text: &str) -> Range<usize> {
 }
 
 /// The parts of sibling nodes. A comment belongs to the part below it if there is no blank line between them.
-fn siblings(division: &dyn Division, nodes: &[Node], text: &str, depth: usize) -> Vec<Part> {
+fn siblings<'t>(division: &dyn Division, nodes: impl Iterator<Item = Node<'t>>, text: &str, depth: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let (mut comments, mut attributes): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
-    for node in nodes.iter().filter(|_| depth > 0) {
+    for node in nodes.filter(|_| depth > 0) {
         let kind = node.kind();
         if division.is_comment(kind) {
-            comments.push(trimmed(*node, text));
+            comments.push(trimmed(node, text));
         } else if division.is_attribute(kind) {
-            attributes.push(trimmed(*node, text));
+            attributes.push(trimmed(node, text));
         } else if !node.is_named() {
             if let (",", Some(last)) | (";", Some(last)) = (kind, parts.last_mut()) {
                 last.end = node.end_byte();
             }
         } else {
-            let mut part = division.part(*node, text, depth);
+            let mut part = division.part(node, text, depth);
             part.attributes.splice(0..0, attributes.drain(..));
             part.comments = above(&part, std::mem::take(&mut comments), text);
             parts.push(part);

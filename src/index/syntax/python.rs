@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
 use super::reader::Reader;
-use super::{Grammar, unwrapped};
+use super::{Grammar, children, unwrapped};
 
 pub(super) struct Python;
 pub(super) static PYTHON: Python = Python;
@@ -42,10 +42,6 @@ impl Grammar for Python {
             _ => {}
         }
     }
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
 }
 
 /// `__all__ = ["a", "b"]`, anywhere at the top level of the file, decides what the file exports.

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
 use super::reader::Reader;
-use super::{Grammar, unwrapped};
+use super::{Grammar, all_children, children, unwrapped};
 
 pub(super) struct Rust;
 pub(super) static RUST: Rust = Rust;
@@ -34,10 +34,6 @@ impl Grammar for Rust {
             _ => {}
         }
     }
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |i| node.named_child(i as u32))
 }
 
 fn is_public(node: Node) -> bool {
@@ -165,7 +161,7 @@ fn called<'t>(function: Option<Node<'t>>, reader: &mut Reader<'t>) {
 
 /// Macro arguments are plain tokens: a name directly before `(` is a call there too.
 fn calls_in_tokens<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let tokens: Vec<Node> = (0..node.child_count()).filter_map(|i| node.child(i)).collect();
+    let tokens: Vec<Node> = all_children(node).collect();
     for (at, pair) in tokens.windows(2).enumerate() {
         let (name, arguments) = (pair[0], pair[1]);
         let opens = arguments.kind() == "token_tree" && reader.text(arguments).starts_with('(');

@@ -1,11 +1,10 @@
 //! Finds the byte ranges of the definitions and comments of one text.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::Tree;
 
-use super::{Definition, PARSE_TIME_MAX, grammar_of, language_of, outline, parse};
+use super::{Definition, grammar_of, language_of, outline, tree_of};
 
 /// The definitions and comments of a text.
 #[derive(Clone, Debug)]
@@ -18,9 +17,10 @@ pub struct Spans {
 /// The definitions and comments of `source`, in the language of `path`. `None` where that has no grammar. An error says which
 /// part of the text has a syntax error, because ranges after it are not reliable.
 pub fn spans(path: &str, source: &str) -> Option<Result<Spans, String>> {
-    let grammar = grammar_of(language_of(path))?;
-    let outline = outline(language_of(path), source);
-    let comments = match (outline.incomplete, parse(grammar, source, Instant::now() + PARSE_TIME_MAX)) {
+    let language = language_of(path);
+    grammar_of(language)?;
+    let outline = outline(language, source);
+    let comments = match (outline.incomplete, tree_of(language, source)) {
         (Some(reason), _) => Err(reason),
         (None, None) => Err("syntax was not read in time".to_owned()),
         (None, Some(tree)) => comments(&tree, source),

@@ -8,13 +8,12 @@ mod members;
 mod python;
 
 use std::ops::Range;
-use std::time::Instant;
 
 use tree_sitter::Node;
 
 pub use members::{Members, members};
 
-use super::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+use super::{children, content, language_of, tree_of};
 
 /// Deepest nesting that is visited.
 const DEPTH_MAX: usize = 400;
@@ -48,7 +47,7 @@ struct Names<'t> {
 
 impl<'t> Names<'t> {
     fn content(&self, node: Node) -> &'t str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+        content(node, self.text)
     }
 
     fn bind(&mut self, node: Node<'t>, scope: usize) {
@@ -106,11 +105,6 @@ trait Binding {
     fn is_built_in(&self, name: &str) -> bool;
 }
 
-fn children(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).collect()
-}
-
 /// Names that `text` uses and does not bind. `None` for other languages, for a text with syntax errors, and where names may
 /// be bound that are not visible.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
@@ -120,14 +114,14 @@ pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
         "javascript" | "jsx" | "typescript" | "tsx" => &ecmascript::EcmaScript,
         _ => return None,
     };
-    let tree = parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)?;
+    let tree = tree_of(language, text)?;
     let root = tree.root_node();
     if root.has_error() {
         return None;
     }
     let mut names = Names { text, scopes: Vec::new(), bound: Vec::new(), used: Vec::new(), is_open: false };
     names.open(root, false, false);
-    let mut waiting: Vec<Step> = children(root).into_iter().map(|child| (child, 0, 0)).collect();
+    let mut waiting: Vec<Step> = children(root).map(|child| (child, 0, 0)).collect();
     while let Some(step) = waiting.pop() {
         if step.2 < DEPTH_MAX {
             binding.visit(step, &mut names, &mut waiting);

@@ -58,7 +58,7 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
 }
 
 /// Adds the clause `from..to` without final punctuation. After a strong joint, a clause without a verb takes the one before.
-fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, strong: bool) {
+pub(super) fn finish(line: &Line, clauses: &mut Vec<Clause>, from: usize, to: usize, head: Head, strong: bool) {
     let mut to = to;
     while to > from
         && matches!(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::english::Clause;
+use super::english::{Clause, finish};
 use super::head::{Head, Line, Mode};
 use super::scan::Kind;
 use super::words::entries;
@@ -179,7 +179,7 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
                 && (infinitive || is_imperative(low(line, next)));
             let later = strong && right.mode != Mode::Statement;
             if (opens && !opening.conditional && (!whole || strong)) || later {
-                finish(&mut clauses, line, from, at, opening);
+                finish(line, &mut clauses, from, at, opening, false);
                 opening = if infinitive { Head { mode: Mode::Request, verb: Some(next), ..right } } else { right };
                 from = next;
                 at = opening.verb.unwrap_or(from);
@@ -187,21 +187,6 @@ pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
         }
         at += 1;
     }
-    finish(&mut clauses, line, from, line.len(), opening);
+    finish(line, &mut clauses, from, line.len(), opening, false);
     clauses
-}
-
-fn finish(clauses: &mut Vec<Clause>, line: &Line, from: usize, to: usize, head: Head) {
-    let mut to = to;
-    while to > from
-        && matches!(
-            line[to - 1].kind,
-            Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Colon | Kind::Bang | Kind::Dash
-        )
-    {
-        to -= 1;
-    }
-    if from < to {
-        clauses.push(Clause { from, to, head, borrowed_verb: None, borrowed_object: None });
-    }
 }

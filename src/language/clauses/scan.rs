@@ -40,6 +40,11 @@ impl Token<'_> {
         matches!(self.kind, Kind::Stop | Kind::Question | Kind::Bang | Kind::Semicolon | Kind::Blank)
     }
 
+    /// Whether the token is the end of a line or an empty line.
+    pub fn is_line_end(&self) -> bool {
+        matches!(self.kind, Kind::Newline | Kind::Blank)
+    }
+
     /// A word written with a capital first letter.
     pub fn is_capitalised(&self) -> bool {
         self.kind == Kind::Word && self.text.chars().next().is_some_and(char::is_uppercase)
@@ -82,6 +87,11 @@ pub fn scan(text: &str) -> Vec<Token<'_>> {
         at = scanner.step(at, c);
     }
     scanner.tokens
+}
+
+/// The tokens of `text` without its line ends.
+pub fn scan_line(text: &str) -> Vec<Token<'_>> {
+    scan(text).into_iter().filter(|token| !token.is_line_end()).collect()
 }
 
 struct Scanner<'a> {

@@ -79,8 +79,7 @@ pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
     let tongue = tongue(text, tokens);
     let mut pieces = Vec::new();
     for unit in lists::units(tokens) {
-        let line: Vec<&Token> =
-            tokens[unit.from..unit.to].iter().filter(|t| !matches!(t.kind, Kind::Newline | Kind::Blank)).collect();
+        let line: Vec<&Token> = tokens[unit.from..unit.to].iter().filter(|token| !token.is_line_end()).collect();
         let whole = unit.item != Item::None;
         let clauses = match tongue {
             Tongue::English => english::cut(&line, whole),

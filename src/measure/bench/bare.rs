@@ -14,7 +14,7 @@ use crate::models::dialect::Prompt;
 /// Tokens per second of greedy decoding after a prompt. Loads its own weights and a context like the engine's.
 pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, threads: usize) -> Result<f64> {
     let loading = Loading { gpu_layers: u32::MAX, experts_on_host: 0, repack: true, mapped: false };
-    let weights = Weights::load(&spec.path, loading, |_| true)?;
+    let weights = Weights::load(&spec.header, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;
     let chunk = crate::engine::pool::shape::chunk_rows(&spec.header, kv, context);

@@ -8,13 +8,14 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::subject::{About, Run, Setting, Subject, median, run};
+use super::subject::{About, Run, Setting, Subject, run};
 use super::{bandwidth, bare};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::Token;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
+use crate::measure::statistics::median;
 use crate::models::gguf::Header;
 
 /// How much is measured.

@@ -10,11 +10,11 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::subject::median;
 use crate::base::Cancel;
 use crate::budget::process::peak_memory;
 use crate::embed::Embedder;
 use crate::index::{self, Index, Vectors};
+use crate::measure::statistics::{median, percentile};
 use crate::retrieve;
 
 /// How much is measured.
@@ -62,9 +62,7 @@ pub struct Spread {
 
 impl Spread {
     fn of(mut ms: Vec<f64>) -> Spread {
-        ms.sort_by(f64::total_cmp);
-        let p95 = ms.get((ms.len() * 95 / 100).min(ms.len().saturating_sub(1))).copied().unwrap_or(f64::NAN);
-        Spread { p50: median(ms), p95 }
+        Spread { p95: percentile(&mut ms, 0.95), p50: median(ms) }
     }
 }
 

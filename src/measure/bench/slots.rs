@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::Serialize;
 
-use super::subject::{About, Run, Setting, Subject, median, run};
+use super::subject::{About, Run, Setting, Subject, run};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::fan_out::fan_out;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::engine::{Request, Token};
+use crate::measure::statistics::median;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]

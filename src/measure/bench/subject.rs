@@ -115,17 +115,6 @@ pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: P
     bail!("the generation ended without saying so; this is a bug in the engine")
 }
 
-/// The median; NaN without values.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => values[half],
-        _ => (values[half - 1] + values[half]) / 2.0,
-    }
-}
-
 /// Whether the weights are random: `synth` writes that into the model's name.
 fn is_random(header: &Header) -> bool {
     header.name.contains("random weights")
@@ -140,16 +129,4 @@ fn device() -> String {
 /// The name of a model file in a table: without folder and extension.
 pub fn short(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(Vec::new()).is_nan());
-    }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Predictions, percentile, share};
+use super::{Predictions, jsonl, percentile, share};
 use crate::base::Cancel;
 use crate::index::{Graph, Index, Neighbour, Node, Reach};
 
@@ -28,19 +28,7 @@ pub struct Edge {
 
 /// Reads a suite: JSON lines `{caller, caller_file, callee, callee_file}`.
 pub fn read(suite: &Path) -> Result<Vec<Edge>> {
-    let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
-    let mut edges: Vec<Edge> = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let place = || {
-            let form = "{\"caller\", \"caller_file\", \"callee\", \"callee_file\"}";
-            format!("{}:{} is no edge {form}", suite.display(), number + 1)
-        };
-        edges.push(serde_json::from_str(line).with_context(place)?);
-    }
-    if edges.is_empty() {
-        bail!("{} holds no edge", suite.display());
-    }
-    Ok(edges)
+    jsonl::read(suite, r#"{"caller", "caller_file", "callee", "callee_file"}"#)
 }
 
 /// How an evaluation runs.
@@ -101,7 +89,6 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
             "callee_file": one.callee_file, "confidence": one.confidence,
         }))?;
     }
-    predictions.finish()?;
     let figures = score(suite, &found, run.talk);
     let mut figures = figures.as_object().cloned().unwrap_or_default();
     figures.insert("unresolved".into(), json!(report.unresolved));

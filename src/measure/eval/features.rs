@@ -35,6 +35,5 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result
         let best: Vec<Value> = ranked.iter().map(|one| best(one.index)).collect();
         lines.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;
     }
-    lines.finish()?;
     Ok(json!({ "cases": suite.cases.len(), "features": NAMES }))
 }

@@ -13,10 +13,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::jsonl;
+use super::statistics::percentile;
 use crate::base::StepId;
 use crate::orchestrate::{Deciding, Host, Toolkit};
 use crate::protocol::{Decision, Event, Proposal};
@@ -62,19 +64,7 @@ pub struct Suite {
 
 impl Suite {
     pub fn read(file: &Path) -> Result<Suite> {
-        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-        let mut cases = Vec::new();
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            cases.push(
-                serde_json::from_str(line).with_context(|| {
-                    format!("{}:{} is no case: {{\"id\", \"prompt\", …}}", file.display(), number + 1)
-                })?,
-            );
-        }
-        if cases.is_empty() {
-            bail!("{} holds no case", file.display());
-        }
-        Ok(Suite { cases })
+        Ok(Suite { cases: jsonl::read(file, r#"{"id", "prompt", …}"#)? })
     }
 }
 
@@ -92,13 +82,6 @@ impl Predictions {
             serde_json::to_writer(&mut *out, prediction)?;
             writeln!(out)?;
             // A long run that is ended early keeps its results.
-            out.flush()?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<()> {
-        if let Some(out) = &mut self.0 {
             out.flush()?;
         }
         Ok(())
@@ -121,13 +104,6 @@ impl Host for RejectingHost {
     fn policy(&self) -> &Policy {
         &self.policy
     }
-}
-
-/// The value below which `share` (0 to 1) of the values lie; 0 without values. Sorts `values`.
-fn percentile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let place = (values.len() as f64 * share) as usize;
-    values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
 /// `hits / cases` with three decimals; null without cases.

@@ -55,7 +55,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         };
         let mut steps: Vec<(&str, Option<String>)> = Vec::new();
         for step in &plan.steps {
-            let ranked = tools::offered(toolkit, step).await;
+            let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
             let tool = tools::by_form(toolkit, step, &ranked, f32::NEG_INFINITY).tool;
             steps.push((step.description.as_str(), tool));
         }
@@ -76,7 +76,6 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
             steps.iter().map(|(description, tool)| json!({ "description": description, "tool": tool })).collect();
         predictions.write(&json!({ "id": case.id, "steps": shown }))?;
     }
-    predictions.finish()?;
     Ok(json!({
         "cases": counts.cases, "steps_exact": counts.exact, "under": counts.under, "over": counts.over,
         "collapsed": counts.collapsed, "chain_exact": counts.chain_exact, "chain_complete": counts.chain_complete,

@@ -120,7 +120,6 @@ pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
             .collect();
         predictions.write(&json!({ "query": question.text, "ranked": shown }))?;
     }
-    predictions.finish()?;
     let mut figures = scores.figures();
     for (name, value) in [
         ("index_ms_usable", usable.as_millis() as u64),

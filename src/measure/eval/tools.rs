@@ -7,8 +7,10 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Case, Predictions, RejectingHost, Suite, percentile, share};
+use crate::language::{grounding, words};
 use crate::orchestrate;
-use crate::orchestrate::{Toolkit, call, plan};
+use crate::orchestrate::plan::{self, PlannedStep};
+use crate::orchestrate::{Toolkit, call};
 use crate::request::{classify, forms};
 use crate::tools::Ranked;
 
@@ -50,7 +52,6 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
         predictions.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
     }
-    predictions.finish()?;
     Ok(counts.figures(toolkit))
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Choice {
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = orchestrate::parts(toolkit, prompt);
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(Choice::default()) };
-    let ranked = offered(toolkit, &step).await;
+    let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
     let chats = classify::kind(&parts) == classify::RequestKind::Chat;
     let is_trusted = call::is_trusted(toolkit, &RejectingHost::default()).await?;
     let mut choice = if chats {
@@ -86,35 +87,40 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     Ok(choice)
 }
 
-/// The tools that retrieval ranks best for `step`.
-pub(super) async fn offered(toolkit: &Toolkit, step: &plan::Step) -> Vec<Ranked> {
-    let text = step.text();
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(&text)).await;
-    toolkit.prefilter.select(&text, vector.as_deref(), toolkit.tools_offered)
-}
-
 /// The model's own call, unless its tool fits badly and the request does not name its arguments.
-async fn called(toolkit: &Toolkit, step: &plan::Step, ranked: &[Ranked]) -> Result<Choice> {
+async fn called(toolkit: &Toolkit, step: &PlannedStep, ranked: &[Ranked]) -> Result<Choice> {
     let text = step.text();
     let Some(call) = call::called(toolkit, &text, ranked, &RejectingHost::default()).await? else {
         return Ok(Choice::default());
     };
     let is_it = |one: &&Ranked| toolkit.catalog.specs().get(one.index).is_some_and(|spec| spec.name == call.tool);
     let fits = ranked.iter().find(is_it).map_or(0.0, |one| one.fits);
-    if fits + CALLED_WEIGHT < UNNAMED_WEIGHT * call::unsaid(&call, &text) {
+    if fits + CALLED_WEIGHT < UNNAMED_WEIGHT * share_of_absent_values(&call.arguments, &text) {
         return Ok(Choice::default());
     }
     Ok(Choice { tool: Some(call.tool), arguments: call.arguments, ..Choice::default() })
 }
 
+/// Share of a call's arguments whose value does not occur in the request `text`. If it is high, the request probably asks for something else.
+fn share_of_absent_values(arguments: &Map<String, Value>, text: &str) -> f32 {
+    let text_words = words::split(text);
+    let occurs = |value: &&Value| match value {
+        Value::String(value) => words::split(value).iter().any(|word| text_words.contains(word)),
+        Value::Number(number) => grounding::is_backed(text, &number.to_string()),
+        _ => true,
+    };
+    let found = arguments.values().filter(occurs).count();
+    (arguments.len() - found) as f32 / arguments.len().max(1) as f32
+}
+
 /// If the best tool is built in, the tool that the step's form asks for; else the best one if it fits better than
 /// `fits_min`.
-pub(super) fn by_form(toolkit: &Toolkit, step: &plan::Step, ranked: &[Ranked], fits_min: f32) -> Choice {
+pub(super) fn by_form(toolkit: &Toolkit, step: &PlannedStep, ranked: &[Ranked], fits_min: f32) -> Choice {
     let specs = toolkit.catalog.specs();
     let Some((best, spec)) = ranked.first().and_then(|best| Some((best, specs.get(best.index)?))) else {
         return Choice::default();
     };
-    let is_built_in = toolkit.catalog.executor(&spec.name).is_some();
+    let is_built_in = toolkit.catalog.is_builtin(&spec.name);
     let symbol = forms::symbol_of(toolkit.index.as_deref(), &step.part);
     if let Some(tool) = forms::asked(&step.part, symbol.as_deref()).filter(|_| is_built_in) {
         let calls = forms::calls(toolkit.project(), tool, &step.part).unwrap_or_default();
@@ -195,5 +201,22 @@ fn is_grounded(value: &Value, prompt: &str) -> bool {
         }
         Value::Array(all) => all.iter().all(|one| is_grounded(one, prompt)),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_present_if_the_request_has_it_as_a_whole() {
+        let check = |value: Value, expected: f32| {
+            let arguments = Map::from_iter([("value".to_owned(), value)]);
+            assert_eq!(share_of_absent_values(&arguments, "wait 15 seconds for the cache"), expected);
+        };
+        check(json!(15), 0.0);
+        check(json!(5), 1.0);
+        check(json!("the cache"), 0.0);
+        check(json!("memory"), 1.0);
     }
 }

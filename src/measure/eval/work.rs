@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Predictions, percentile};
+use super::{Predictions, jsonl, percentile};
 use crate::base::Cancel;
 use agent::{Agent, Said};
 use child::Ended;
@@ -53,21 +53,7 @@ fn anything() -> Vec<String> {
 
 /// Reads a suite: JSON lines as [`Case`].
 pub fn read(suite: &Path) -> Result<Vec<Case>> {
-    let text = std::fs::read_to_string(suite).with_context(|| {
-        format!(
-            "{} cannot be read; name a file with one {{\"id\", \"project\", \"request\", \"check\"}} a line",
-            suite.display()
-        )
-    })?;
-    let mut cases: Vec<Case> = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let place = || {
-            let form = "{\"id\", \"project\", \"request\", \"check\", \"kind\"?, \"setup\"?, \"touch\"?}";
-            format!("{}:{} is no case {form}", suite.display(), number + 1)
-        };
-        cases.push(serde_json::from_str(line).with_context(place)?);
-    }
-    Ok(cases)
+    jsonl::read(suite, r#"{"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}"#)
 }
 
 /// How an evaluation runs.
@@ -135,7 +121,6 @@ pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
         predictions.write(&outcome)?;
         tally.add(&outcome);
     }
-    predictions.finish()?;
     if run.talk {
         print!("{}", tally.table());
     }

@@ -1,8 +1,6 @@
 //! Implements the ChatML dialect of SmolLM and Qwen: turns between markers, tools as text, calls in plain brackets.
 
-use serde_json::{Map, Value};
-
-use super::{Dialect, Message, Prompt, RawCall, Speaker, ToolText, list, pythonic};
+use super::{Dialect, Message, Prompt, Speaker, ToolText, list};
 use crate::models::gguf::Header;
 
 const OPEN: &str = "<|im_start|>";
@@ -43,18 +41,6 @@ impl Dialect for ChatMl {
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
         format!("Tools:\n{}", list::numbered(tools))
-    }
-
-    fn call_marks(&self) -> (&'static str, &'static str) {
-        ("[", "]")
-    }
-
-    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        pythonic::write(name, arguments)
-    }
-
-    fn read_calls(&self, text: &str) -> Vec<RawCall> {
-        pythonic::scan(text)
     }
 }
 

@@ -6,8 +6,7 @@ use super::Dialect;
 use super::chatml::ChatMl;
 use super::families::FAMILIES;
 use super::format::{CallFormat, Formatted};
-use super::lfm2::Lfm2;
-use super::lfm25::Lfm25;
+use super::lfm2::Lfm;
 use super::marked::Marked;
 use super::plain::Plain;
 use crate::models::gguf::Header;
@@ -16,11 +15,9 @@ use crate::models::gguf::Header;
 pub const DIALECTS: [&str; 12] =
     ["auto", "lfm2", "lfm2.5", "hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "chatml", "plain"];
 
-/// Values of the setting `tool_call_format`.
-pub const CALL_FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
-
 /// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one that the header points to.
-/// If `call_format` is one of [`CALL_FORMATS`], it overrides how calls are written and read.
+/// If `call_format` is one of [`FORMATS`](crate::base::config::table::FORMATS), it overrides how calls are written and
+/// read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<dyn Dialect> {
     let named = |name: &str| dialect(name, Some(header));
     let family = named(configured).or_else(|| named(detect(header))).unwrap_or_else(|| Arc::new(Plain::of(header)));
@@ -39,8 +36,8 @@ pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
 /// The dialect called `name`, with begin marker and default system message from the header.
 fn dialect(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
     Some(match name {
-        "lfm2" => Arc::new(Lfm2),
-        "lfm2.5" => Arc::new(Lfm25),
+        "lfm2" => Arc::new(Lfm::V2),
+        "lfm2.5" => Arc::new(Lfm::V25),
         "chatml" => Arc::new(header.map_or_else(ChatMl::default, ChatMl::of)),
         "plain" => Arc::new(header.map_or_else(Plain::default, Plain::of)),
         name => {
@@ -83,6 +80,7 @@ mod tests {
 
     use super::super::ToolText;
     use super::*;
+    use crate::base::config::table::FORMATS;
     use crate::models::gguf::{self, write::HeaderWriter};
 
     fn header(architecture: &str, name: &str, template: &str) -> Header {
@@ -151,7 +149,7 @@ mod tests {
     fn a_call_format_set_by_hand_writes_and_reads_that_form() {
         let smol = header("llama", "SmolLM2", "<|im_start|>");
         let arguments: Map<_, _> = [("a".to_owned(), json!(1))].into_iter().collect();
-        for format in CALL_FORMATS {
+        for format in FORMATS {
             let dialect = choose(&smol, "auto", Some(format));
             let (before, after) = dialect.call_marks();
             let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));

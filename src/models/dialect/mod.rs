@@ -6,7 +6,6 @@ mod families;
 mod format;
 mod json;
 mod lfm2;
-mod lfm25;
 mod list;
 pub mod literal;
 mod marked;
@@ -15,7 +14,7 @@ mod pythonic;
 
 use serde_json::{Map, Value};
 
-pub use detect::{CALL_FORMATS, DIALECTS, by_name, choose, is_said};
+pub use detect::{DIALECTS, by_name, choose, is_said};
 
 /// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
 /// happens to contain `<|im_end|>` stays ordinary text.
@@ -137,12 +136,18 @@ pub trait Dialect: Send + Sync {
         ""
     }
 
-    /// Text before and after a call, for example `("[", "]")`.
-    fn call_marks(&self) -> (&'static str, &'static str);
+    /// Text before and after a call; brackets for families without a notation of their own.
+    fn call_marks(&self) -> (&'static str, &'static str) {
+        ("[", "]")
+    }
 
     /// A call as this family writes it, without the marks: `name(a="x", n=1)` or `{"name": …}`.
-    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String;
+    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
+        pythonic::write(name, arguments)
+    }
 
     /// Every call in `text` in the exact notation of this family, in order.
-    fn read_calls(&self, text: &str) -> Vec<RawCall>;
+    fn read_calls(&self, text: &str) -> Vec<RawCall> {
+        pythonic::scan(text)
+    }
 }

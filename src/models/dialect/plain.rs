@@ -1,8 +1,6 @@
 //! Implements a dialect without markers, a written dialogue, for base models and unknown families.
 
-use serde_json::{Map, Value};
-
-use super::{Dialect, Message, Prompt, RawCall, Speaker, ToolText, list, pythonic};
+use super::{Dialect, Message, Prompt, Speaker, ToolText, list};
 use crate::models::gguf::Header;
 
 #[derive(Clone, Debug, Default)]
@@ -34,18 +32,6 @@ impl Dialect for Plain {
 
     fn tool_list(&self, tools: &[ToolText]) -> String {
         format!("Tools:\n{}", list::numbered(tools))
-    }
-
-    fn call_marks(&self) -> (&'static str, &'static str) {
-        ("[", "]")
-    }
-
-    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        pythonic::write(name, arguments)
-    }
-
-    fn read_calls(&self, text: &str) -> Vec<RawCall> {
-        pythonic::scan(text)
     }
 }
 

@@ -23,10 +23,7 @@ fn sample() -> Vec<u8> {
         .u32("tokenizer.ggml.bos_token_id", 1);
     writer.tensor("norm", &[64, 2], TensorType::by_name("f32").unwrap());
     writer.tensor("weight", &[64, 32], TensorType::by_name("q8_0").unwrap());
-    let data = writer.data_bytes();
-    let mut bytes = writer.finish();
-    bytes.resize(bytes.len() + data as usize, 0);
-    bytes
+    writer.finish_with_zeros()
 }
 
 fn flaw(bytes: &[u8]) -> String {

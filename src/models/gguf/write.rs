@@ -88,6 +88,15 @@ impl HeaderWriter {
         out.resize(out.len().next_multiple_of(ALIGNMENT as usize), 0);
         out
     }
+
+    /// The whole file, with weights of zeros.
+    #[cfg(test)]
+    pub fn finish_with_zeros(self) -> Vec<u8> {
+        let data = self.data_bytes as usize;
+        let mut bytes = self.finish();
+        bytes.resize(bytes.len() + data, 0);
+        bytes
+    }
 }
 
 fn array_start(kind: u32, count: usize) -> Vec<u8> {

@@ -34,10 +34,7 @@ impl World {
             writer = writer.text("tokenizer.chat_template", "<|im_start|>");
         }
         writer.tensor("w", &[64, rows], TensorType::by_name("f32").unwrap());
-        let data = writer.data_bytes() as usize;
-        let mut bytes = writer.finish();
-        bytes.resize(bytes.len() + data, 0);
-        fs::write(self.dir().join(name), bytes).unwrap();
+        fs::write(self.dir().join(name), writer.finish_with_zeros()).unwrap();
         self
     }
 

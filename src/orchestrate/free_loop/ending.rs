@@ -7,7 +7,7 @@ use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
 use crate::tools::ToolCall;
 
 use super::super::execute::{self, StepEnd};
-use super::super::plan::Step;
+use super::super::plan::PlannedStep;
 use super::super::toolkit::TurnError;
 use super::{Loop, offer};
 
@@ -15,8 +15,8 @@ impl Loop<'_> {
     /// Has code carry out the open steps after a stall. If code has tried them already (`untried` is false), they stay open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
         // A step whose call the user has rejected is not asked about again.
-        let refused = |step: &&Step| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
-        let open: Vec<&Step> =
+        let refused = |step: &&PlannedStep| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
+        let open: Vec<&PlannedStep> =
             offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
@@ -40,7 +40,7 @@ impl Loop<'_> {
     }
 
     /// Chat mode: sends a question to the index search as it is; other steps are left alone.
-    async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
+    async fn looked_up(&mut self, step: &PlannedStep) -> Result<(), TurnError> {
         let toolkit = self.scene.toolkit;
         let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
         let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };

@@ -12,7 +12,7 @@ use crate::tools::ToolSpec;
 use super::super::Host;
 use super::super::evidence::{Entry, Evidence};
 use super::super::learn::{self, Recollection};
-use super::super::plan::{Plan, Step};
+use super::super::plan::{Plan, PlannedStep};
 use super::super::toolkit::Toolkit;
 use super::offer;
 use crate::language::words;
@@ -25,7 +25,7 @@ const CALL_CHARS: usize = 300;
 /// The lessons recalled for the steps of one loop.
 pub struct Memory<'a> {
     lessons: Arc<Lessons>,
-    steps: Vec<(&'a Step, Recollection)>,
+    steps: Vec<(&'a PlannedStep, Recollection)>,
     /// Entries in the evidence, and tokens spent, before the loop.
     entries: usize,
     tokens: usize,
@@ -58,7 +58,7 @@ impl<'a> Memory<'a> {
                 words::shorten(&step.text(), CALL_CHARS),
                 words::shorten(&call, CALL_CHARS)
             ));
-            memory.use_of(&stored, step.id, "trying tools", host);
+            memory.use_of(&stored, step.id, host);
         }
         (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
     }
@@ -66,11 +66,11 @@ impl<'a> Memory<'a> {
     /// Stores the last call that worked for each step, and whether the lessons shown helped or failed.
     pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence) {
         let calls = &evidence.entries()[self.entries..];
-        let is_done = |step: &Step, call: &&Entry| {
+        let is_done = |step: &PlannedStep, call: &&Entry| {
             call.step == step.id && call.succeeded() && (call.executing || !offer::executes(step))
         };
-        let worked = |step: &Step| calls.iter().rev().find(|call| is_done(step, call));
-        let done: Vec<(&Step, &Recollection, &Entry)> =
+        let worked = |step: &PlannedStep| calls.iter().rev().find(|call| is_done(step, call));
+        let done: Vec<(&PlannedStep, &Recollection, &Entry)> =
             self.steps.iter().filter_map(|(step, memory)| Some((*step, memory, worked(step)?))).collect();
         let tokens = (toolkit.meter.tokens() - self.tokens) / done.len().max(1);
         let learned = done.iter().map(|(step, memory, call)| learn::lesson(step, call, tokens, memory)).collect();

@@ -27,7 +27,7 @@ use super::execute::{self, Scene};
 use super::gate::{self, LoopRights};
 use super::graph::Transitions;
 use super::notation::{self, Reply};
-use super::plan::{Plan, Step};
+use super::plan::{Plan, PlannedStep};
 use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe};
 use crate::language::{clauses, words};
@@ -181,7 +181,7 @@ impl<'a> Loop<'a> {
     }
 
     /// Steps not done yet that this loop may do something about.
-    fn open(&self) -> Vec<&'a Step> {
+    fn open(&self) -> Vec<&'a PlannedStep> {
         let mut open = offer::open(self.plan, self.evidence);
         open.retain(|step| self.cell.mode == Mode::Agent || !offer::executes(step));
         open
@@ -265,12 +265,11 @@ impl<'a> Loop<'a> {
         let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open);
         self.scene.host.emit(Event::StepExecuting { step, description: tool.clone() });
         self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
-        let status = execute::perform(self.scene, step, call, spec, self.evidence).await?;
+        let entry = execute::perform(self.scene, step, call, spec, self.evidence).await?;
+        let text = words::shorten(&entry.outcome.text, RESULT_CHARS);
         batch.repeated += usize::from(known);
         batch.executed += usize::from(spec.mutates && !known);
-        let text = self.evidence.repeated(&tool, &arguments).or(self.evidence.entries().last());
-        let text = text.map_or(String::new(), |entry| words::shorten(&entry.outcome.text, RESULT_CHARS));
-        Ok(match status {
+        Ok(match entry.status {
             StepStatus::Succeeded if known => format!("The same as before:\n{text}"),
             StepStatus::Succeeded => text,
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
@@ -297,7 +296,7 @@ fn last_words(reply: Output) -> Option<String> {
     (reply.finish == Finish::End).then_some(reply.text)
 }
 
-fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {
+fn still_open<'a>(toolkit: &'a Toolkit, open: &[&PlannedStep]) -> Open<'a> {
     Open {
         any: !open.is_empty(),
         executing: open.iter().any(|step| offer::executes(step)),

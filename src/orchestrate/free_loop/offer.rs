@@ -6,7 +6,7 @@ use crate::tools::{Ranked, ToolSpec};
 use super::super::evidence::Evidence;
 use super::super::gate::{Access, LoopRights};
 use super::super::notation;
-use super::super::plan::{Plan, Step};
+use super::super::plan::{Plan, PlannedStep};
 use super::super::toolkit::Toolkit;
 use super::watch::Offer;
 use crate::request::classify;
@@ -70,19 +70,20 @@ pub fn texts(offered: &[&ToolSpec]) -> Vec<ToolText> {
 }
 
 /// Whether a step asks for a change or a command.
-pub fn executes(step: &Step) -> bool {
+pub fn executes(step: &PlannedStep) -> bool {
     matches!(classify::kind(std::slice::from_ref(&step.part)), RequestKind::Change | RequestKind::Command)
 }
 
 /// Steps that are not done: without a successful call or, if they change or run something, without a successful executing call.
-pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a Step> {
-    let covered =
-        |step: &Step| evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)));
+pub fn open<'a>(plan: &'a Plan, evidence: &Evidence) -> Vec<&'a PlannedStep> {
+    let covered = |step: &PlannedStep| {
+        evidence.of(step.id).any(|entry| entry.succeeded() && (entry.executing || !executes(step)))
+    };
     plan.steps.iter().filter(|step| !covered(step)).collect()
 }
 
 /// The server of the tool that fits a step best.
-pub fn server_for<'a>(toolkit: &'a Toolkit, step: &Step) -> Option<&'a str> {
+pub fn server_for<'a>(toolkit: &'a Toolkit, step: &PlannedStep) -> Option<&'a str> {
     let best = toolkit.prefilter.select(&step.text(), None, 1).first()?.index;
     toolkit.catalog.specs().get(best).map(|spec| spec.server.as_str())
 }

@@ -7,7 +7,7 @@ use crate::protocol::{Remedy, Stall};
 use crate::retrieve;
 
 use super::super::evidence::{Evidence, GIVEN};
-use super::super::plan::{Plan, Step};
+use super::super::plan::{Plan, PlannedStep};
 use super::super::toolkit::Toolkit;
 use crate::language::words;
 
@@ -85,7 +85,7 @@ pub fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Opt
 }
 
 /// The message that tells a stalled model what to do next.
-pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str) -> String {
+pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&PlannedStep], example: &str) -> String {
     let mut text = match (remedy, stall) {
         (Remedy::Nudge, _) if changes => NUDGE.to_owned(),
         (Remedy::Nudge, _) => NUDGE_QUESTION.to_owned(),
@@ -168,8 +168,8 @@ pub fn make_room(
 }
 
 /// The open step that a call works on: one with a path or quotation that occurs in `arguments`, else the first; 0 if none is open.
-pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
-    let names = |step: &&&Step| {
+pub fn step_of(arguments: &str, open: &[&PlannedStep]) -> StepId {
+    let names = |step: &&&PlannedStep| {
         step.part
             .paths
             .iter()

@@ -8,7 +8,7 @@ mod tier;
 use std::time::{Duration, Instant};
 
 use crate::engine::pool::Leased;
-use crate::engine::{EngineError, Output, Request};
+use crate::engine::{EngineError, Grammar, Output};
 use crate::models::capability::Measured;
 use crate::models::dialect::Message;
 use crate::models::{ModelCapability, digest};
@@ -17,6 +17,7 @@ use crate::tools::call::{self, Tier};
 
 use super::Host;
 use super::notation::{self, Reply};
+use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
@@ -25,6 +26,8 @@ pub use tier::{known as known_tier, tier};
 const CALL_PROMPT: &str =
     "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";
 const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
+/// Name of this phase in events and in the cost report.
+const PHASE: &str = "measuring the model";
 /// Longest call and plan, in tokens.
 const CALL_TOKENS: usize = 64;
 const PLAN_TOKENS: usize = 160;
@@ -184,11 +187,10 @@ impl Probe<'_> {
         &mut self,
         messages: &[Message],
         tokens: usize,
-        grammar: Option<crate::engine::Grammar>,
+        grammar: Option<Grammar>,
     ) -> Result<Output, TurnError> {
         self.found.prompts += 1;
-        let request = self.model.engine.request(&self.model.dialect.render(messages), tokens);
-        let request = Request { grammar, ..request };
-        self.toolkit.generate(self.model, request, "measuring the model", self.host).await
+        let question = Question { toolkit: self.toolkit, model: self.model, host: self.host, phase: PHASE };
+        question.output(messages, tokens, grammar).await
     }
 }

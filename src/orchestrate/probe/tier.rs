@@ -10,8 +10,9 @@ use crate::models::capability::{Measured, Tier};
 use crate::models::dialect::Message;
 use crate::models::{Role, digest};
 use crate::orchestrate::Host;
+use crate::orchestrate::question::Question;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
-use crate::orchestrate::work::read;
+use crate::orchestrate::work::{read, reply};
 
 /// Time after which no further change is asked for.
 const TIME: Duration = Duration::from_secs(180);
@@ -110,13 +111,15 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
     let before = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
     let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before.unwrap_or_default() };
     let until = Instant::now() + TIME;
+    let question = Question { toolkit, model, host, phase: super::PHASE };
     for (request, kinds) in READINGS {
         let generation = read::generation(model, request, &[], READING_TOKENS);
-        let output = toolkit.generate(model, generation, "measuring the model", host).await?;
+        let output = toolkit.generate(model, generation, super::PHASE, host).await?;
         let read = steps::kinds(&output.text);
         found.reading.add(read == kinds);
     }
-    let answer = asked(toolkit, model, host, (ANSWER_PROMPT, QUESTION.0), READING_TOKENS).await?;
+    let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
+    let answer = question.output(&messages, READING_TOKENS, None).await?.text;
     found.reading.add(answer.contains(QUESTION.1));
     for change in &CHANGES {
         // A model this slow is not measured further.
@@ -124,7 +127,8 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
             break;
         }
         let shown = format!("{}\n```\n{}```\n\nRequest: {}", change.path, change.text, change.request);
-        let answer = asked(toolkit, model, host, (CHANGE_PROMPT, &shown), CHANGE_TOKENS).await?;
+        let messages = [Message::system(CHANGE_PROMPT.trim()), Message::user(shown)];
+        let answer = question.output(&messages, CHANGE_TOKENS, None).await?.text;
         found.writing.add(is_made(change, &answer));
     }
     if let Some((folder, fingerprint)) = memory
@@ -135,22 +139,9 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
     Ok(found)
 }
 
-async fn asked(
-    toolkit: &Toolkit,
-    model: &Leased,
-    host: &dyn Host,
-    (system, user): (&str, &str),
-    tokens: usize,
-) -> Result<String, TurnError> {
-    let messages = [Message::system(system.trim()), Message::user(user)];
-    let request = model.engine.request(&model.dialect.render(&messages), tokens);
-    Ok(toolkit.generate(model, request, "measuring the model", host).await?.text)
-}
-
 /// Whether the written code can be merged into the file and the result has every expected text.
 fn is_made(change: &Change, answer: &str) -> bool {
-    let blocks = crate::orchestrate::work::reply::blocks(answer);
-    let Some(block) = blocks.first() else { return false };
-    let merged = edit::merge(change.path, change.text, &block.code, &Hints::default());
+    let Some(code) = reply::first(answer) else { return false };
+    let merged = edit::merge(change.path, change.text, &code, &Hints::default());
     merged.is_ok_and(|merged| change.expected.iter().all(|any| any.iter().any(|text| merged.text.contains(text))))
 }

@@ -58,7 +58,7 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
     let clause = words::split(&part.text);
     let wants_more = |tool: Builtin| {
         let impact = tool == Builtin::IndexImpact;
-        clause.iter().any(|word| MORE.contains(&word.to_lowercase().as_str()) && !(impact && *word == "if"))
+        clause.iter().any(|word| MORE.contains(&word.as_str()) && !(impact && *word == "if"))
     };
     let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
     forms::asked(part, symbol.as_deref())
@@ -71,7 +71,7 @@ pub async fn answer(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     let symbol = forms::symbol_of(job.scene.toolkit.index.as_deref(), &planned.part);
     let tool = forms::asked(&planned.part, symbol.as_deref());
     let mut result = String::new();
-    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.to_lowercase().as_str()));
+    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
     let list = list_of(job.scene.toolkit, &planned.part);
     if let Some(tool) = list.or(tool.filter(looks)) {

@@ -3,16 +3,15 @@
 use crate::edit::testing;
 use serde_json::{Map, Value, json};
 
-use crate::edit;
+use crate::edit::has_grammar;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::language_of;
 use crate::models::dialect::Message;
 use crate::orchestrate::conversation;
-use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::evidence::{Entry, Evidence};
 use crate::orchestrate::execute::{self, Scene};
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
@@ -23,10 +22,14 @@ use crate::context::mentions;
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose, Shown, is_declaration, text_of};
 use crate::orchestrate::work::reply;
-use crate::request::Step;
+use crate::request::{Step, kind};
 
 const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
+/// What the model is told about an answer without text.
+const NO_TEXT: &str = "There is no text in the answer.";
+/// Words that ask for an empty file.
+const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
 /// Longest passage or new file, in tokens.
 const TEXT_TOKENS: usize = 600;
 /// Tokens that a passage may have beyond twice its old length.
@@ -45,10 +48,9 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
         let path = &mentions.new_paths[0];
         if exists(job.scene.context, path) {
-            let note = format!(
+            return Ok(Done::note(format!(
                 "not done: {path} is there and not in the index (ignored, or no text); say what to change in it, from what to what"
-            );
-            return Ok(Done { notes: vec![note], ..Done::default() });
+            )));
         }
         return create(job, step, path, &pack, evidence).await;
     }
@@ -107,10 +109,6 @@ pub fn changed_meanwhile(path: &str) -> String {
     format!("not done: {path} was changed by somebody else meanwhile; ask again")
 }
 
-pub fn has_grammar(path: &str) -> bool {
-    edit::has_grammar(path)
-}
-
 /// Whether the step only creates the new file that it names. A new code file for a named symbol (its tests) is a change of code instead.
 fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
     let path = &mentions.new_paths[0];
@@ -118,13 +116,13 @@ fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
 }
 
 /// Calls a built-in tool for `step`, with consent, checkpoint and evidence.
-pub async fn perform(
+pub async fn perform<'e>(
     scene: Scene<'_>,
     step: &Step,
     tool: Builtin,
     arguments: Value,
-    evidence: &mut Evidence,
-) -> Result<StepStatus, TurnError> {
+    evidence: &'e mut Evidence,
+) -> Result<&'e Entry, TurnError> {
     let Some(spec) = scene.toolkit.catalog.get(tool.name()) else {
         return Err(TurnError::Lost(format!("`{}` is not among the tools; this is a bug in tools", tool.name())));
     };
@@ -216,7 +214,8 @@ fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) 
     Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
-/// Has the model write the new file `path`; what a check finds goes back to it, and the last attempt is written as it is.
+/// Has the model write the new file `path`; what a check finds goes back to it. The last attempt is written as it is, with a note about what is
+/// wrong; an empty one is written only if the step asks for an empty file.
 async fn create(
     job: Job<'_>,
     step: &Step,
@@ -234,14 +233,28 @@ async fn create(
         }
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(round, answer, "written");
-        let content = reply::blocks(&answer).into_iter().next().map(|block| block.code + "\n").unwrap_or_default();
-        let problems = verify::problems(job.index, path, "", &content, &[]);
-        let Some(problem) = problems.first().filter(|_| round + 1 < ROUNDS_MAX) else {
-            perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": content }), evidence).await?;
-            return Ok(Done::default());
+        let content = reply::first(&answer).map(|code| code + "\n").unwrap_or_default();
+        let lacks_text = content.is_empty() && !kind::has_word(&step.text, EMPTY);
+        let problem = if lacks_text {
+            Some(NO_TEXT.to_owned())
+        } else {
+            verify::problems(job.index, path, "", &content, &[]).into_iter().next()
         };
-        messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{problem}\nWrite the file again, whole.")));
+        if let Some(problem) = &problem
+            && round + 1 < ROUNDS_MAX
+        {
+            messages.push(Message::assistant(answer));
+            messages.push(Message::user(format!("{problem}\nWrite the file again, whole.")));
+            continue;
+        }
+        if lacks_text {
+            return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
+        }
+        let arguments = json!({ "path": path, "content": content });
+        let is_written = perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded();
+        let note =
+            problem.filter(|_| is_written).map(|problem| format!("{path} is written, but a check finds: {problem}"));
+        return Ok(Done { notes: note.into_iter().collect(), ..Done::default() });
     }
     Ok(Done::default())
 }
@@ -249,7 +262,7 @@ async fn create(
 /// Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
 async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let Some(before) = text_of(job.scene.context, path) else {
-        return Ok(Done { notes: vec![format!("not done: {path} cannot be read as text")], ..Done::default() });
+        return Ok(Done::note(format!("not done: {path} cannot be read as text")));
     };
     if let Some(done) = data::change(job, step, path, &before, evidence).await? {
         return Ok(done);
@@ -279,7 +292,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
     messages.push(Message::user(passage_task(job, step, path, &before, &chosen, wanted)));
     for round in 0..ROUNDS_MAX {
         let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
-        let code = reply::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+        let code = reply::first(&answer).unwrap_or_default();
         tracing::debug!(round, ?chosen, ?wanted, answer, "written");
         let mut code = passage::own(&before, &chosen, &code);
         // An answer that begins with the first line of the passage rewrites it.
@@ -292,7 +305,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         }
         let after = passage::put(&before, &chosen, place, &code);
         let problem = if code.trim().is_empty() {
-            Some("There is no text in the answer.".to_owned())
+            Some(NO_TEXT.to_owned())
         } else if after == before {
             Some("Nothing is changed by what you wrote.".to_owned())
         } else {
@@ -300,7 +313,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         };
         let Some(problem) = problem else {
             if text_of(job.scene.context, path).as_ref() != Some(&before) {
-                return Ok(Done { notes: vec![changed_meanwhile(path)], ..Done::default() });
+                return Ok(Done::note(changed_meanwhile(path)));
             }
             perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
             return Ok(Done::default());
@@ -317,7 +330,7 @@ async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) ->
         };
         messages.push(Message::user(format!("{trouble}\n{again}")));
     }
-    Ok(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() })
+    Ok(Done::note(format!("not done: {path}: {trouble}")))
 }
 
 fn passage_task(job: Job<'_>, step: &Step, path: &str, before: &str, chosen: &Passage, place: Place) -> String {

@@ -264,7 +264,7 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
         return Ok(files.done(vec![format!("not done: {why}")]));
     }
     files.restore(job, step, evidence).await?;
-    Ok(Done { notes: vec![format!("not done, the files are as they were: {why}")], ..Done::default() })
+    Ok(Done::note(format!("not done, the files are as they were: {why}")))
 }
 
 /// Restores the lines that a failed change removed for nothing in return, as models do, and tests it again. `None` if there are none, the request
@@ -322,7 +322,7 @@ fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices, again: &mu
 }
 
 fn asks_to_remove(asked: &str) -> bool {
-    let words: Vec<String> = words::split(asked).iter().map(|word| word.to_lowercase()).collect();
+    let words = words::split(asked);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
 }
@@ -399,7 +399,7 @@ async fn write(
             let form = Ask { grammar: grammar.clone(), tokens: most_tokens(&item, files), seed, phase: "writing code" };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
-            code = reply::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+            code = reply::first(&answer).unwrap_or_default();
             let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
             if is_cut || !answer.trim_end().ends_with("```") {
                 code = reply::up_to_a_whole(&item.path, &code);

@@ -6,22 +6,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Grammar, Request};
-use crate::models::dialect::Message;
-use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute;
+use crate::orchestrate::evidence::{Entry, Evidence};
+use crate::orchestrate::question::{Form, Question};
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::request::forms;
-use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
 
-use super::{Done, Job};
+use super::{Done, Job, change};
 use crate::request::Step;
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
-/// Longest command that a model writes, in tokens.
-const TOKENS_MAX: usize = 60;
+/// The form of a command that a model writes.
+const LINE: Form = Form { grammar: "start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n", tokens_max: 60 };
 /// Most files of the project that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
@@ -36,8 +32,10 @@ pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
         None => match by_the_model(job, step).await? {
             Some(line) => line,
             None => {
-                let note = format!("not done: no command was found for `{}`; name the command to run", step.text);
-                return Ok(Done { notes: vec![note], ..Done::default() });
+                return Ok(Done::note(format!(
+                    "not done: no command was found for `{}`; name the command to run",
+                    step.text
+                )));
             }
         },
     };
@@ -46,19 +44,15 @@ pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<D
 }
 
 /// Runs `line` as a tool call, with consent; `limit` is its deadline.
-pub async fn perform(
+pub async fn perform<'e>(
     job: Job<'_>,
     step: &Step,
     line: &str,
     limit: Option<Duration>,
-    evidence: &mut Evidence,
-) -> Result<StepStatus, TurnError> {
-    let name = Builtin::RunCommand.name();
-    let Some(spec) = job.scene.toolkit.catalog.get(name) else {
-        return Err(TurnError::Lost(format!("`{name}` is not among the tools; this is a bug in tools")));
-    };
-    let call = ToolCall { tool: name.to_owned(), arguments: arguments(line, limit) };
-    execute::perform(job.scene, step.id, call, spec, evidence).await
+    evidence: &'e mut Evidence,
+) -> Result<&'e Entry, TurnError> {
+    let arguments = Value::Object(arguments(line, limit));
+    change::perform(job.scene, step, Builtin::RunCommand, arguments, evidence).await
 }
 
 /// The arguments of a call that runs `line`.
@@ -81,14 +75,9 @@ async fn by_the_model(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnE
     let mut files = index.paths().unwrap_or_default();
     files.sort_by_key(|path| path.matches('/').count());
     files.truncate(FILES_SHOWN);
-    let ask = format!("Files: {}\n\nRequest: {}", files.join(" "), step.text);
-    let messages = [Message::system(PROMPT), Message::user(ask)];
-    let generation = Request {
-        grammar: Some(Grammar::Lark("start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n".to_owned())),
-        ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
-    };
-    let output = scene.toolkit.generate(model, generation, "writing a command", scene.host).await?;
-    let line = output.text.trim().to_owned();
+    let user = format!("Files: {}\n\nRequest: {}", files.join(" "), step.text);
+    let question = Question { toolkit: scene.toolkit, model, host: scene.host, phase: "writing a command" };
+    let line = question.text(PROMPT, &user, LINE).await?.trim().to_owned();
     Ok(is_command(&line, scene.context.root.path()).then_some(line))
 }
 

@@ -63,19 +63,23 @@ pub async fn change(
         let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(answer, "entries");
-        let mut changes = read(&answer).into_iter().map(|change| placed(change, &entries)).collect::<Vec<_>>();
         let asked = words::content(job.scene.request);
-        let refused = changes.iter().find_map(|change| refusal(change, &entries, &asked));
-        changes.retain(|change| refusal(change, &entries, &asked).is_none());
+        let (mut changes, mut refused) = (Vec::new(), Vec::new());
+        for change in read(&answer).into_iter().map(|change| placed(change, &entries)) {
+            match refusal(&change, &entries, &asked) {
+                Some(why) => refused.push(why),
+                None => changes.push(change),
+            }
+        }
         for version in dropped_versions(&step.text) {
             let elements = keyed::elements(path, before, &version).into_iter();
             let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
             let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
             changes.extend(new);
         }
-        let after = match refused.filter(|_| changes.is_empty()) {
-            Some(refused) => Err(refused),
-            None => keyed::changed(path, before, &changes),
+        let after = match refused.first() {
+            Some(refused) if changes.is_empty() => Err(refused.clone()),
+            _ => keyed::changed(path, before, &changes),
         };
         trouble = match after {
             // An earlier step has made this change.
@@ -84,11 +88,13 @@ pub async fn change(
             Ok(after) => match verify::problems(job.index, path, before, &after, &[]).into_iter().next() {
                 Some(problem) => problem,
                 None if text_of(job.scene.context, path).as_deref() != Some(before) => {
-                    return Ok(Some(Done { notes: vec![changed_meanwhile(path)], ..Done::default() }));
+                    return Ok(Some(Done::note(changed_meanwhile(path))));
                 }
                 None => {
                     let arguments = json!({ "path": path, "content": after });
                     perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
+                    // The model wanted more than the request asks for.
+                    refused.iter().for_each(|why| job.scene.host.notice(why));
                     return Ok(Some(Done::default()));
                 }
             },
@@ -97,7 +103,7 @@ pub async fn change(
         messages.push(Message::assistant(answer));
         messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
     }
-    Ok(Some(Done { notes: vec![format!("not done: {path}: {trouble}")], ..Done::default() }))
+    Ok(Some(Done::note(format!("not done: {path}: {trouble}"))))
 }
 
 /// Versions that a text asks to remove: `drop support for 3.10`.

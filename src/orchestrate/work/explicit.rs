@@ -1,9 +1,10 @@
-//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives, list entries.
+//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives.
 
-use crate::edit::testing;
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
-use crate::edit;
+use crate::edit::{self, has_grammar, testing};
 use crate::index::Index;
 use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
@@ -14,7 +15,7 @@ use crate::request::arguments::{removes, settle_edit, settle_removal};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
-use super::change::{exists, has_grammar, perform};
+use super::change::{exists, perform};
 use super::{Done, verify};
 use crate::context::mentions;
 use crate::context::mentions::Mentions;
@@ -22,8 +23,6 @@ use crate::context::text_of;
 use crate::request::Step;
 use crate::request::substitution;
 
-/// Most files that are searched for a list.
-const LISTED_FILES_MAX: usize = 200;
 /// Most remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
 
@@ -34,19 +33,17 @@ pub async fn change(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let of = |text: &str| mentions::of(text, index).map_err(|error| TurnError::Lost(error.to_string()));
-    let mut mentions = of(&step.text)?;
+    let mut mentions = mentions::of(&step.text, index)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
         // A step that names nothing is about the files that the request names.
-        mentions.paths = of(scene.request)?.paths;
+        mentions.paths = mentions::of(scene.request, index)?.paths;
     }
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
     let rewrite = exported(scene.context, step, &mentions)
         .or_else(|| swapped(scene.context, step, &mentions))
-        .or_else(|| derived(scene.context, step, &mentions))
-        .or_else(|| listed(scene.context, index, step, &mentions));
+        .or_else(|| derived(scene.context, step, &mentions));
     if let Some((path, _, after)) = rewrite.filter(|(path, before, after)| fits(index, path, before, after)) {
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
         return Ok(Some(Done::default()));
@@ -63,7 +60,8 @@ pub async fn change(
     if bump.is_some() && mentions.paths.is_empty() {
         places = MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
     }
-    places.dedup();
+    let mut seen = HashSet::new();
+    places.retain(|path| seen.insert(path.clone()));
     let found = places.iter().filter_map(|path| {
         let before = text_of(scene.context, path)?;
         let edit = match (&bump, is_removal) {
@@ -88,7 +86,7 @@ pub async fn change(
     }
     let mut status = StepStatus::Succeeded;
     for arguments in found {
-        status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?;
+        status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?.status;
         if status != StepStatus::Succeeded {
             break;
         }
@@ -140,20 +138,6 @@ fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrit
     let before = text_of(context, &node.path)?;
     let after = edit::derive::add(&before, &node.name, &traits)?;
     Some((node.path.clone(), before, after))
-}
-
-/// `emoji should be an uncountable word`: adds an entry to the list that is named so, in the named files or else in all. `None` if no file has
-/// such a list, or several have.
-fn listed(context: &Context, index: &Index, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
-    let (word, about) = edit::word_list::asked(&step.text)?;
-    let all = if mentions.paths.is_empty() { index.paths().ok()? } else { mentions.paths.clone() };
-    let code = all.into_iter().filter(|path| has_grammar(path) && !testing::is_test(path)).take(LISTED_FILES_MAX);
-    let mut found = code.filter_map(|path| {
-        let before = text_of(context, &path)?;
-        let after = edit::word_list::add(&path, &before, &word, &about)?;
-        Some((path, before, after))
-    });
-    found.next().filter(|_| found.next().is_none())
 }
 
 /// Lines that still have a name, as `path:line`, at most `LEFT_MAX`.
@@ -242,7 +226,7 @@ async fn reworded(
     let mut changes = changed(&literally);
     if changes.is_empty() {
         changes = changed(&completed);
-        changes.retain(|(path, _)| edit::has_grammar(path));
+        changes.retain(|(path, _)| has_grammar(path));
         if changes.len() > 1 {
             return Ok(None);
         }

@@ -18,7 +18,6 @@ use crate::index::Index;
 use crate::index::parts::{Sort, Span};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
 use super::change::{changed_meanwhile, exists, perform};
@@ -434,7 +433,7 @@ impl Files {
                 return Ok(Some(vec![changed_meanwhile(path)]));
             }
             let arguments = json!({ "path": path, "content": text });
-            if perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+            if !perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded() {
                 return Ok(Some(Vec::new()));
             }
             self.written.insert(path.clone(), text.clone());

@@ -2,7 +2,7 @@
 //!
 //! A 1.5B model that may write anything repeats what it was shown; one that has to begin with the head of a definition writes that definition.
 
-use crate::edit::testing;
+use crate::edit::{line_of, testing};
 use serde_json::Value;
 
 use crate::index::language_of;
@@ -139,7 +139,7 @@ impl Choices {
 
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
-        let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.to_lowercase().as_str()));
+        let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.as_str()));
         let named = |path: &String| mentions.paths.contains(path);
         if !has_more && self.paths.iter().any(named) {
             self.paths.retain(named);
@@ -293,7 +293,7 @@ impl Choices {
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
                 return None;
             }
-            let more = words::split(asked).iter().any(|word| MORE.contains(&word.to_lowercase().as_str()));
+            let more = words::split(asked).iter().any(|word| MORE.contains(&word.as_str()));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let items = items.collect::<Option<Vec<Item>>>()?;
             return Some((items, !more));
@@ -431,9 +431,8 @@ fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
 /// The statements outside of definitions that were shown, or all of them: title and text.
 fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
     let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
-    let line_of = |at: usize| file.text[..at].matches('\n').count() + 1;
     let is_shown = |part: &&Part| {
-        let line = line_of(part.core.start);
+        let line = line_of(file.text, part.core.start);
         all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
     };
     let is_package = |part: &&Part| file.text[part.core.start..].starts_with("package ");

@@ -1,7 +1,10 @@
 //! Changes a few lines of a long function: the model names the place and writes only these lines, because 60 lines take a 1.5B model a minute.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
+use crate::edit::line_of;
 use crate::index::parts::Sort;
 use crate::index::{LineRange, stretches};
 use crate::models::dialect::Message;
@@ -47,9 +50,8 @@ impl<'a> Within<'a> {
         let is_shown = files.is_shown(&item.path, span.lines);
         if span.lines.1 - span.lines.0 >= context::WHOLE_LINES_MAX {
             // The model cannot change lines that it has not seen.
-            let line_of = |at: usize| file[..at].matches('\n').count() + 1;
-            let is_seen =
-                |one: &LineRange| files.is_shown(&item.path, (line_of(one.bytes.start), line_of(one.bytes.end)));
+            let lines = |bytes: &Range<usize>| (line_of(file, bytes.start), line_of(file, bytes.end));
+            let is_seen = |one: &LineRange| files.is_shown(&item.path, lines(&one.bytes));
             stretches.retain(is_seen);
         }
         // A title that occurs twice gets the one before it in front.
@@ -112,7 +114,7 @@ impl<'a> Within<'a> {
             let ask_for = Ask { grammar, tokens: CODE_TOKENS, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer, "written");
-            let code = reply::blocks(&answer).into_iter().next().map(|block| block.code).unwrap_or_default();
+            let code = reply::first(&answer).unwrap_or_default();
             messages.push(Message::assistant(answer));
             let from = bytes.start.saturating_add_signed(grown);
             let to = bytes.end.saturating_add_signed(grown);

@@ -41,7 +41,7 @@ use crate::tools::builtin::Builtin;
 use super::Host;
 use super::evidence::{Entry, Evidence};
 use super::execute::Scene;
-use super::plan::{self, Plan};
+use super::plan::{Plan, PlannedStep};
 use super::probe;
 use super::synthesize;
 use super::toolkit::{Toolkit, TurnError};
@@ -86,6 +86,13 @@ pub struct Done {
     pub touched: Vec<Touched>,
     /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
     pub notes: Vec<String>,
+}
+
+impl Done {
+    /// A step with this note.
+    pub fn note(note: impl Into<String>) -> Done {
+        Done { notes: vec![note.into()], ..Done::default() }
+    }
 }
 
 /// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
@@ -217,7 +224,7 @@ fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
     let mut facts = Vec::new();
     for entry in entries {
         if !is_check(&entry) || entry.status == StepStatus::Rejected {
-            facts.extend(synthesize::told(std::slice::from_ref(entry)));
+            facts.extend(synthesize::told(entry));
             continue;
         }
         let line = entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -229,10 +236,10 @@ fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
 }
 
 /// Converts a step of a request to a step of a plan.
-pub fn planned(step: &Step) -> plan::Step {
+pub fn planned(step: &Step) -> PlannedStep {
     let mut part = clauses::roles::plain(&step.text);
     part.verb = clauses::parts(&step.text).into_iter().next().and_then(|part| part.verb);
-    plan::Step { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
+    PlannedStep { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
 }
 
 fn is_prose(path: &str) -> bool {
@@ -244,12 +251,11 @@ fn is_prose(path: &str) -> bool {
 async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Mentions), TurnError> {
     let Job { scene, index, .. } = job;
     let earlier = scene.toolkit.earlier.last().map(|last| format!("{} {}", last.request, last.answer));
-    let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
-    let mut mentions = mentions::of(text, index).map_err(lost)?;
+    let mut mentions = mentions::of(text, index)?;
     let named = |mentions: &Mentions| !mentions.symbols.is_empty() || !mentions.paths.is_empty();
     let is_about_request = job.of_several && !named(&mentions) && purpose == Purpose::Answer;
     if job.of_several && !named(&mentions) {
-        let mut of_request = mentions::of(scene.request, index).map_err(lost)?;
+        let mut of_request = mentions::of(scene.request, index)?;
         (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
         // Names that are new in the request may exist by now; only those of this step count as new.
         (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
@@ -267,7 +273,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     }
     if let Some(earlier) = earlier.as_deref().filter(|_| !named(&mentions)) {
         let tests = (mentions.speaks_of_tests, mentions.adds_tests);
-        mentions = mentions::of(earlier, index).map_err(lost)?;
+        mentions = mentions::of(earlier, index)?;
         (mentions.speaks_of_tests, mentions.adds_tests) = tests;
     }
     let in_code_file = SAME_FILE.iter().any(|words| text.to_lowercase().contains(words));

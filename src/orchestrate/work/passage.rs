@@ -89,8 +89,7 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
 pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
     const AFTER: &[&str] = &["section", "heading", "abschnitt", "part", "chapter"];
-    let lower = |text: &str| words::split(text).iter().map(|word| word.to_lowercase()).collect::<Vec<_>>();
-    let said = lower(task);
+    let said = words::split(task);
     let is_called = |title: &[String]| {
         said.windows(title.len()).enumerate().any(|(at, window)| {
             let near = |at: Option<usize>, list: &[&str]| {
@@ -101,7 +100,7 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
                 && (near(at.checked_sub(1 + usize::from(article)), BEFORE) || near(Some(at + title.len()), AFTER))
         })
     };
-    let titles: Vec<Vec<String>> = all.iter().map(|one| lower(&one.title)).collect();
+    let titles: Vec<Vec<String>> = all.iter().map(|one| words::split(&one.title)).collect();
     titles.iter().position(|title| !title.is_empty() && is_called(title))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::edit::line_of;
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -102,9 +103,8 @@ fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
     let nodes = syntax_nodes(path, text, &(0..text.len()));
     let is_statement =
         |parent: Option<usize>| parent.is_some_and(|parent| nodes[parent].kind == "expression_statement");
-    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     let found = nodes.iter().filter(|node| is_string(&node.kind) && is_statement(node.parent));
-    found.map(|node| (line_of(node.bytes.start), line_of(node.bytes.end))).collect()
+    found.map(|node| (line_of(text, node.bytes.start), line_of(text, node.bytes.end))).collect()
 }
 
 /// The bytes of the old value in a line; `None` if the line is a comment, or does not have the value exactly once and by itself.

@@ -10,18 +10,14 @@ use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 
-use super::{Done, change};
+use super::{Done, change, rename};
 use crate::context::mentions;
 use crate::context::mentions::Mentions;
 use crate::context::text_of;
 use crate::request::Step;
-
-/// Most mentions, and most doubtful places, that are listed for the user.
-const LISTED_MAX: usize = 8;
 
 /// Moves the file that `step` names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
 pub async fn relocate(
@@ -30,10 +26,9 @@ pub async fn relocate(
     step: &Step,
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
-    let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
     let Some((what, place)) = step.text.split_once(" -> ") else { return Ok(None) };
-    let known = index.paths().map_err(lost)?;
-    let named = mentions::of(what, index).map_err(lost)?;
+    let known = index.paths()?;
+    let named = mentions::of(what, index)?;
     let Some(from) = file_of(&named) else { return Ok(None) };
     let read = |path: &str| {
         let there = scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
@@ -46,7 +41,7 @@ pub async fn relocate(
     });
     match planned {
         Ok((plan, to)) => write(scene, step, (&plan, from, &to), evidence).await.map(Some),
-        Err(why) => Ok(Some(Done { notes: vec![format!("not done: {why}")], ..Done::default() })),
+        Err(why) => Ok(Some(Done::note(format!("not done: {why}")))),
     }
 }
 
@@ -109,7 +104,7 @@ async fn write(
         plan.edits.iter().map(|edit| (Builtin::WriteFile, json!({ "path": edit.path, "content": edit.text_after }))),
     );
     for (at, (tool, arguments)) in calls.into_iter().enumerate() {
-        if change::perform(scene, step, tool, arguments, evidence).await? == StepStatus::Succeeded {
+        if change::perform(scene, step, tool, arguments, evidence).await?.succeeded() {
             continue;
         }
         let open =
@@ -118,15 +113,7 @@ async fn write(
             if at == 0 { Vec::new() } else { vec![format!("the file is moved, and not yet changed is: {open}")] };
         return Ok(Done { notes, ..Done::default() });
     }
-    let doubtful = plan
-        .doubtful
-        .iter()
-        .take(LISTED_MAX)
-        .map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
-    let mentions = plan.mentions.iter().take(LISTED_MAX);
-    let mentions =
-        mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
-    Ok(Done { said: doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect(), ..Done::default() })
+    Ok(Done { said: rename::left(plan), ..Done::default() })
 }
 
 #[cfg(test)]

@@ -4,16 +4,15 @@ use serde_json::json;
 
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
-use crate::language::words;
+use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::tools::builtin::Builtin;
 
 use super::{Done, change};
 use crate::context::mentions;
-use crate::context::text_of;
+use crate::context::{is_declaration, text_of};
 use crate::request::Step;
 
 /// Most mentions, and most doubtful places, that are listed for the user.
@@ -21,11 +20,11 @@ const LISTED_MAX: usize = 8;
 
 /// Renames the symbol that `step` names; a note gives the reason if the names or the symbol are not clear.
 pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let refused = |why: String| Done { notes: vec![format!("not done: {why}")], ..Done::default() };
+    let refused = |why: String| Done::note(format!("not done: {why}"));
     let Some((from, to)) = names(index, step) else {
         return Ok(refused(format!("`{}` does not say which name becomes which", step.text)));
     };
-    let named = mentions::of(scene.request, index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    let named = mentions::of(scene.request, index)?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
         Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
         None => (None, from.clone()),
@@ -86,18 +85,11 @@ fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &st
             Some(at) => plan.edits[at].text_after.clone(),
             None => read(&mention.path).unwrap_or_default(),
         };
-        let is_inside = |letter: char| letter.is_alphanumeric() || letter == '_';
         let renamed = |line: &str| -> String {
-            let mut out = String::new();
-            let mut rest = line;
-            while let Some(at) = rest.find(from) {
-                let (before, behind) = (&rest[..at], &rest[at + from.len()..]);
-                let whole = !before.ends_with(is_inside) && !behind.starts_with(is_inside);
-                out.push_str(before);
-                out.push_str(if whole { to } else { from });
-                rest = behind;
-            }
-            out + rest
+            let mut out = line.to_owned();
+            let places: Vec<usize> = grounding::places(line, from).collect();
+            places.into_iter().rev().for_each(|at| out.replace_range(at..at + from.len(), to));
+            out
         };
         let lines = text.split_inclusive('\n').enumerate();
         let text: String =
@@ -117,7 +109,6 @@ fn with_declarations(
     plan: &dyn Fn(Option<String>) -> Result<Plan, RenameError>,
 ) -> Option<Result<Plan, RenameError>> {
     let graph = index.graph().ok()?;
-    let is_declaration = |path: &str| path.ends_with(".d.ts") || path.ends_with(".pyi");
     let places = graph.named(name).into_iter().filter(|node| node.kind != "module").map(|node| node.path.clone());
     let (declared, defined): (Vec<String>, Vec<String>) = places.partition(|path| is_declaration(path));
     let [defined] = defined.as_slice() else { return None };
@@ -142,7 +133,7 @@ fn names(index: &Index, step: &Step) -> Option<(String, String)> {
     let (left, right) = step.text.split_once(" -> ")?;
     let graph = index.graph().ok()?;
     let known = |name: &str| !graph.named(name).is_empty();
-    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| mentions::is_coined(name))?;
+    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| words::is_coined(name))?;
     let to = new_name(right, &from)?;
     Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
 }
@@ -181,7 +172,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
         let upper = bare.chars().next().is_some_and(char::is_uppercase);
         (name.starts_with('_'), upper, bare.contains('_'), bare.chars().any(char::is_lowercase))
     };
-    let likeness = |word: &String| (mentions::is_coined(word), style(word) == style(from));
+    let likeness = |word: &String| (words::is_coined(word), style(word) == style(from));
     let words = candidates(text).into_iter();
     words.filter(|word| word != from && !WORDS.contains(&word.to_lowercase().as_str())).max_by_key(likeness)
 }
@@ -189,18 +180,22 @@ fn new_name(text: &str, from: &str) -> Option<String> {
 async fn write(scene: Scene<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
     for edit in &plan.edits {
         let arguments = json!({ "path": edit.path, "content": edit.text_after });
-        if change::perform(scene, step, Builtin::WriteFile, arguments, evidence).await? != StepStatus::Succeeded {
+        if !change::perform(scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded() {
             return Ok(Done::default());
         }
     }
-    let mut done = Done::default();
+    Ok(Done { said: left(plan), ..Done::default() })
+}
+
+/// Lines for the user about the doubtful places and the mentions that a plan leaves as they are.
+pub fn left(plan: &Plan) -> String {
+    let doubtful = plan.doubtful.iter().take(LISTED_MAX);
     let doubtful =
-        plan.doubtful.iter().take(LISTED_MAX).map(|one| format!("not changed, not sure: {}:{}", one.path, one.line));
+        doubtful.map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
     let mentions = plan.mentions.iter().take(LISTED_MAX);
     let mentions =
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
-    done.said = doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect();
-    Ok(done)
+    doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect()
 }
 
 #[cfg(test)]

@@ -36,16 +36,15 @@ const FILES_MAX: usize = 3;
 pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let said = kind::quoted_command(&step.text).or_else(|| kind::quoted_command(job.scene.request));
     let Some(line) = said.or_else(|| verify::suite(job)) else {
-        let note = "not done: nothing says how this project is tested; name the command, in backticks".to_owned();
-        return Ok(Done { notes: vec![note], ..Done::default() });
+        return Ok(Done::note("not done: nothing says how this project is tested; name the command, in backticks"));
     };
     let Some(ran) = verify::run(job, step, &line, evidence).await? else {
-        return Ok(Done { notes: vec![format!("not done: `{line}` may not be run")], ..Done::default() });
+        return Ok(Done::note(format!("not done: `{line}` may not be run")));
     };
     if ran.trouble().is_none() {
         return Ok(Done::default());
     }
-    let named = mentions::of(&step.text, job.index).map_err(|error| TurnError::Lost(error.to_string()))?;
+    let named = mentions::of(&step.text, job.index)?;
     repaired(job, step, ran, None, &named, evidence).await
 }
 
@@ -91,7 +90,7 @@ pub async fn examples(
 ) -> Result<Option<Done>, TurnError> {
     let line = passed.map_or(wrong.line.clone(), |passed| format!("{} && {passed}", wrong.line));
     let check = trial::Check { line: &line, said: &wrong.said, took: wrong.took, may_fail: None, time };
-    let graph = job.index.graph().map_err(|error| TurnError::Lost(error.to_string()))?;
+    let graph = job.index.graph()?;
     let Some(text) = text_of(job.scene.context, &wrong.path) else { return Ok(None) };
     let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
     let touched = |one: parts::Span| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines };
@@ -165,8 +164,7 @@ async fn repaired(
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
     let Some(trouble) = ran.trouble() else { return Ok(Done::default()) };
-    let lost = |error: crate::index::IndexError| TurnError::Lost(error.to_string());
-    let graph = job.index.graph().map_err(lost)?;
+    let graph = job.index.graph()?;
     let lacking = verify::lacking(&ran.report, job.scene.context.root.path());
     let mut report = ran.report.clone();
     report.errors.retain(|error| !lacking.errors.contains(error));
@@ -195,8 +193,10 @@ async fn repaired(
         return trial::keep(job, step, mended, line, evidence).await;
     }
     if !job.writes {
-        let note = format!("not done: no small change makes `{}` pass; a model that writes may find another", ran.line);
-        return Ok(Done { notes: vec![note], ..Done::default() });
+        return Ok(Done::note(format!(
+            "not done: no small change makes `{}` pass; a model that writes may find another",
+            ran.line
+        )));
     }
     for failure in report.errors.iter().take(TESTS_SHOWN) {
         if let (Some(path), Some(at)) = (&failure.file, failure.line) {
@@ -207,11 +207,10 @@ async fn repaired(
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", step.text), Purpose::Change).await?;
     let is_code = |path: &str| crate::edit::has_grammar(path) && !testing::is_test(path);
     if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
-        let note = format!(
+        return Ok(Done::note(format!(
             "not done: `{}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong",
             ran.line
-        );
-        return Ok(Done { notes: vec![note], ..Done::default() });
+        )));
     }
     let task = format!(
         "{trouble}\n\nThe developer asked: {}\nFind the mistake in the code and write the corrected definition. The tests are right.",

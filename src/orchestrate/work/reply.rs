@@ -54,6 +54,11 @@ pub fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
+/// The code of the first block of an answer.
+pub fn first(text: &str) -> Option<String> {
+    blocks(text).into_iter().next().map(|block| block.code)
+}
+
 /// The path that a line ends with, without marks around it; `None` if its last word is no path.
 fn named(line: &str) -> Option<String> {
     let word = line.trim().trim_matches(['*', '#', '`', ':', ' ', '"', '(', ')']);

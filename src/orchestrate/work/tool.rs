@@ -13,15 +13,12 @@ use crate::request::{Kind, Step};
 pub async fn call(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let toolkit = job.scene.toolkit;
     let specs = toolkit.catalog.specs();
-    let is_of_a_server =
-        |one: &Ranked| specs.get(one.index).is_some_and(|spec| toolkit.catalog.executor(&spec.name).is_none());
-    if !matches!(step.kind, Kind::Ask | Kind::Edit | Kind::Run)
-        || specs.iter().all(|spec| toolkit.catalog.executor(&spec.name).is_some())
+    let is_of_a_server = |one: &Ranked| specs.get(one.index).is_some_and(|spec| toolkit.is_of_server(spec));
+    if !matches!(step.kind, Kind::Ask | Kind::Edit | Kind::Run) || !specs.iter().any(|spec| toolkit.is_of_server(spec))
     {
         return Ok(None);
     }
-    let vector = toolkit.vector(&toolkit.prefilter.without_values(&step.text)).await;
-    let mut ranked = toolkit.prefilter.select(&step.text, vector.as_deref(), specs.len());
+    let mut ranked = toolkit.ranked(&step.text, specs.len()).await;
     // If a built-in tool fits best, no server is asked.
     if !ranked.first().is_some_and(|best| is_of_a_server(best) && best.fits > 0.0) {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried on copies of the project until the failed
 //! check passes.
 
-use crate::edit::testing;
+use crate::edit::{line_of, testing};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,6 @@ use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 use crate::tools::ToolCall;
 use crate::tools::builtin::Builtin;
 use crate::tools::policy::Approved;
@@ -115,7 +114,7 @@ async fn by_code(
 ) -> Result<Option<Mended>, TurnError> {
     let mut all: Vec<(usize, &Arc<Place>, Mutant)> = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        let may_be_wrong = |at: usize| executed.may_be_wrong(&place.path, place.line_of(at));
+        let may_be_wrong = |at: usize| executed.may_be_wrong(&place.path, line_of(&place.text, at));
         let mutants = mutate::mutants(&place.path, &place.text, &place.bytes, clues, &may_be_wrong);
         all.extend(mutants.into_iter().map(|one| (at + one.rank, place, one)));
     }
@@ -141,7 +140,7 @@ async fn by_the_model(
         // The model reads the whole definition for each line.
         let cost = place.text[place.bytes.clone()].lines().count() / LINES_A_RANK;
         let mut all = fill::lines(&place.path, &place.text, &place.bytes, clues);
-        all.retain(|line| executed.may_be_wrong(&place.path, place.line_of(line.start)));
+        all.retain(|line| executed.may_be_wrong(&place.path, line_of(&place.text, line.start)));
         lines.extend(all.into_iter().enumerate().map(|(nth, line)| (at + nth + cost, place, line)));
     }
     lines.sort_by_key(|(rank, ..)| *rank);
@@ -174,9 +173,9 @@ pub async fn keep(
     let Place { path, name, lines, text: before, .. } = &*mended.place;
     let write = |text: &str| json!({ "path": path, "content": text });
     if text_of(job.scene.context, path).as_ref() != Some(before) {
-        return Ok(Done { notes: vec![changed_meanwhile(path)], ..Done::default() });
+        return Ok(Done::note(changed_meanwhile(path)));
     }
-    if perform(job.scene, step, Builtin::WriteFile, write(&mended.text), evidence).await? != StepStatus::Succeeded {
+    if !perform(job.scene, step, Builtin::WriteFile, write(&mended.text), evidence).await?.succeeded() {
         return Ok(Done::default());
     }
     let Some(trouble) = verify::trouble_of(job, step, line, evidence).await? else {
@@ -184,7 +183,7 @@ pub async fn keep(
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
     perform(job.scene, step, Builtin::WriteFile, write(before), evidence).await?;
-    Ok(Done { notes: vec![format!("not done, the files are as they were: {trouble}")], ..Done::default() })
+    Ok(Done::note(format!("not done, the files are as they were: {trouble}")))
 }
 
 /// How many failures a change leaves, and its number in the order of the candidates.
@@ -192,13 +191,6 @@ pub async fn keep(
 struct Left {
     failures: usize,
     at: usize,
-}
-
-impl Place {
-    /// The line of a byte, counted from 1.
-    fn line_of(&self, at: usize) -> usize {
-        self.text[..at].matches('\n').count() + 1
-    }
 }
 
 impl Mended {

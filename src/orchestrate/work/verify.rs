@@ -71,10 +71,11 @@ pub async fn tests_of(
     let root = job.scene.context.root.path();
     let all = crate::index::files_of(root);
     let mut tests: Vec<String> = Vec::new();
-    for path in changed {
-        tests.extend(testing::tests_of(path, &all, graph.as_deref()));
+    for test in changed.iter().flat_map(|path| testing::tests_of(path, &all, graph.as_deref())) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
     }
-    tests.dedup();
     let by_mentions = |test: &String| {
         let text = text_of(job.scene.context, test).unwrap_or_default();
         let count = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
@@ -107,8 +108,10 @@ pub fn suite(job: Job<'_>) -> Option<String> {
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
 /// as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
-    let status = command::perform(job, step, line, Some(LIMIT), evidence).await?;
-    let Some(entry) = evidence.entries().last().filter(|_| status != StepStatus::Rejected) else { return Ok(None) };
+    let entry = command::perform(job, step, line, Some(LIMIT), evidence).await?;
+    if entry.status == StepStatus::Rejected {
+        return Ok(None);
+    }
     let took = Duration::from_millis(entry.wall_ms);
     let mut report = failures::read(&entry.outcome.text, job.scene.context.root.path());
     if report.kind == Kind::Unclear {
@@ -204,9 +207,10 @@ async fn run_examples(
     let here: Vec<Example> =
         all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
-    let status = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
-    let entry = evidence.entries().last().filter(|entry| status != StepStatus::Rejected && !entry.succeeded());
-    let Some(entry) = entry else { return Ok(None) };
+    let entry = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
+    if entry.status == StepStatus::Rejected || entry.succeeded() {
+        return Ok(None);
+    }
     let names = here.iter().map(|one| one.name.clone()).collect();
     let took = Duration::from_millis(entry.wall_ms);
     let said = examples::wrong(&entry.outcome.text, &here);

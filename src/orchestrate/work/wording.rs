@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::edit::line_of;
 use crate::index::{is_string, syntax_nodes};
 use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
@@ -40,10 +41,9 @@ pub async fn change(
     let chosen = match (passage::clearly_meant(&contents, &step.text), contents.len()) {
         (None, 1) => Some(0),
         (None, _) => {
-            let number = |file: &Shown, at: usize| file.text[..at].matches('\n').count() + 1;
             let lines = all.iter().zip(&contents).map(|((file, bytes), text)| Line {
                 path: &file.path,
-                number: number(file, bytes.start),
+                number: line_of(&file.text, bytes.start),
                 text,
                 under: "",
             });

@@ -47,8 +47,7 @@ fn is_renaming(old: &str, intent: &Intent) -> bool {
         text.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && text.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
-    let coined = old.contains('_') || old.chars().skip(1).any(char::is_uppercase);
-    intent.exact && intent.about.is_empty() && coined && is_name(old) && is_name(&intent.new)
+    intent.exact && intent.about.is_empty() && intent::is_coined(old) && is_name(old) && is_name(&intent.new)
 }
 
 /// The edit of every whole occurrence of `old`, as one block of lines.
@@ -221,8 +220,13 @@ fn fitting(old: &str, new: &str) -> Option<String> {
             _ => ("true", "false"),
         };
         let flag = if truth { yes } else { no };
-        let capital = old.starts_with(char::is_uppercase);
-        return Some(if capital { flag[..1].to_uppercase() + &flag[1..] } else { flag.to_owned() });
+        return Some(if old.chars().all(char::is_uppercase) {
+            flag.to_uppercase()
+        } else if old.starts_with(char::is_uppercase) {
+            flag[..1].to_uppercase() + &flag[1..]
+        } else {
+            flag.to_owned()
+        });
     }
     if starts_number(old) {
         return starts_number(bare).then(|| matching(old, bare));

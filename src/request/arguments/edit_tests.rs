@@ -112,6 +112,7 @@ fn json_and_toml_fields_are_set() {
     check("set the router slots to 2 in models.toml", MODELS, "slots = 2");
     check("In models.toml set slots of the planner to 4", MODELS, "slots = 4");
     check("disable greedy for the router", MODELS, "greedy = false");
+    check("turn off verbose", "VERBOSE = TRUE\n", "VERBOSE = FALSE");
     check("change the context from 4096 to 8192", MODELS, "context = 8192");
 }
 

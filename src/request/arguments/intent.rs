@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::language::clauses::names;
-use crate::language::clauses::scan::{Kind, Token, scan};
+use crate::language::clauses::scan::{Kind, Token, scan_line};
 use crate::language::clauses::words::listed;
 
 /// `change <about> from <old> to <new>`.
@@ -30,14 +30,9 @@ pub(super) const EMPTY: &str = "\
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
     occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
 
-/// The tokens of a step, without its line ends.
-pub(super) fn tokens(step: &str) -> Vec<Token<'_>> {
-    scan(step).into_iter().filter(|token| !matches!(token.kind, Kind::Newline | Kind::Blank)).collect()
-}
-
 /// The change that `step` asks for; `None` if it names no new value. Words that occur in `file` are taken for the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
-    let tokens = tokens(step);
+    let tokens = scan_line(step);
     let verb = tokens.iter().position(|token| listed(VERBS, &token.low))?;
     let name = tokens[verb].low.as_str();
     if matches!(name, "enable" | "disable")
@@ -149,12 +144,7 @@ fn named(
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
     let literal =
         matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
-    let coined = |text: &str| {
-        text.contains('_')
-            || text.chars().skip(1).any(char::is_uppercase)
-            || text.chars().any(|c| c.is_ascii_digit())
-            || text.contains("::")
-    };
+    let coined = |text: &str| is_coined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
     // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
@@ -170,6 +160,11 @@ fn named(
             && (literal || coined(text) && names::number(text).is_some())
     })?;
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
+}
+
+/// Whether a name has an underscore, or a capital after its first letter, as names in code do.
+pub(super) fn is_coined(name: &str) -> bool {
+    name.contains('_') || name.chars().skip(1).any(char::is_uppercase)
 }
 
 fn holds(file: &str, text: &str) -> bool {

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::language::words;
+
 /// The byte offsets of `text` in `file` where it is not part of a longer word or number.
 pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
     let Some(first) = text.chars().next() else { return Vec::new() };
@@ -29,25 +31,11 @@ pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
 
 /// The words of an identifier or a phrase, in lower case, without a plural `s`: `maxRetries_left` -> max, retrie, left.
 pub(super) fn parts(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut before = ' ';
-    for c in text.chars().chain([' ']) {
-        let turns = c.is_uppercase() && before.is_lowercase();
-        if (turns || !c.is_alphanumeric()) && !word.is_empty() {
-            words.push(stem(&std::mem::take(&mut word)));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        before = c;
-    }
-    words
-}
-
-fn stem(word: &str) -> String {
-    let bare = word.strip_suffix('s').filter(|bare| bare.len() > 2 && !bare.ends_with('s')).unwrap_or(word);
-    bare.to_owned()
+    let singular = |word: &String| {
+        let bare = word.strip_suffix('s').filter(|bare| bare.len() > 2 && !bare.ends_with('s'));
+        bare.unwrap_or(word).to_owned()
+    };
+    words::split(text).iter().map(singular).collect()
 }
 
 /// Whether two words mean the same: equal, or with almost the same beginning (`retry`, `retrie`; `max`, `maximum`).

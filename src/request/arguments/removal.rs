@@ -4,12 +4,12 @@
 use crate::edit::remove;
 use crate::index::language_of;
 use crate::language::clauses::names;
-use crate::language::clauses::scan::{Kind, Token};
+use crate::language::clauses::scan::{Kind, Token, scan_line};
 use crate::language::clauses::words::{is_determiner, listed};
 
 use super::edit::{Edit, FILE_BYTES_MAX};
 use super::object::object;
-use super::{intent, places};
+use super::places;
 
 const LINES: &str = "line, lines, row, rows, строку, строки";
 const RANGES: &str = "to, through, по";
@@ -35,7 +35,7 @@ const SELECTORS: &str = "\
 
 /// Whether `step` asks to remove something.
 pub fn removes(step: &str) -> bool {
-    object(&intent::tokens(step)).is_some()
+    object(&scan_line(step)).is_some()
 }
 
 /// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
@@ -43,7 +43,7 @@ pub fn removes(step: &str) -> bool {
 /// # Errors
 /// Why it is unclear what to remove, and how to name it instead.
 pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit, String>> {
-    let tokens = intent::tokens(step);
+    let tokens = scan_line(step);
     let object = object(&tokens)?;
     let after = if file.len() > FILE_BYTES_MAX {
         Err(format!("it is larger than {FILE_BYTES_MAX} bytes"))

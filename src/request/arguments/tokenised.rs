@@ -1,7 +1,7 @@
 //! A tokenised clause, in which phrases and quotations can be found.
 
 use crate::language::clauses::names;
-use crate::language::clauses::scan::{Kind, Token, scan};
+use crate::language::clauses::scan::{Kind, Token, scan_line};
 
 #[derive(Debug)]
 pub(super) struct Said<'a> {
@@ -12,8 +12,7 @@ pub(super) struct Said<'a> {
 
 impl<'a> Said<'a> {
     pub fn read(text: &'a str) -> Said<'a> {
-        let is_kept = |token: &Token| !matches!(token.kind, Kind::Newline | Kind::Blank);
-        Said { text, tokens: scan(text).into_iter().filter(is_kept).collect() }
+        Said { text, tokens: scan_line(text) }
     }
 
     /// The token at `at` in lower case; empty if it is no word.

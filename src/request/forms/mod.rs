@@ -15,6 +15,7 @@ use super::arguments::{removes, shows_command};
 use crate::index::{Graph, Index};
 use crate::language::clauses::words::{is_polite, listed};
 use crate::language::clauses::{Part, names};
+use crate::language::words::is_compound;
 use crate::tools::builtin::Builtin;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -61,19 +62,13 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
         }
     };
     let mut names: Vec<&str> = (0..words.len()).filter(may_be_name).map(|at| words[at]).collect();
-    names.sort_by_key(|name| std::cmp::Reverse((is_coined(name), name.len())));
+    names.sort_by_key(|name| std::cmp::Reverse((is_compound(name), name.len())));
     let known = |name: &&str| {
         name.len() > 1 && graph.is_some_and(|graph| graph.named(name).iter().any(|node| node.kind != "module"))
     };
     let quoted = part.quoted.iter().map(String::as_str);
     let found = quoted.chain(names.iter().copied()).find(known);
-    found.or_else(|| names.into_iter().find(|name| is_coined(name) && !names::is_path(name))).map(str::to_owned)
-}
-
-/// Whether a name is written like code: `a_b`, `a::b`, `a.b`, `aB`.
-fn is_coined(name: &str) -> bool {
-    name.trim_matches('_').contains(['_', '.', ':'])
-        || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+    found.or_else(|| names.into_iter().find(|name| is_compound(name) && !names::is_path(name))).map(str::to_owned)
 }
 
 /// Most files looked up for a bare name.

@@ -9,7 +9,7 @@ use crate::models::dialect::RawCall;
 use crate::tools::call::ToolCall;
 use crate::tools::call::fit::{self, Misfit};
 use crate::tools::outcome::cut_line;
-use crate::tools::spec::{Parameter, ToolSpec};
+use crate::tools::spec::{Parameter, ToolSpec, without_server};
 use crate::tools::words;
 
 /// A call that fits its tool's schema, and everything that was changed to make it fit.
@@ -105,7 +105,10 @@ fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, Call
     }
     for same in [
         |a: &str, b: &str| plain(a) == plain(b),
-        |a: &str, b: &str| plain(last(a)) == plain(last(b)) && (last(a) == a || last(b) == b),
+        |a: &str, b: &str| {
+            let (own_a, own_b) = (without_server(a), without_server(b));
+            plain(own_a) == plain(own_b) && (own_a == a || own_b == b)
+        },
     ] {
         let mut found = specs.iter().filter(|spec| same(&spec.name, name));
         if let (Some(spec), None) = (found.next(), found.next()) {
@@ -120,11 +123,6 @@ fn find_tool<'a>(name: &str, specs: &'a [ToolSpec]) -> Result<&'a ToolSpec, Call
 /// Letters and digits in lower case: `Read-File`, `readFile` and `read_file` are the same.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(128).collect()
-}
-
-/// A tool's name without its server.
-fn last(name: &str) -> &str {
-    name.rsplit(['.', '/', ':']).next().unwrap_or(name)
 }
 
 /// Groups of argument names that mean the same.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::models::dialect::RawCall;
 use crate::models::dialect::literal::Reader;
 use crate::tools::call::CALLS_MAX;
-use crate::tools::spec::ToolSpec;
+use crate::tools::spec::{ToolSpec, without_server};
 
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
@@ -68,11 +68,9 @@ fn is_bare_call(text: &str) -> bool {
 
 /// A tool of that name, with or without a server before either name; `check` decides whether it is the only one.
 fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
-    fn last(full: &str) -> &str {
-        full.rsplit(['.', '/', ':']).next().unwrap_or(full)
-    }
     let exact = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
-    exact.or_else(|| specs.iter().find(|spec| last(&spec.name).eq_ignore_ascii_case(last(name))))
+    let own = without_server(name);
+    exact.or_else(|| specs.iter().find(|spec| without_server(&spec.name).eq_ignore_ascii_case(own)))
 }
 
 /// The call after the word `name`: `name(…)`, or an object of arguments behind it.

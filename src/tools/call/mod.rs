@@ -65,22 +65,10 @@ pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until
 
 /// Counts the markers of calls written as plain text: telemetry that shows where a model missed its chat template.
 pub fn textual_patterns(text: &str) -> usize {
-    const SIGNS: [&str; 12] = [
-        "tool_calls:",
-        "tool_call:",
-        "\"tool_calls\"",
-        "\"tool_call\"",
-        "\"function_call\"",
-        "function_call:",
-        "<tool_call>",
-        "<|tool_call_start|>",
-        "<function=",
-        "<function_call>",
-        "[tool_calls]",
-        "```tool",
-    ];
+    const SIGNS: &str = r#"tool_calls: tool_call: "tool_calls" "tool_call" "function_call" function_call:
+        <tool_call> <|tool_call_start|> <function= <function_call> [tool_calls] ```tool"#;
     let text = bounded(text).to_ascii_lowercase();
-    SIGNS.iter().map(|sign| text.matches(sign).count()).sum()
+    SIGNS.split_whitespace().map(|sign| text.matches(sign).count()).sum()
 }
 
 fn bounded(text: &str) -> &str {

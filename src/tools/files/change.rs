@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 use crate::tools::confine::{ConfineError, Inside};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
@@ -43,34 +43,29 @@ impl Change {
             return Outcome::error(error.to_string());
         }
         let verb = if self.before.is_some() { "changed" } else { "created" };
-        let (added, removed) = self.counts();
+        let (diff, added, removed) = compare(&path, self.before.as_deref(), Some(&self.after));
         let mut text = format!("{verb} {path} (+{added} -{removed} lines)");
         for note in &self.notes {
             text.push_str("\nnote: ");
             text.push_str(note);
         }
-        let diff = self.diff();
         Outcome { diff: Some(diff), changed: vec![PathBuf::from(path)], ..Outcome::ok(text) }
-    }
-
-    /// Lines added and lines removed.
-    fn counts(&self) -> (usize, usize) {
-        let before = self.before.as_deref().unwrap_or("");
-        let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before, self.after.as_str());
-        diff.iter_all_changes().fold((0, 0), |(added, removed), change| match change.tag() {
-            similar::ChangeTag::Insert => (added + 1, removed),
-            similar::ChangeTag::Delete => (added, removed + 1),
-            similar::ChangeTag::Equal => (added, removed),
-        })
     }
 }
 
 /// A unified diff with three lines around each change; `None` where there is no file before or after.
 pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    compare(path, before, after).0
+}
+
+/// The diff, and how many lines it adds and removes.
+fn compare(path: &str, before: Option<&str>, after: Option<&str>) -> (String, usize, usize) {
     let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
     let lines = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(before.unwrap_or(""), after.unwrap_or(""));
+    let count = |tag: ChangeTag| lines.iter_all_changes().filter(|change| change.tag() == tag).count();
     let mut unified = lines.unified_diff();
-    cut_middle(unified.context_radius(3).header(&name("a", before), &name("b", after)).to_string(), DIFF_MAX_BYTES)
+    let text = unified.context_radius(3).header(&name("a", before), &name("b", after)).to_string();
+    (cut_middle(text, DIFF_MAX_BYTES), count(ChangeTag::Insert), count(ChangeTag::Delete))
 }
 
 /// The text of a file that is to be changed: UTF-8, at most [`WRITE_MAX_BYTES`].

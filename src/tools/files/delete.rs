@@ -19,11 +19,10 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     Ok(Outcome { diff, changed: vec![PathBuf::from(path)], ..outcome })
 }
 
-/// The diff that the call would make, and the path of the file; deletes nothing.
-pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<(String, PathBuf), String> {
+/// The diff that the call would make; deletes nothing.
+pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<String, String> {
     let file = existing(arguments.text("path")?, context)?;
-    let text = diff(&file).unwrap_or_else(|| format!("{} would be gone\n", file.relative()));
-    Ok((text, file.relative().into()))
+    Ok(diff(&file).unwrap_or_else(|| format!("{} would be gone\n", file.relative())))
 }
 
 /// Resolves an existing regular file; errors for a link, a folder, and a file too large for a checkpoint.
@@ -73,7 +72,7 @@ mod tests {
         assert!(outcome.diff.unwrap().contains("-two"));
         assert!(!project.dir.path().join("b/c.txt").exists() && project.text("a.txt") == "one\n");
         std::fs::write(project.dir.path().join("d.bin"), [0xff]).unwrap();
-        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap().0, "d.bin would be gone\n");
+        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap(), "d.bin would be gone\n");
         assert_eq!(call(run, &project, r#"{"path":"d.bin"}"#).diff, None);
         let long = format!("b/{}", "x".repeat(300));
         let refused = plan(Arguments(&path(&long)), &project.context).unwrap_err();

@@ -14,7 +14,7 @@ use crate::tools::files::walk::{Ended, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 /// Most lines of one result.
-pub const SEARCH_MAX_HITS: usize = 200;
+const SEARCH_MAX_HITS: usize = 200;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
 /// Longest search; it returns what was found until then.

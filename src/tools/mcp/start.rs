@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tempfile::TempDir;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{self, Confines, Group};
 
-/// The only environment variables a server inherits, besides those that its configuration names.
-const INHERITED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ"];
 /// Shell script that becomes the server beside a watcher in the same process group. The watcher checks every 2 s whether
 /// this program (`$1`) still exists and if not, kills the group; otherwise a server that ignores the end of its input
 /// would outlive a killed program. In the sandbox `kill -0` fails, but its message shows whether the process exists.
@@ -45,17 +43,11 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
         commands: &commands,
     };
     let (mut command, mut group) = sandbox::shell(&confines)?;
-    command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).args(program).env_clear().current_dir(dir);
-    let inherited = INHERITED.iter().copied().chain(config.inherit.iter().map(String::as_str));
-    command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, confines.temp)));
+    command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).args(program).current_dir(dir);
+    sandbox::set_environment(&mut command, config.inherit.iter().map(String::as_str), confines.temp);
     command.envs(config.env.iter().map(|(name, value)| (name, filled(value))));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut command = Command::from(command);
-    let child = command.kill_on_drop(true).spawn()?;
-    // Closes this process's copy of the connection whose end `group.started` waits for.
-    drop(command);
-    group.started(child.id());
+    let child = sandbox::spawn(command, &mut group)?;
     Ok((child, group, temp))
 }
 

@@ -5,11 +5,11 @@ mod pattern;
 mod places;
 mod rules;
 
-use crate::base::lock;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::base::config::{ApproveMode, Consent};
+use crate::base::{is_listed, lock};
 use crate::models::dialect::RawCall;
 use crate::protocol::Decision;
 use crate::tools::builtin::Builtin;
@@ -107,21 +107,20 @@ impl Policy {
         if let Risk::Forbidden(reason) = risk {
             return Verdict::Deny { reason };
         }
-        let ruling = self.rules.decide(call, self.project.as_deref());
+        // Under `approve = always` only rules that deny count.
+        let counts = |consent: Consent| self.mode != ApproveMode::Always || consent == Consent::Deny;
+        let ruling = self.rules.decide(call, self.project.as_deref()).filter(|(consent, _)| counts(*consent));
         if let Some(why) = self.unconfined
             && is_command(call)
             && !matches!(ruling, Some((Consent::Deny, _)))
         {
             return Verdict::Ask { reason: format!("it can do anything you can, because it is not confined: {why}") };
         }
-        match (ruling, self.mode) {
-            (Some((Consent::Deny, reason)), _) => Verdict::Deny { reason: format!("{reason} denies it") },
-            (_, ApproveMode::Always) => {
-                Verdict::Ask { reason: "every call is asked about (approve = always)".to_owned() }
-            }
-            (Some((Consent::Ask, reason)), _) => Verdict::Ask { reason: format!("{}: {reason} asks", call.tool) },
-            (Some((Consent::Allow, _)), _) => Verdict::Allow,
-            (None, mode) => match by_mode(call, spec, mode, risk) {
+        match ruling {
+            Some((Consent::Deny, reason)) => Verdict::Deny { reason: format!("{reason} denies it") },
+            Some((Consent::Ask, reason)) => Verdict::Ask { reason: format!("{}: {reason} asks", call.tool) },
+            Some((Consent::Allow, _)) => Verdict::Allow,
+            None => match by_mode(call, spec, self.mode, risk) {
                 Verdict::Ask { .. } if self.is_granted(call, spec) => Verdict::Allow,
                 verdict => verdict,
             },
@@ -239,28 +238,8 @@ fn is_outside(spec: &ToolSpec) -> bool {
 
 /// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool counts as destructive,
 /// even if it claims to be read-only.
-const DESTRUCTIVE_WORDS: [&str; 20] = [
-    "delete",
-    "remove",
-    "erase",
-    "drop",
-    "purge",
-    "wipe",
-    "clear",
-    "destroy",
-    "trash",
-    "overwrite",
-    "truncate",
-    "reset",
-    "kill",
-    "send",
-    "publish",
-    "upload",
-    "pay",
-    "transfer",
-    "uninstall",
-    "revoke",
-];
+const DESTRUCTIVE_WORDS: &str = "delete remove erase drop purge wipe clear destroy trash overwrite truncate reset kill
+    send publish upload pay transfer uninstall revoke";
 
 fn risk_of(call: &ToolCall, spec: &ToolSpec) -> Risk {
     if is_command(call) {
@@ -270,7 +249,7 @@ fn risk_of(call: &ToolCall, spec: &ToolSpec) -> Risk {
         };
     }
     let parts = words::parts(&spec.name);
-    match parts.iter().find(|part| DESTRUCTIVE_WORDS.contains(&part.as_str())) {
+    match parts.iter().find(|part| is_listed(DESTRUCTIVE_WORDS, part)) {
         Some(word) => Risk::Destructive(format!("its name says `{word}`")),
         None if spec.destructive => Risk::Destructive(format!("the server `{}` says that it may destroy", spec.server)),
         None => Risk::Plain,

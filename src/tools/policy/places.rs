@@ -4,25 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::base::is_listed;
 use crate::tools::call::ToolCall;
 use crate::tools::words;
 
 /// Words in the name of an argument that takes a file or folder.
-const NAMES: [&str; 13] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filepath",
-    "dir",
-    "directory",
-    "folder",
-    "source",
-    "destination",
-    "root",
-    "uri",
-];
+const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
 /// Most files of one call that are looked at, and how deep arguments are followed.
 const PLACES_MAX: usize = 256;
 const DEPTH_MAX: usize = 6;
@@ -64,7 +51,7 @@ fn collect(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
         return;
     }
     match value {
-        Value::String(text) if words::parts(name).iter().any(|part| NAMES.contains(&part.as_str())) => {
+        Value::String(text) if words::parts(name).iter().any(|part| is_listed(NAMES, part)) => {
             found.push(text.clone());
         }
         Value::Array(all) => all.iter().for_each(|one| collect(name, one, depth + 1, found)),

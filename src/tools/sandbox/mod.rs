@@ -15,6 +15,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use tokio::process::Child;
+
 use crate::base::config::Commands;
 
 pub use git_redirects::Aside;
@@ -43,6 +45,9 @@ pub struct Confines<'a> {
     pub seconds: Option<u64>,
     pub commands: &'a Commands,
 }
+
+/// Environment variables that every sandboxed program inherits; they hold no tokens or keys.
+const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ";
 
 /// Texts by which programs report that the system refused something or that a limit was reached. Some lack their first
 /// letter, so that they match in either case.
@@ -103,6 +108,23 @@ pub fn shell(confines: &Confines<'_>) -> io::Result<(Command, Group)> {
     let (group, sender) = Group::new(misled)?;
     entry::put(&mut command, confines, jail, sender);
     Ok((command, group))
+}
+
+/// Lets the command inherit a few harmless variables and those that `more` names; its temporary files go into `temp`.
+pub fn set_environment<'n>(command: &mut Command, more: impl Iterator<Item = &'n str>, temp: &Path) {
+    let inherited = INHERITED.split_whitespace().chain(more);
+    command.env_clear().envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temp)));
+}
+
+/// Starts a command of [`shell`] whose group is `group`. It is killed when the child is dropped.
+pub fn spawn(command: Command, group: &mut Group) -> io::Result<Child> {
+    let mut command = tokio::process::Command::from(command);
+    let child = command.kill_on_drop(true).spawn()?;
+    // Closes this process's copy of the connection whose end `group.started` waits for.
+    drop(command);
+    group.started(child.id());
+    Ok(child)
 }
 
 #[cfg(test)]

@@ -31,44 +31,11 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Settings for looking up names of the internet.
 const NAMES: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
 /// Programs, tool chains and their settings in a home folder. Keys and passwords lie elsewhere.
-const HOME: [&str; 36] = [
-    ".cargo/bin",
-    ".cargo/registry",
-    ".cargo/git",
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".cargo/env",
-    ".rustup",
-    ".nvm",
-    ".volta",
-    ".fnm",
-    ".local/share/fnm",
-    ".npm/_npx",
-    ".bun",
-    ".deno",
-    ".asdf",
-    ".local/share/mise",
-    ".pyenv",
-    ".local/share/uv",
-    ".cache/uv",
-    ".local/pipx",
-    ".local/share/pipx",
-    ".local/bin",
-    ".local/lib",
-    ".venv",
-    "miniconda3",
-    "anaconda3",
-    ".rbenv",
-    ".rvm",
-    ".sdkman",
-    ".jenv",
-    ".goenv",
-    "go/bin",
-    "go/pkg",
-    ".gitconfig",
-    ".config/git",
-    ".gitignore",
-];
+const HOME: &str = "
+    .cargo/bin .cargo/registry .cargo/git .cargo/config .cargo/config.toml .cargo/env .rustup .nvm .volta .fnm
+    .local/share/fnm .npm/_npx .bun .deno .asdf .local/share/mise .pyenv .local/share/uv .cache/uv .local/pipx
+    .local/share/pipx .local/bin .local/lib .venv miniconda3 anaconda3 .rbenv .rvm .sdkman .jenv .goenv go/bin
+    go/pkg .gitconfig .config/git .gitignore";
 /// Most folders above a project that are searched for its repository.
 const ABOVE_MAX: usize = 16;
 
@@ -81,7 +48,7 @@ pub fn of(confines: &Confines<'_>) -> Places {
         |may: May, paths: &mut dyn Iterator<Item = PathBuf>| places.open.extend(paths.map(|path| (path, may)));
     may(May::Read, &mut SYSTEM.iter().map(PathBuf::from));
     may(May::Use, &mut DEVICES.iter().map(PathBuf::from));
-    may(May::Read, &mut HOME.iter().map(|name| home.join(name)));
+    may(May::Read, &mut HOME.split_whitespace().map(|name| home.join(name)));
     may(May::Read, &mut tools(&home).into_iter());
     may(May::Read, &mut enclosing(project, &home).into_iter());
     if confines.network {

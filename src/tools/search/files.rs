@@ -1,6 +1,6 @@
 //! The `index_…` tools about files: which file defines something, what a file defines, where names occur.
 
-use super::{index, said, show};
+use super::{PROPOSED, index, near_symbols, said, show, there_is};
 use crate::index::{Index, SymbolRow};
 use crate::retrieve;
 use crate::tools::Context;
@@ -14,8 +14,6 @@ const WHOLE_LINES_MAX: usize = 60;
 const CHUNKS_MAX: usize = 60;
 /// Most lines shown of each.
 const LINES_PER_CHUNK: usize = 8;
-/// Most names proposed for one that does not exist.
-const PROPOSED: usize = 5;
 
 /// `index_find_files`: files that define a name, or whose path holds it.
 pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -42,7 +40,7 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
         });
     }
     if items.is_empty() {
-        let near = super::near_symbols(index, wanted)?;
+        let near = near_symbols(index, wanted)?;
         return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}"));
     }
     Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &[]))
@@ -116,7 +114,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     items.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if items.is_empty() {
-        let near = super::near_symbols(index, wanted)?;
+        let near = near_symbols(index, wanted)?;
         return Err(format!("`{wanted}` stands nowhere in the indexed files{near}"));
     }
     Ok(show::outcome(&format!("{} places with {}", items.len(), words.join(", ")), &items, &[]))
@@ -177,7 +175,7 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
     let own = path.rsplit('/').next().unwrap_or(path);
     let same_name = paths.iter().filter(|known| known.rsplit('/').next() == Some(own)).take(PROPOSED);
     let same: Vec<&str> = same_name.map(String::as_str).collect();
-    let near = if same.is_empty() { proposed(path, paths.iter()) } else { format!("; there is {}", same.join(", ")) };
+    let near = if same.is_empty() { proposed(path, paths.iter()) } else { there_is(&same) };
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
@@ -188,6 +186,5 @@ pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>
     /// Most names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;
     let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
-    let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);
-    if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) }
+    there_is(&similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN))
 }

@@ -11,8 +11,6 @@ use crate::tools::outcome::Outcome;
 const LINES_AROUND: usize = 2;
 /// How far the impact of a change is followed; further away nearly everything depends on everything.
 const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
-/// Beginning of the error for a name that nothing defines.
-pub const NOTHING_CALLED: &str = "nothing in the index is called";
 /// Most definitions of one name that are listed.
 const NAMESAKES_MAX: usize = 5;
 
@@ -105,7 +103,7 @@ fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, St
 fn namesakes(index: &Index, graph: &Graph, symbol: &str) -> Result<Vec<String>, String> {
     let all: Vec<&Node> = graph.named(symbol);
     if all.is_empty() {
-        return Err(format!("{NOTHING_CALLED} `{symbol}`{}", near_symbols(index, symbol)?));
+        return Err(format!("nothing in the index is called `{symbol}`{}", near_symbols(index, symbol)?));
     }
     if all.len() == 1 {
         return Ok(Vec::new());

@@ -2,6 +2,8 @@
 
 mod split;
 
+use crate::base::is_listed;
+
 use split::{Simple, split};
 
 /// What a command line may do, worst first.
@@ -20,100 +22,42 @@ const DEPTH_MAX: usize = 4;
 const LINE_MAX_BYTES: usize = 16 << 10;
 
 /// Programs that delete, overwrite, change rights, end processes or talk to others, whatever their arguments.
-const DESTRUCTIVE: [&str; 42] = [
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "mv",
-    "dd",
-    "truncate",
-    "tee",
-    "chmod",
-    "chown",
-    "chgrp",
-    "kill",
-    "pkill",
-    "killall",
-    "crontab",
-    "systemctl",
-    "service",
-    "mount",
-    "umount",
-    "sudo",
-    "su",
-    "doas",
-    "pkexec",
-    "apt",
-    "apt-get",
-    "dnf",
-    "brew",
-    "pacman",
-    "docker",
-    "podman",
-    "kubectl",
-    "ssh",
-    "scp",
-    "rsync",
-    "curl",
-    "wget",
-    "nc",
-    "ftp",
-    "eval",
-    "source",
-    "install",
-    "at",
-];
+const DESTRUCTIVE: &str = "
+    rm rmdir unlink shred mv dd truncate tee chmod chown chgrp kill pkill killall crontab systemctl service mount
+    umount sudo su doas pkexec apt apt-get dnf brew pacman docker podman kubectl ssh scp rsync curl wget nc ftp eval
+    source install at";
 /// Programs that concern the machine and that no project needs.
-const FORBIDDEN: [&str; 10] =
-    ["mkfs", "fdisk", "parted", "wipefs", "shutdown", "reboot", "halt", "poweroff", "mkswap", "insmod"];
+const FORBIDDEN: &str = "mkfs fdisk parted wipefs shutdown reboot halt poweroff mkswap insmod";
 /// Programs that run the command after them.
-const WRAPPERS: [&str; 12] =
-    ["env", "nohup", "time", "nice", "ionice", "command", "builtin", "exec", "xargs", "timeout", "stdbuf", "setsid"];
-const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
+const WRAPPERS: &str = "env nohup time nice ionice command builtin exec xargs timeout stdbuf setsid";
+const SHELLS: &str = "sh bash zsh dash ksh fish";
 /// Destructive subcommands of programs.
-const SUBCOMMANDS: [(&str, &[&str]); 6] = [
+const SUBCOMMANDS: [(&str, &str); 6] = [
     (
         "git",
-        &[
-            "push",
-            "reset",
-            "clean",
-            "checkout",
-            "restore",
-            "rebase",
-            "rm",
-            "stash",
-            "filter-branch",
-            "gc",
-            "switch",
-            "update-ref",
-            "reflog",
-            "mv",
-            "worktree",
-            "config",
-        ],
+        "push reset clean checkout restore rebase rm stash filter-branch gc switch update-ref reflog mv worktree
+        config",
     ),
-    ("cargo", &["publish", "yank", "owner", "login", "clean", "uninstall", "install"]),
-    ("npm", &["publish", "unpublish", "deprecate", "login", "uninstall"]),
-    ("pip", &["uninstall"]),
-    ("gh", &["release", "repo", "pr", "issue", "api", "secret"]),
-    ("make", &["clean", "distclean", "install", "uninstall"]),
+    ("cargo", "publish yank owner login clean uninstall install"),
+    ("npm", "publish unpublish deprecate login uninstall"),
+    ("pip", "uninstall"),
+    ("gh", "release repo pr issue api secret"),
+    ("make", "clean distclean install uninstall"),
 ];
 /// Options that make a harmless program destructive. One letter is also seen among others behind one dash, as in `-rf`.
-const OPTIONS: [(&str, &[&str]); 12] = [
-    ("find", &["-delete", "-exec", "-execdir", "-ok", "-fprint"]),
-    ("sed", &["-i", "--in-place"]),
-    ("perl", &["-e", "-i"]),
-    ("python", &["-c"]),
-    ("python3", &["-c"]),
-    ("node", &["-e", "--eval"]),
-    ("ruby", &["-e", "-i"]),
-    ("cp", &["-f", "--force", "--remove-destination"]),
-    ("ln", &["-f", "--force"]),
-    ("sort", &["-o", "--output"]),
-    ("tar", &["-x", "--extract", "--overwrite"]),
-    ("git", &["--amend", "-D", "--delete", "--force"]),
+const OPTIONS: [(&str, &str); 12] = [
+    ("find", "-delete -exec -execdir -ok -fprint"),
+    ("sed", "-i --in-place"),
+    ("perl", "-e -i"),
+    ("python", "-c"),
+    ("python3", "-c"),
+    ("node", "-e --eval"),
+    ("ruby", "-e -i"),
+    ("cp", "-f --force --remove-destination"),
+    ("ln", "-f --force"),
+    ("sort", "-o --output"),
+    ("tar", "-x --extract --overwrite"),
+    ("git", "--amend -D --delete --force"),
 ];
 
 /// A simple command of a line, as rules see it.
@@ -183,7 +127,7 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
     let Some(program) = words.first().map(|word| program_of(word)) else { return risk_of_writes(command) };
     let rest: Vec<String> = words[1..].iter().map(|word| (*word).clone()).collect();
     let name = program.as_str();
-    if FORBIDDEN.contains(&name) || name.starts_with("mkfs.") {
+    if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
         return Risk::Forbidden(format!("`{name}` concerns the machine, not the project"));
     }
     if name == "rm" && rest.iter().any(|word| is_everything(word)) {
@@ -195,11 +139,11 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
     if command.unknown_program {
         return Risk::Destructive("which program it runs is only known when it runs".to_owned());
     }
-    if WRAPPERS.contains(&name) || ["sudo", "doas"].contains(&name) {
+    if is_listed(WRAPPERS, name) || ["sudo", "doas"].contains(&name) {
         // Which of its words is the program depends on its options, so each may be.
         let mut worst = Risk::Plain;
         for at in 0..rest.len() {
-            if WRAPPERS.contains(&rest[at].as_str()) {
+            if is_listed(WRAPPERS, &rest[at]) {
                 continue;
             }
             let inner = Simple { words: rest[at..].to_vec(), ..Simple::default() };
@@ -213,7 +157,7 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
             return worst;
         }
     }
-    if SHELLS.contains(&name) {
+    if is_listed(SHELLS, name) {
         if let Some(at) = rest.iter().position(|word| is_short_options(word) && word.ends_with('c')) {
             let risk = rest.get(at + 1).map_or(Risk::Plain, |line| risk_of_line(line, depth + 1));
             return if risk == Risk::Plain { risk_of_writes(command) } else { risk };
@@ -222,15 +166,15 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
             return Risk::Destructive(format!("`{name}` runs whatever it is sent"));
         }
     }
-    if DESTRUCTIVE.contains(&name) {
+    if is_listed(DESTRUCTIVE, name) {
         return Risk::Destructive(format!("`{name}` may delete, overwrite or send something"));
     }
     if name == "tar" && rest.first().is_some_and(|options| !options.starts_with('-') && options.contains('x')) {
         return Risk::Destructive("`tar x` may overwrite files".to_owned());
     }
-    let listed = |table: &[(&str, &[&str])]| -> Option<String> {
+    let listed = |table: &[(&str, &str)]| -> Option<String> {
         let (_, dangerous) = table.iter().find(|(program, _)| *program == name)?;
-        rest.iter().find(|word| dangerous.iter().any(|one| same_option(word, one))).cloned()
+        rest.iter().find(|word| dangerous.split_whitespace().any(|one| same_option(word, one))).cloned()
     };
     if let Some(word) = listed(&SUBCOMMANDS).or_else(|| listed(&OPTIONS)) {
         return Risk::Destructive(format!("`{name} {word}` may delete, overwrite or send something"));

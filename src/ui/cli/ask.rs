@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Printer;
 use crate::app::App;
@@ -29,27 +30,16 @@ pub struct Ask {
     #[arg(long)]
     dry_run: bool,
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
-    #[arg(long, value_enum, default_value_t)]
-    mode: ModeName,
+    #[arg(long, default_value = "agent", value_parser = modes())]
+    mode: Mode,
     /// A text file to use besides the project; may be repeated
     #[arg(long = "context", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     given: Vec<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum ModeName {
-    #[default]
-    Agent,
-    Chat,
-}
-
-impl From<ModeName> for Mode {
-    fn from(name: ModeName) -> Mode {
-        match name {
-            ModeName::Agent => Mode::Agent,
-            ModeName::Chat => Mode::Chat,
-        }
-    }
+/// Reads the name of a mode.
+pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(["agent", "chat"]).try_map(|name| name.parse::<Mode>())
 }
 
 /// Most `--context` files, and the largest size of each: they must leave room in a slot's context.
@@ -89,7 +79,7 @@ pub struct Plan {
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = checked(self.request)?;
-        let (mode, given) = (self.mode.into(), given(&self.given)?);
+        let (mode, given) = (self.mode, given(&self.given)?);
         if self.dry_run {
             turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
             return super::fit::forecast(app, self.json);
@@ -169,13 +159,7 @@ pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Se
     }
     // Fail now without a planner, not after minutes of indexing.
     registry.get(crate::models::Role::Planner)?;
-    let embedder = match app.embedder(&registry) {
-        Ok(embedder) => Some(embedder),
-        Err(reason) => {
-            eprintln!("monobloc: note: {reason}");
-            None
-        }
-    };
+    let embedder = super::or_note(app.embedder(&registry));
     for note in &app.catalog().1 {
         eprintln!("monobloc: note: {note}");
     }

@@ -1,8 +1,8 @@
 //! `monobloc audit`: checks and exports the project's journal, and replays turns from it.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{File, Permissions};
 use std::io::{self, BufReader, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -110,8 +110,10 @@ impl Replay {
         let journal = session::Journal::existing(journal)?.context("nothing was recorded here")?;
         let turns = History::of(&journal.entries()?).turns;
         let turn = self.find(&turns)?;
-        let scratch = Scratch::make()?;
-        let replayed = session::replay(project, turn, &scratch.0, self.commands, &app.cancel).await?;
+        // Only its owner may enter it, because its files may be private.
+        let only_owner = Permissions::from_mode(0o700);
+        let scratch = tempfile::Builder::new().prefix("monobloc-replay-").permissions(only_owner).tempdir()?;
+        let replayed = session::replay(project, turn, scratch.path(), self.commands, &app.cancel).await?;
         let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Comparison::Different(_))).count();
         if self.json {
             println!("{}", serde_json::to_string(&replayed)?);
@@ -150,24 +152,5 @@ impl Replay {
             None => turns.iter().rev().find(|turn| turn.checkpoint.is_some()),
         };
         found.context("there is no such turn; `monobloc history` lists them, t12 say")
-    }
-}
-
-/// A temporary folder that is removed on drop.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Only its owner may enter it, because its files may be private.
-    fn make() -> Result<Scratch> {
-        let folder = std::env::temp_dir().join(format!("monobloc-replay-{:016x}", fastrand::u64(..)));
-        DirBuilder::new().mode(0o700).create(&folder).with_context(|| format!("{}", folder.display()))?;
-        Ok(Scratch(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What could not be removed stays in the system's folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -10,6 +10,8 @@ use crate::base::Bytes;
 use crate::checkpoint::{Checkpoint, Store, Summary};
 
 pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
+/// Most paths without checkpoints that are listed.
+const UNCOVERED_SHOWN: usize = 20;
 
 /// List the states this project can go back to
 #[derive(Args)]
@@ -42,8 +44,12 @@ impl Checkpoints {
             return Ok(());
         }
         println!("{} of contents; not covered: ignored files, .git, owners and times", Bytes(store.blob_bytes()?));
-        for (path, why) in store.uncovered()?.iter().take(20) {
+        let uncovered = store.uncovered()?;
+        for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
             println!("  not covered: {}: {why}", path.display());
+        }
+        if uncovered.len() > UNCOVERED_SHOWN {
+            println!("  not covered: {} more", uncovered.len() - UNCOVERED_SHOWN);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use clap::{Args, value_parser};
 use super::sampling::SamplingFlags;
 use crate::app::App;
 use crate::measure::complete;
+use crate::models::manifest::KV_TYPES;
 use crate::models::{ModelSpec, Role};
 
 /// Complete raw prompts, without a chat template, for benchmarks and checks
@@ -29,7 +30,7 @@ pub struct Complete {
     #[arg(long, default_value_t = 4096)]
     context: u32,
     /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
-    #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
+    #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
     /// Go on after end-of-text tokens until all tokens are generated
     #[arg(long)]

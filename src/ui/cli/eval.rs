@@ -129,10 +129,7 @@ struct Work {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Divide requests by clause rules alone; this is the default
-    #[arg(long, conflicts_with = "planner_only")]
-    floor_only: bool,
-    /// Divide requests by the planner model alone, without clause rules
+    /// Divide requests by the planner model alone instead of by clause rules
     #[arg(long)]
     planner_only: bool,
 }

@@ -9,6 +9,7 @@ use crate::app::{App, FitRequest};
 use crate::base::Bytes;
 use crate::measure::fit::{Model, Report};
 use crate::models::Role;
+use crate::models::manifest::KV_TYPES;
 
 /// Calculate from file headers what models take together, how much context fits, and what would have to be given up
 #[derive(Args)]
@@ -23,7 +24,7 @@ pub struct Fit {
     context: u32,
     /// KV cache type, for files named here [default: that of the model in models.toml, else f16, or q8_0 in a build for
     /// an accelerator]
-    #[arg(long, value_parser = ["f16", "q8_0", "q4_0"])]
+    #[arg(long, value_parser = KV_TYPES)]
     kv_type: Option<String>,
     /// Memory of the program before any model, instead of the built-in figure
     #[arg(long, value_name = "SIZE")]

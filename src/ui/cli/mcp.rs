@@ -132,7 +132,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     };
     let approved = match policy.assess(&call, spec) {
         Verdict::Ask { reason } => {
-            let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?.text;
+            let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?;
             let arguments = call.arguments.clone();
             let proposal = Proposal { tool: call.tool.clone(), arguments, reason, preview, always: None };
             let decision = Printer::new(json).consent(proposal, yes)?;

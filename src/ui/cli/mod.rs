@@ -25,19 +25,18 @@ mod synth;
 mod telemetry;
 mod undo;
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::fmt::Display;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::base::Cancel;
 use crate::base::config::{Settings, resolve};
 use crate::embed::Embedder;
 
 /// Exit code after Ctrl-C, as shells expect.
-const CANCELLED: u8 = 130;
+const CANCELLED: i32 = 130;
 /// Exit code when the reader of the output has gone.
 const BROKEN_PIPE: i32 = 141;
 
@@ -80,25 +79,26 @@ enum Command {
     },
 }
 
-/// Runs the command line of this process.
-pub fn main() -> ExitCode {
+/// Runs the command line of this process and ends it.
+pub fn main() -> ! {
     exit_quietly_on_broken_pipe();
     let matches = settings::arguments(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
     let cancel = Cancel::new();
     let settings = resolve(&settings::given(&matches)).map_err(anyhow::Error::from);
-    match settings.and_then(|settings| run(cli, settings, cancel.clone())) {
-        Ok(()) => ExitCode::SUCCESS,
+    let code = match settings.and_then(|settings| run(cli, settings, cancel.clone())) {
+        Ok(()) => 0,
         Err(_) if cancel.is_cancelled() => {
             eprintln!("monobloc: cancelled");
-            ExitCode::from(CANCELLED)
+            CANCELLED
         }
         Err(error) => {
             eprintln!("monobloc: {}", told(&error));
-            ExitCode::FAILURE
+            1
         }
-    }
+    };
+    app::exit(code)
 }
 
 /// Checks that `words`, the program's name first, are a valid command line; the error is the message a user would get.
@@ -119,15 +119,14 @@ fn exit_quietly_on_broken_pipe() {
     }));
 }
 
-/// The embedder; `None` after a note on standard error that says why there is none. Every user works without it.
+/// The embedder; `None` after a note that says why there is none. Every user works without it.
 fn embedder(app: &App) -> Option<Embedder> {
-    match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
-        Ok(embedder) => Some(embedder),
-        Err(reason) => {
-            eprintln!("monobloc: note: {reason}");
-            None
-        }
-    }
+    or_note(app.embedder(&or_note(app.registry())?))
+}
+
+/// The value, or `None` after a note on standard error with the reason.
+fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
+    result.inspect_err(|reason| eprintln!("monobloc: note: {reason}")).ok()
 }
 
 /// The error's message with its causes, without causes that it contains already.
@@ -193,7 +192,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
 async fn watch_for_interrupt(app: App) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if app.cancel.is_cancelled() {
-            app.exit(i32::from(CANCELLED));
+            app.exit(CANCELLED);
         }
         app.cancel.cancel();
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
@@ -35,17 +36,16 @@ enum Command {
     Probe(super::probe::Probe),
     /// Fetch the model of a role from the hub; the only command that opens a connection
     Pull {
-        role: RoleName,
+        #[arg(value_parser = roles(&["planner", "router", "embedder"]))]
+        role: Role,
         /// Part of the model's name, if models.toml lists several
         name: Option<String>,
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum RoleName {
-    Planner,
-    Router,
-    Embedder,
+/// Reads one of `names` as a role.
+pub(super) fn roles(names: &'static [&'static str]) -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Role>())
 }
 
 impl Models {
@@ -163,12 +163,7 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn fetch(app: &App, role: RoleName, name: Option<&str>) -> Result<()> {
-    let role = match role {
-        RoleName::Planner => Role::Planner,
-        RoleName::Router => Role::Router,
-        RoleName::Embedder => Role::Embedder,
-    };
+fn fetch(app: &App, role: Role, name: Option<&str>) -> Result<()> {
     let registry = app.registry()?;
     let wanted = name.unwrap_or("").to_lowercase();
     let hubs: Vec<_> = registry

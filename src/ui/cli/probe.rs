@@ -1,7 +1,7 @@
 //! `monobloc models probe`: measures which tasks a model does reliably.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::app::App;
 use crate::measure::probe::{self, Probed};
@@ -13,8 +13,8 @@ use crate::tools::Catalog;
 #[derive(Args)]
 pub struct Probe {
     /// The role whose model is measured
-    #[arg(value_enum, default_value_t)]
-    role: Asked,
+    #[arg(default_value = "planner", value_parser = super::models::roles(&["planner", "router"]))]
+    role: Role,
     /// Measure again even if a result is stored
     #[arg(long)]
     again: bool,
@@ -22,21 +22,10 @@ pub struct Probe {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Asked {
-    #[default]
-    Planner,
-    Router,
-}
-
 impl Probe {
     pub async fn run(self, app: &App) -> Result<()> {
-        let role = match self.role {
-            Asked::Planner => Role::Planner,
-            Asked::Router => Role::Router,
-        };
         let toolkit = app.toolkit_for(Catalog::builtin(), app.pool(app.registry()?), None, None, None)?;
-        let probed = probe::run(&toolkit, role, self.again).await?;
+        let probed = probe::run(&toolkit, self.role, self.again).await?;
         if self.json {
             println!("{}", json(&probed));
         } else {

@@ -79,16 +79,9 @@ fn resolved_settings_become_the_configuration() {
     assert_eq!(config.budget, Some(Bytes::gib(1)));
     assert_eq!((config.approve, config.repack), (ApproveMode::Always, false));
     assert_eq!(config.model_dir, Some(world.dir.path().join("models")));
-    let plain = resolve(&World::new("", "").given).unwrap().config();
     let default = Config::default();
-    assert_eq!(
-        (plain.slots, plain.threads, plain.tools_offered),
-        (default.slots, default.threads, default.tools_offered)
-    );
-    assert_eq!(
-        (plain.approve, plain.repack, plain.orchestrate),
-        (default.approve, default.repack, default.orchestrate)
-    );
+    assert_eq!((default.slots, default.context, default.commands.timeout_s), (2, 8_192, 60));
+    assert_eq!((default.approve, default.repack, default.cognitive.cot), (ApproveMode::OnMutation, true, true));
 }
 
 /// Checks that a user's file is refused with a message that names the line and contains `parts`.
@@ -195,7 +188,6 @@ fn settings_of_commands_and_models_are_resolved() {
     assert_eq!((config.context, config.kv_type.as_deref(), config.keep_alive_s), (4_096, Some("f16"), 0));
     assert_eq!(config.iterations_max, Some(5));
     assert_eq!(settings.left_out.len(), 2, "{:?}", settings.left_out);
-    assert_eq!(resolve(&World::new("", "").given).unwrap().config().commands, Commands::default());
     let two = resolve(&World::new("command_reads = [\"a:/etc\"]\n", "").given).unwrap_err().to_string();
     assert!(two.contains("has a `:`"), "{two}");
 }

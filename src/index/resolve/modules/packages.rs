@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use oxc_resolver::{FileMetadata, FileSystem, ResolveError, ResolveOptions, ResolverGeneric, TsconfigDiscovery};
 use serde_json::Value;
 
+use crate::index::paths::{folder_of, join};
+
 /// Extensions tried in this order for an import without one, as TypeScript's compiler and bundlers do.
 const EXTENSIONS: &[&str] = &[".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"];
 /// An import may name the compiled file: its extension, and those of the source to try instead.
@@ -41,7 +43,7 @@ impl Packages {
         for (path, text) in manifests.iter().filter(|(path, _)| is_package(path)) {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
             let Some(name) = package.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+            let folder = folder_of(path).to_owned();
             // Fixtures and examples may have the name of the real package, which is nested less deeply.
             let depth = |folder: &str| (folder.matches('/').count(), folder.len());
             if own.get(&name).is_none_or(|(known, _)| depth(&folder) < depth(known)) {
@@ -182,7 +184,7 @@ impl Tree {
     /// The indexed source of a file that a package names, which may be a file that a compiler would write.
     fn source_of(&self, folder: &str, target: &str) -> Option<String> {
         let target = target.trim_start_matches("./");
-        let exact = |path: &str| self.relative(&absolute(&joined(folder, path)));
+        let exact = |path: &str| self.relative(&absolute(&join(folder, path)));
         if let Some(found) = exact(target) {
             return Some(found);
         }
@@ -207,10 +209,6 @@ impl Tree {
             Err(ErrorKind::NotFound.into())
         }
     }
-}
-
-fn joined(folder: &str, path: &str) -> String {
-    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// Whether a path is a settings file that a `tsconfig.json` extends from an installed package. These are not indexed and read

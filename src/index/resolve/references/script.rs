@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Search, found, only_method, undeclared};
-use crate::index::resolve::names::Target;
+use crate::index::resolve::names::Meaning;
 use crate::index::resolve::project::Project;
 use crate::index::resolve::types::{Look, Scope, Ty, Types};
 use crate::index::resolve::{BY_IMPORT, IN_SCOPE};
@@ -50,7 +50,7 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
         Look::Found(member) => match member.target {
             Some(target) => {
                 let (confidence, reason) = match of {
-                    Ty::Itself(Target::Module(_)) => (BY_IMPORT, "member of an imported module"),
+                    Ty::Itself(Meaning::File(_)) => (BY_IMPORT, "member of an imported module"),
                     _ if receiver == "this" => (BY_TYPE, "member of the same type"),
                     _ => (BY_TYPE, "member of a known type"),
                 };
@@ -69,7 +69,7 @@ pub(super) fn member<'a>(project: &Project<'a>, file: usize, reference: &'a Refe
 }
 
 /// The search result for a target; an alias is replaced by what it stands for.
-fn through(types: &Types, target: Target, confidence: f64, reason: &'static str) -> Search {
+fn through(types: &Types, target: Meaning, confidence: f64, reason: &'static str) -> Search {
     let behind = types.behind(target);
     let mut search = found(behind, confidence, reason)?;
     search.by = (behind != target).then_some(target);

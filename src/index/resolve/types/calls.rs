@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Look, Scope, Ty, Types, many};
-use crate::index::resolve::names::Target;
+use crate::index::resolve::names::{Meaning, Symbol};
 use crate::index::syntax::Kind;
 use crate::index::syntax::types::{Callable, Type, Typing, Value};
 
@@ -15,7 +15,7 @@ impl<'a> Types<'_, 'a> {
     fn signature(&self, callee: &Ty<'a>) -> Option<(&'a Callable, Rc<Scope<'a>>)> {
         match callee {
             Ty::Function(callable, scope) => Some((callable, scope.clone())),
-            Ty::Itself(Target::Symbol(file, at)) => {
+            Ty::Itself(Meaning::Symbol(Symbol { file, at })) => {
                 let call = self.typing(*file, *at)?.call.as_ref()?;
                 Some((call, Rc::new(self.inside(*file, *at))))
             }
@@ -80,7 +80,7 @@ impl<'a> Types<'_, 'a> {
         scope: &Rc<Scope<'a>>,
     ) -> Ty<'a> {
         match callee {
-            Ty::Itself(Target::Symbol(file, at)) if self.definition(*file, *at).kind == Kind::Class => {
+            Ty::Itself(Meaning::Symbol(Symbol { file, at })) if self.definition(*file, *at).kind == Kind::Class => {
                 let mut given: Vec<Ty<'a>> = types.iter().map(|ty| self.ty(ty, scope)).collect();
                 let constructor = self.project.member_in(*file, *at, "constructor");
                 let call = constructor.and_then(|c| self.typing(*file, c)).and_then(|t| t.call.as_ref());
@@ -115,9 +115,9 @@ impl<'a> Types<'_, 'a> {
             return Ty::Unknown;
         };
         let mut callee = self.value(callee, scope);
-        if let (Value::New(..), Ty::Itself(Target::Symbol(file, class))) = (call, &callee) {
+        if let (Value::New(..), Ty::Itself(Meaning::Symbol(Symbol { file, at: class }))) = (call, &callee) {
             let Some(constructor) = self.project.member_in(*file, *class, "constructor") else { return Ty::Unknown };
-            callee = Ty::Itself(Target::Symbol(*file, constructor));
+            callee = Ty::Itself(Meaning::symbol(*file, constructor));
         }
         if let Ty::Builtin(..) = callee {
             return callee;
@@ -250,9 +250,9 @@ impl<'a> Types<'_, 'a> {
     }
 
     /// The function, method or class of the project that a type stands for, if any.
-    pub fn code(&self, ty: &Ty<'a>) -> Option<Target> {
+    pub fn code(&self, ty: &Ty<'a>) -> Option<Meaning> {
         match ty {
-            Ty::Itself(target @ Target::Symbol(file, at)) => {
+            Ty::Itself(target @ Meaning::Symbol(Symbol { file, at })) => {
                 let kind = self.definition(*file, *at).kind;
                 matches!(kind, Kind::Function | Kind::Method | Kind::Class).then_some(*target)
             }
@@ -261,8 +261,8 @@ impl<'a> Types<'_, 'a> {
     }
 
     /// What a variable is an alias of: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself if it is no alias.
-    pub fn behind(&self, target: Target) -> Target {
-        let Target::Symbol(file, at) = target else { return target };
+    pub fn behind(&self, target: Meaning) -> Meaning {
+        let Meaning::Symbol(Symbol { file, at }) = target else { return target };
         let definition = self.definition(file, at);
         let Some(Typing { ty, value: Some(value), .. }) = definition.typing.as_deref() else { return target };
         if !matches!(definition.kind, Kind::Variable | Kind::Constant) {

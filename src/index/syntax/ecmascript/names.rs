@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::typing::{annotated, value_of};
-use super::{bare, children, is_function, unquoted};
+use super::{bare, is_function, unquoted};
+use crate::index::syntax::children;
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Type, Value};
 

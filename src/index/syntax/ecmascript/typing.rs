@@ -2,9 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{child_of_kind, children, is_function, unquoted};
+use super::{child_of_kind, is_function, unquoted};
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
+use crate::index::syntax::{all_children, children};
 
 /// Types and values nested deeper than this are `Unknown`.
 const DEPTH_MAX: usize = 14;
@@ -154,7 +155,7 @@ fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
         return None;
     }
     let body = node.child_by_field_name("body")?;
-    let is_async = (0..node.child_count().min(4)).filter_map(|i| node.child(i)).any(|c| c.kind() == "async");
+    let is_async = all_children(node).take(4).any(|c| c.kind() == "async");
     let wrap = |value: Value| {
         if is_async {
             Type::Named("Promise".into(), vec![Type::Of(Box::new(Value::Awaited(Box::new(value))))])

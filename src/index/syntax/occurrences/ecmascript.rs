@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{Place, Role, ancestors, children, enclosing, parent, text, text_of};
+use super::{Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::index::syntax::all_children;
+use crate::index::syntax::ecmascript::unquoted;
 
 /// Node kinds that are scopes of a `let`.
 const SCOPES: &[&str] = &[
@@ -108,11 +110,7 @@ fn required(node: Node, source: &str) -> Option<String> {
     let called = text_of(call.child_by_field_name("function"), source);
     let argument = call.child_by_field_name("arguments")?.named_child(0)?;
     let literal = matches!(called, "require" | "import") && argument.kind() == "string";
-    literal.then(|| unquoted(text_of(Some(argument), source)))
-}
-
-fn unquoted(text: &str) -> String {
-    text.trim_matches(['"', '\'', '`']).to_owned()
+    literal.then(|| unquoted(text_of(Some(argument), source)).to_owned())
 }
 
 fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
@@ -152,7 +150,7 @@ fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
 fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
     let root = enclosing(node, &["program"]);
     let statement = enclosing(node, &["import_statement"]);
-    let from = unquoted(text_of(statement.child_by_field_name("source"), source));
+    let from = unquoted(text_of(statement.child_by_field_name("source"), source)).to_owned();
     match (around.kind(), field) {
         ("import_specifier", "name") if around.child_by_field_name("alias").is_some() => {
             Place::plain(Role::Import { source: from })
@@ -167,7 +165,7 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
     let from = statement.child_by_field_name("source");
     Place::plain(match (field, from) {
         ("alias", _) => Role::ExportedAs,
-        (_, Some(from)) => Role::ReExport { source: unquoted(text_of(Some(from), source)) },
+        (_, Some(from)) => Role::ReExport { source: unquoted(text_of(Some(from), source)).to_owned() },
         _ => Role::Reference,
     })
 }
@@ -197,7 +195,7 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
             "formal_parameters" => return Place::bound(local(true), around.parent().unwrap_or(around)),
             "catch_clause" => return Place::bound(local(false), around),
             "for_in_statement" if field == "left" => {
-                let declares = children(around).any(|c| matches!(c.kind(), "const" | "let" | "var"));
+                let declares = all_children(around).any(|c| matches!(c.kind(), "const" | "let" | "var"));
                 return if declares { Place::bound(local(false), around) } else { Place::plain(Role::Reference) };
             }
             _ => break,

@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Bind, Place, Role, children, enclosing, parent, text, text_of};
+use super::{Bind, Place, Role, enclosing, parent, text, text_of};
+use crate::index::syntax::all_children;
 
 /// Node kinds that are scopes.
 const SCOPES: &[&str] = &[
@@ -68,7 +69,7 @@ fn listed(node: Node, list: Node) -> Place {
     let Some((statement, field)) = parent(list).filter(|(_, field)| matches!(*field, "left" | "alias")) else {
         return Place::plain(Role::Reference);
     };
-    let declares = children(statement).any(|c| c.kind() == ":=");
+    let declares = all_children(statement).any(|c| c.kind() == ":=");
     match statement.kind() {
         "type_switch_statement" if field == "alias" => Place::bound(Role::Local { parameter: false }, statement),
         "short_var_declaration" => from_here(statement),

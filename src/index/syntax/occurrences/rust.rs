@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{Bind, Place, Role, ancestors, children, enclosing, parent, text, text_of};
+use super::{Bind, Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::index::syntax::all_children;
 
 /// Node kinds that are scopes of items.
 const ITEMS: &[&str] = &["source_file", "block", "declaration_list"];
@@ -139,7 +140,7 @@ fn segment(before: String) -> Place {
 /// The name before a list: `NAME::{self, …}` imports NAME too.
 fn list_prefix(list: Node, before: String, scope: Node) -> Place {
     let names = list.child_by_field_name("list");
-    let own = names.is_some_and(|names| children(names).any(|c| c.kind() == "self"));
+    let own = names.is_some_and(|names| all_children(names).any(|c| c.kind() == "self"));
     if own { Place::bound(Role::Import { source: before }, scope) } else { segment(before) }
 }
 

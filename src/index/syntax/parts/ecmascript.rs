@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, all_children, content, field, siblings};
+use super::{Division, Imported, MODULE, Part, Sort, field, siblings};
+use crate::index::syntax::ecmascript::{is_function, unquoted};
+use crate::index::syntax::{all_children, children, content, interior};
 
 pub(super) struct EcmaScript;
 
@@ -63,14 +65,6 @@ fn with_variant(variant: &str, part: Part) -> Part {
     Part { variant: variant.to_owned(), ..part }
 }
 
-fn unquoted(text: &str) -> &str {
-    text.trim_matches(['"', '\'', '`'])
-}
-
-fn is_function(kind: &str) -> bool {
-    matches!(kind, "arrow_function" | "function_expression" | "generator_function" | "function")
-}
-
 /// A function whose statement is `whole`; definitions inside it are its members.
 fn function(name: &str, whole: Node, function: Node, text: &str, depth: usize) -> Part {
     let mut part = container(Part::new(Sort::Function, name, whole), function, text, depth);
@@ -80,9 +74,9 @@ fn function(name: &str, whole: Node, function: Node, text: &str, depth: usize) -
 
 fn method(name: &str, node: Node, text: &str, depth: usize) -> Part {
     let mut part = function(name, node, node, text, depth);
-    let accessor = all_children(node).into_iter().map(|child| child.kind()).find(|kind| matches!(*kind, "get" | "set"));
+    let accessor = all_children(node).map(|child| child.kind()).find(|kind| matches!(*kind, "get" | "set"));
     part.variant = accessor.unwrap_or_default().to_owned();
-    let decorators = all_children(node).into_iter().filter(|child| child.kind() == "decorator");
+    let decorators = all_children(node).filter(|child| child.kind() == "decorator");
     part.attributes = decorators.map(|child| child.byte_range()).collect();
     undecorated(&mut part, text);
     part
@@ -100,9 +94,8 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
     let Some(body) = node.child_by_field_name("body").filter(|body| content(*body, text).starts_with('{')) else {
         return part;
     };
-    let start = body.start_byte() + 1;
-    part.body = Some(start..body.end_byte().saturating_sub(1).max(start));
-    part.members = siblings(&EcmaScript, &all_children(body), text, depth - 1);
+    part.body = Some(interior(body));
+    part.members = siblings(&EcmaScript, all_children(body), text, depth - 1);
     part
 }
 
@@ -110,13 +103,13 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
 fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize) -> Part {
     let Some(value) = value else { return Part::new(Sort::Value, name, whole) };
     let mut part = match value.kind() {
-        kind if is_function(kind) => function(name, whole, value, text, depth),
+        _ if is_function(value) => function(name, whole, value, text, depth),
         "class" => container(Part::new(Sort::Class, name, whole), value, text, depth),
         "object" => {
             let mut part = Part::new(Sort::Record, name, whole);
             part.listed = true;
-            part.body = Some(value.start_byte() + 1..value.end_byte().saturating_sub(1).max(value.start_byte() + 1));
-            part.members = siblings(&EcmaScript, &all_children(value), text, depth - 1);
+            part.body = Some(interior(value));
+            part.members = siblings(&EcmaScript, all_children(value), text, depth - 1);
             part
         }
         _ => Part::new(Sort::Value, name, whole),
@@ -126,8 +119,7 @@ fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize
 }
 
 fn variables(node: Node, text: &str, depth: usize) -> Part {
-    let declared: Vec<Node> =
-        all_children(node).into_iter().filter(|child| child.kind() == "variable_declarator").collect();
+    let declared: Vec<Node> = all_children(node).filter(|child| child.kind() == "variable_declarator").collect();
     let [one] = declared.as_slice() else { return Part::new(Sort::Statement, "", node) };
     if let Some(part) = require(node, *one, text) {
         return part;
@@ -153,7 +145,7 @@ fn require(node: Node, declarator: Node, text: &str) -> Option<Part> {
         part.imports.push(imported(source, "default", content(pattern, text), pattern, false));
         return Some(part);
     }
-    for child in all_children(pattern).into_iter().filter(|child| child.is_named()) {
+    for child in children(pattern) {
         let (name, local) = match child.kind() {
             "pair_pattern" => (field(child, "key", text), field(child, "value", text)),
             _ => (content(child, text), content(child, text)),
@@ -178,7 +170,7 @@ fn import(node: Node, text: &str) -> Part {
     let source = unquoted(field(node, "source", text));
     let words = content(node, text).trim_start_matches("import").trim_start();
     part.variant = if words.starts_with("type ") { "type" } else { "" }.to_owned();
-    let clause = all_children(node).into_iter().find(|child| child.kind() == "import_clause");
+    let clause = all_children(node).find(|child| child.kind() == "import_clause");
     let Some(clause) = clause else {
         part.imports.push(imported(source, "", "", node, false));
         return part;
@@ -191,7 +183,7 @@ fn import(node: Node, text: &str) -> Part {
                 part.imports.push(imported(source, "*", local, child, false));
             }
             "named_imports" => {
-                for one in all_children(child).into_iter().filter(|one| one.kind() == "import_specifier") {
+                for one in all_children(child).filter(|one| one.kind() == "import_specifier") {
                     let (name, alias) = (field(one, "name", text), field(one, "alias", text));
                     part.imports.push(imported(source, name, if alias.is_empty() { name } else { alias }, one, true));
                 }
@@ -203,11 +195,11 @@ fn import(node: Node, text: &str) -> Part {
 }
 
 fn export(node: Node, text: &str, depth: usize) -> Part {
-    let children = all_children(node);
+    let children: Vec<Node> = all_children(node).collect();
     let inner = node.child_by_field_name("declaration").or_else(|| node.child_by_field_name("value"));
     let inner = inner.or_else(|| children.iter().find(|child| child.kind().ends_with("_declaration")).copied());
     let mut part = match inner {
-        Some(inner) if is_function(inner.kind()) || matches!(inner.kind(), "object" | "class") => {
+        Some(inner) if is_function(inner) || matches!(inner.kind(), "object" | "class") => {
             valued("default", Some(inner), node, text, depth)
         }
         Some(inner) if node.child_by_field_name("declaration").is_some() || inner.kind().ends_with("_declaration") => {
@@ -234,8 +226,8 @@ fn listed(node: Node, children: &[Node], text: &str) -> Part {
     };
     let mut part = Part::new(Sort::Record, "export {}", node);
     part.listed = true;
-    part.body = Some(clause.start_byte() + 1..clause.end_byte().saturating_sub(1).max(clause.start_byte() + 1));
-    for child in all_children(*clause).into_iter().filter(|child| child.kind() == "export_specifier") {
+    part.body = Some(interior(*clause));
+    for child in all_children(*clause).filter(|child| child.kind() == "export_specifier") {
         part.members.push(Part::new(Sort::Value, content(child, text), child));
     }
     part
@@ -276,10 +268,10 @@ fn assigned(name: &str, value: Option<Node>, node: Node, text: &str, depth: usiz
 fn call(node: Node, call: Node, text: &str, depth: usize) -> Part {
     let callee = field(call, "function", text);
     let verb = callee.split(['.', '(']).next().unwrap_or_default();
-    let arguments = call.child_by_field_name("arguments").map(all_children).unwrap_or_default();
+    let arguments: Vec<Node> = call.child_by_field_name("arguments").into_iter().flat_map(all_children).collect();
     let named = arguments.iter().find(|argument| argument.kind() == "string" || argument.kind() == "template_string");
     let title = named.map_or("", |title| unquoted(content(*title, text)));
-    let body = arguments.iter().find(|argument| is_function(argument.kind()));
+    let body = arguments.iter().find(|argument| is_function(**argument));
     let sort = if title.is_empty() {
         Sort::Statement
     } else if GROUPS.contains(&verb) && body.is_some() {
@@ -292,7 +284,7 @@ fn call(node: Node, call: Node, text: &str, depth: usize) -> Part {
     let mut part = Part::new(sort, if sort == Sort::Statement { "" } else { title }, node);
     // `(function () { … })()` may hold the definitions of a whole file.
     let whole = call.child_by_field_name("function").filter(|f| f.kind() == "parenthesized_expression");
-    let body = match whole.and_then(|whole| whole.named_child(0)).filter(|inner| is_function(inner.kind())) {
+    let body = match whole.and_then(|whole| whole.named_child(0)).filter(|inner| is_function(*inner)) {
         Some(inner) => Some(inner),
         None => body.copied(),
     };

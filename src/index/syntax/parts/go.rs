@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, all_children, content, field, siblings};
+use super::{Division, Imported, Part, Sort, field, siblings};
+use crate::index::syntax::{all_children, content, interior};
 
 pub(super) struct Go;
 
@@ -35,10 +36,7 @@ fn field_name<'t>(node: Node, text: &'t str) -> &'t str {
 }
 
 fn with_body(mut part: Part, node: Node) -> Part {
-    part.body = node.child_by_field_name("body").map(|body| {
-        let start = body.start_byte() + 1;
-        start..body.end_byte().saturating_sub(1).max(start)
-    });
+    part.body = node.child_by_field_name("body").map(interior);
     part
 }
 
@@ -53,9 +51,9 @@ fn method(node: Node, name: &str, text: &str) -> Part {
 
 /// `type X struct {…}`, or a group of specifications in parentheses.
 fn declaration(node: Node, text: &str, depth: usize) -> Part {
-    let children = all_children(node);
+    let children: Vec<Node> = all_children(node).collect();
     let list = children.iter().find(|child| child.kind() == "var_spec_list").copied();
-    let children = list.map_or(children, all_children);
+    let children = list.map_or(children, |list| all_children(list).collect());
     if !children.iter().any(|child| child.kind() == "(") {
         let spec = children.iter().find(|child| child.is_named() && !child.kind().ends_with("comment"));
         let Some(spec) = spec else { return Part::new(Sort::Statement, "", node) };
@@ -65,7 +63,7 @@ fn declaration(node: Node, text: &str, depth: usize) -> Part {
         return part;
     }
     let mut part = Part::new(Sort::Statement, "", node);
-    part.members = siblings(&Go, &children, text, depth - 1);
+    part.members = siblings(&Go, children.iter().copied(), text, depth - 1);
     let inside = |kind: &str| children.iter().find(|child| child.kind() == kind);
     if let (Some(open), Some(close)) = (inside("("), inside(")")) {
         part.body = Some(open.end_byte()..close.start_byte().max(open.end_byte()));
@@ -81,19 +79,19 @@ fn typed(node: Node, text: &str, depth: usize) -> Part {
     };
     let mut part = Part::new(sort, field(node, "name", text), node);
     let Some(ty) = ty.filter(|_| sort == Sort::Record) else { return part };
-    let list = all_children(ty).into_iter().find(|child| child.kind() == "field_declaration_list").unwrap_or(ty);
+    let list = all_children(ty).find(|child| child.kind() == "field_declaration_list").unwrap_or(ty);
     let open = content(list, text).find('{').map(|at| list.start_byte() + at + 1);
     part.body = open.map(|open| open..list.end_byte().saturating_sub(1).max(open));
-    part.members = siblings(&Go, &all_children(list), text, depth - 1);
+    part.members = siblings(&Go, all_children(list), text, depth - 1);
     part
 }
 
 fn import(node: Node, text: &str) -> Part {
     let mut part = Part::new(Sort::Import, "", node);
-    let children = all_children(node);
+    let children: Vec<Node> = all_children(node).collect();
     let list = children.iter().find(|child| child.kind() == "import_spec_list").copied();
-    part.body = list.map(|list| list.start_byte() + 1..list.end_byte().saturating_sub(1).max(list.start_byte() + 1));
-    let specs = list.map_or(children, all_children);
+    part.body = list.map(interior);
+    let specs = list.map_or(children, |list| all_children(list).collect());
     for spec in specs.into_iter().filter(|spec| spec.kind() == "import_spec") {
         let source = field(spec, "path", text).trim_matches(['"', '`']);
         let alias = field(spec, "name", text);

@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, all_children, content, field, siblings, trimmed};
+use super::{Division, Imported, Part, Sort, field, siblings, trimmed};
+use crate::index::syntax::{all_children, children, content};
 
 pub(super) struct Python;
 
@@ -29,7 +30,7 @@ impl Division for Python {
 fn decorated(node: Node, text: &str, depth: usize) -> Part {
     let Some(inner) = node.child_by_field_name("definition") else { return Part::new(Sort::Statement, "", node) };
     let mut part = Python.part(inner, text, depth);
-    for child in all_children(node).into_iter().filter(|child| child.kind() == "decorator") {
+    for child in all_children(node).filter(|child| child.kind() == "decorator") {
         part.attributes.push(trimmed(child, text));
         let words = content(child, text).trim_start_matches('@').trim();
         let last = words.split('(').next().unwrap_or_default().rsplit('.').next().unwrap_or_default();
@@ -71,13 +72,14 @@ fn class(node: Node, text: &str, depth: usize) -> Part {
 
 /// Sets body, members and docstring. The body begins behind the colon; comments at its beginning are outside the block node.
 fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
-    let children = all_children(node);
+    let children: Vec<Node> = all_children(node).collect();
     let Some(colon) = children.iter().rposition(|child| child.kind() == ":") else { return };
     part.body = Some(children[colon].end_byte()..part.core.end);
     let inside = children[colon + 1..].iter();
-    let nodes: Vec<Node> =
-        inside.flat_map(|child| if child.kind() == "block" { all_children(*child) } else { vec![*child] }).collect();
-    part.members = siblings(&Python, &nodes, text, depth - 1);
+    let nodes: Vec<Node> = inside
+        .flat_map(|child| if child.kind() == "block" { all_children(*child).collect() } else { vec![*child] })
+        .collect();
+    part.members = siblings(&Python, nodes.iter().copied(), text, depth - 1);
     let first = nodes.iter().find(|node| !node.kind().ends_with("comment"));
     let string = first.filter(|node| node.kind() == "expression_statement").and_then(|node| node.named_child(0));
     part.docstring = string.filter(|node| node.kind() == "string").map(|node| node.byte_range());
@@ -89,13 +91,11 @@ fn inner(node: Node, text: &str, depth: usize) -> Vec<Part> {
     for child in all_children(node) {
         match child.kind() {
             "block" => blocks.push(child),
-            kind if kind.ends_with("_clause") => {
-                blocks.extend(all_children(child).into_iter().filter(|c| c.kind() == "block"))
-            }
+            kind if kind.ends_with("_clause") => blocks.extend(all_children(child).filter(|c| c.kind() == "block")),
             _ => {}
         }
     }
-    let found = blocks.into_iter().flat_map(|block| siblings(&Python, &all_children(block), text, depth - 1));
+    let found = blocks.into_iter().flat_map(|block| siblings(&Python, all_children(block), text, depth - 1));
     found.filter(|part| matches!(part.sort, Sort::Function | Sort::Class)).collect()
 }
 
@@ -118,8 +118,7 @@ fn import(node: Node, text: &str) -> Part {
         (None, "future_import_statement") => "__future__",
         (None, _) => "",
     };
-    let mut cursor = node.walk();
-    for child in node.children(&mut cursor).filter(|child| child.is_named() && Some(*child) != from) {
+    for child in children(node).filter(|child| Some(*child) != from) {
         let (name, local) = match child.kind() {
             "wildcard_import" => ("*", ""),
             "aliased_import" => (field(child, "name", text), field(child, "alias", text)),

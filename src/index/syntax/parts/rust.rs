@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, all_children, content, field, siblings};
+use super::{Division, Imported, MODULE, Part, Sort, field, siblings};
+use crate::index::syntax::{all_children, children, content, interior};
 
 pub(super) struct Rust;
 
@@ -54,8 +55,8 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
     else {
         return part;
     };
-    part.body = Some(body.start_byte() + 1..body.end_byte().saturating_sub(1).max(body.start_byte() + 1));
-    part.members = siblings(&Rust, &all_children(body), text, depth - 1);
+    part.body = Some(interior(body));
+    part.members = siblings(&Rust, all_children(body), text, depth - 1);
     part
 }
 
@@ -102,7 +103,7 @@ fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth
             let path = field(node, "path", text);
             let prefix = if path.is_empty() { prefix.to_owned() } else { join(path) };
             let list = node.child_by_field_name("list").unwrap_or(node);
-            for child in all_children(list).into_iter().filter(|child| child.is_named()) {
+            for child in children(list) {
                 leaves(child, &prefix, text, found, depth - 1);
             }
         }

@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step, children};
+use super::{Binding, Names, Step};
+use crate::index::syntax::children;
 
 pub(super) struct EcmaScript;
 
@@ -78,7 +79,7 @@ impl Binding for EcmaScript {
             kind if SILENT.contains(&kind) => {}
             kind if FUNCTIONS.contains(&kind) => function(node, scope, names, &mut look),
             kind if CONTAINERS.contains(&kind) => container(node, scope, names, &mut look),
-            "formal_parameters" => children(node).into_iter().for_each(|one| parameter(one, scope, names, &mut look)),
+            "formal_parameters" => children(node).for_each(|one| parameter(one, scope, names, &mut look)),
             "variable_declarator" => {
                 field("name").into_iter().for_each(|name| bind(name, scope, names, &mut look));
                 field("value").into_iter().for_each(|value| look(value, scope));
@@ -86,22 +87,21 @@ impl Binding for EcmaScript {
             "assignment_expression" | "for_in_statement" | "catch_clause" => {
                 let pattern = field("left").or_else(|| field("parameter"));
                 pattern.into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                children(node).into_iter().filter(|child| Some(*child) != pattern).for_each(|child| look(child, scope));
+                children(node).filter(|child| Some(*child) != pattern).for_each(|child| look(child, scope));
             }
             "import_statement" => import(node, scope, names),
             "ambient_declaration" => bind_all(node, names),
             "with_statement" => names.is_open = true,
             // `typeof x` is allowed for an undefined name.
-            "unary_expression" if names.content(node).starts_with("typeof") => children(node)
-                .into_iter()
-                .filter(|child| child.kind() != "identifier")
-                .for_each(|child| look(child, scope)),
+            "unary_expression" if names.content(node).starts_with("typeof") => {
+                children(node).filter(|child| child.kind() != "identifier").for_each(|child| look(child, scope))
+            }
             "jsx_opening_element" | "jsx_self_closing_element" => {
                 let small = |name: &Node<'t>| names.content(*name).starts_with(char::is_lowercase);
                 let tag = field("name").filter(|name| name.kind() == "identifier" && small(name));
-                children(node).into_iter().filter(|child| Some(*child) != tag).for_each(|child| look(child, scope));
+                children(node).filter(|child| Some(*child) != tag).for_each(|child| look(child, scope));
             }
-            _ => children(node).into_iter().for_each(|child| look(child, scope)),
+            _ => children(node).for_each(|child| look(child, scope)),
         }
     }
 }
@@ -113,7 +113,7 @@ fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut 
     own.into_iter().for_each(|name| names.bind(name, if declared { scope } else { inner }));
     let alone = node.child_by_field_name("parameter");
     alone.into_iter().for_each(|one| bind(one, inner, names, look));
-    let rest = children(node).into_iter().filter(|child| Some(*child) != own && Some(*child) != alone);
+    let rest = children(node).filter(|child| Some(*child) != own && Some(*child) != alone);
     rest.for_each(|child| look(child, inner));
 }
 
@@ -122,7 +122,7 @@ fn container<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
     let inner = names.open(node, false, false);
     let own = node.child_by_field_name("name");
     own.into_iter().for_each(|name| names.bind(name, if node.kind() == "class" { inner } else { scope }));
-    for child in children(node).into_iter().filter(|child| Some(*child) != own) {
+    for child in children(node).filter(|child| Some(*child) != own) {
         if child.kind() == "enum_body" {
             entries(child, inner, names);
         }
@@ -141,7 +141,7 @@ fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
     match node.child_by_field_name("pattern") {
         Some(pattern) => {
             bind(pattern, scope, names, look);
-            let rest = children(node).into_iter().filter(|child| *child != pattern);
+            let rest = children(node).filter(|child| *child != pattern);
             rest.for_each(|child| look(child, scope));
         }
         None => bind(node, scope, names, look),

@@ -1,12 +1,11 @@
 //! Lists the attributes that each class defines, and those that its methods use on `self` or `this`.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use tree_sitter::Node;
 
-use super::{DEPTH_MAX, Use, children};
-use crate::index::syntax::{PARSE_TIME_MAX, grammar_of, language_of, parse};
+use super::{DEPTH_MAX, Use};
+use crate::index::syntax::{children, content, language_of, tree_of};
 
 /// A class and its attributes.
 #[derive(Clone, Debug)]
@@ -26,8 +25,8 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
         "javascript" | "jsx" | "typescript" | "tsx" => false,
         _ => return Vec::new(),
     };
-    let tree = grammar_of(language).and_then(|grammar| parse(grammar, text, Instant::now() + PARSE_TIME_MAX));
-    let Some(tree) = tree.filter(|tree| !tree.root_node().has_error()) else { return Vec::new() };
+    let tree = tree_of(language, text).filter(|tree| !tree.root_node().has_error());
+    let Some(tree) = tree else { return Vec::new() };
     let mut found = Vec::new();
     let mut waiting = vec![(tree.root_node(), 0)];
     while let Some((node, depth)) = waiting.pop() {
@@ -41,7 +40,7 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
         }
         // Classes inside functions are left out: they may use names around them.
         if !FUNCTIONS.contains(&node.kind()) {
-            waiting.extend(children(node).into_iter().map(|child| (child, depth + 1)));
+            waiting.extend(children(node).map(|child| (child, depth + 1)));
         }
     }
     found
@@ -58,26 +57,21 @@ const FUNCTIONS: &[&str] = &[
     "generator_function",
 ];
 
-fn content<'t>(node: Node, text: &'t str) -> &'t str {
-    text.get(node.byte_range()).unwrap_or_default()
-}
-
 /// Decorators that add no attributes except special methods (`__eq__`, …).
 const PLAIN: &[&str] = &["dataclass", "total_ordering", "final", "runtime_checkable", "unique"];
 
 fn python(class: Node, text: &str) -> Members {
-    let bases = class.child_by_field_name("superclasses").map_or_else(Vec::new, children);
-    let decorated =
-        class.parent().filter(|parent| parent.kind() == "decorated_definition").map_or_else(Vec::new, children);
-    let is_plain = |decorator: &Node| {
-        let words = content(*decorator, text).trim_start_matches('@');
+    let mut bases = class.child_by_field_name("superclasses").into_iter().flat_map(children);
+    let definition = class.parent().filter(|parent| parent.kind() == "decorated_definition");
+    let mut decorators = definition.into_iter().flat_map(children).filter(|child| child.kind() == "decorator");
+    let is_plain = |decorator: Node| {
+        let words = content(decorator, text).trim_start_matches('@');
         let last = words.split('(').next().unwrap_or_default().rsplit('.').next().unwrap_or_default().trim();
         PLAIN.contains(&last)
     };
     let mut all = Members {
         name: field(class, "name", text),
-        is_open: bases.iter().any(|base| content(*base, text) != "object")
-            || decorated.iter().any(|child| child.kind() == "decorator" && !is_plain(child)),
+        is_open: bases.any(|base| content(base, text) != "object") || decorators.any(|one| !is_plain(one)),
         defined: HashSet::new(),
         used: Vec::new(),
     };
@@ -88,7 +82,7 @@ fn python(class: Node, text: &str) -> Members {
         let goes_on = !is_lambda_with_self && python_member(node, in_method, text, &mut all);
         if goes_on && depth < DEPTH_MAX {
             let inside = in_method || node.kind() == "function_definition";
-            waiting.extend(children(node).into_iter().map(|child| (child, inside, depth + 1)));
+            waiting.extend(children(node).map(|child| (child, inside, depth + 1)));
         }
     }
     all
@@ -147,7 +141,7 @@ fn note(all: &mut Members, attribute: Node, name: String, bytes: std::ops::Range
 
 fn names_of(left: Node, text: &str, names: &mut HashSet<String>) {
     let parts = match left.kind() {
-        "pattern_list" | "tuple_pattern" => children(left),
+        "pattern_list" | "tuple_pattern" => children(left).collect(),
         _ => vec![left],
     };
     names.extend(parts.into_iter().filter(|n| n.kind() == "identifier").map(|n| content(n, text).to_owned()));
@@ -173,13 +167,13 @@ fn is_set(attribute: Node) -> bool {
 }
 
 fn script(class: Node, text: &str) -> Members {
-    let decorated = children(class).iter().any(|child| child.kind() == "decorator");
+    let decorated = children(class).any(|child| child.kind() == "decorator");
     let name = field(class, "name", text);
     // Attributes added to the prototype or merged into the type are not visible in the class.
     let elsewhere = [format!("{name}.prototype"), format!("interface {name}"), format!("Object.assign({name}")];
     let mut all = Members {
         is_open: decorated
-            || children(class).iter().any(|child| child.kind() == "class_heritage")
+            || children(class).any(|child| child.kind() == "class_heritage")
             || name.is_empty()
             || elsewhere.iter().any(|words| text.contains(words.as_str())),
         name,
@@ -209,7 +203,7 @@ fn script_member(member: Node, text: &str, all: &mut Members) {
             }
             "method_definition" if node != member => continue,
             "required_parameter" | "optional_parameter"
-                if children(node).iter().any(|child| child.kind() == "accessibility_modifier")
+                if children(node).any(|child| child.kind() == "accessibility_modifier")
                     || content(node, text).starts_with("readonly ") =>
             {
                 let pattern = node.child_by_field_name("pattern").map_or("", |n| content(n, text));
@@ -230,7 +224,7 @@ fn script_member(member: Node, text: &str, all: &mut Members) {
             _ => {}
         }
         if depth < DEPTH_MAX {
-            waiting.extend(children(node).into_iter().map(|child| (child, depth + 1)));
+            waiting.extend(children(node).map(|child| (child, depth + 1)));
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step, children};
+use super::{Binding, Names, Step};
+use crate::index::syntax::children;
 
 pub(super) struct Python;
 
@@ -37,7 +38,7 @@ impl Binding for Python {
             "class_definition" => {
                 field("name").into_iter().for_each(|name| names.bind(name, scope));
                 let inner = names.open(node, true, false);
-                for child in children(node).into_iter().filter(|child| Some(*child) != field("name")) {
+                for child in children(node).filter(|child| Some(*child) != field("name")) {
                     look(child, if child.kind() == "argument_list" { scope } else { inner });
                 }
             }
@@ -47,17 +48,15 @@ impl Binding for Python {
             | "dictionary_comprehension"
             | "generator_expression" => {
                 let inner = names.open(node, false, node.kind() == "lambda");
-                children(node).into_iter().for_each(|child| look(child, inner));
+                children(node).for_each(|child| look(child, inner));
             }
-            "lambda_parameters" => {
-                children(node).into_iter().for_each(|child| parameter(child, scope, names, &mut look))
-            }
+            "lambda_parameters" => children(node).for_each(|child| parameter(child, scope, names, &mut look)),
             "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => {
                 field("left").into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                let rest = children(node).into_iter().filter(|child| Some(*child) != field("left"));
+                let rest = children(node).filter(|child| Some(*child) != field("left"));
                 rest.for_each(|child| look(child, scope));
             }
-            "as_pattern_target" => children(node).into_iter().for_each(|child| bind(child, scope, names, &mut look)),
+            "as_pattern_target" => children(node).for_each(|child| bind(child, scope, names, &mut look)),
             "named_expression" => {
                 field("name").into_iter().for_each(|name| names.bind(name, scope));
                 // In a comprehension it binds in a scope further out, here taken to be the whole file.
@@ -67,9 +66,7 @@ impl Binding for Python {
                 field("value").into_iter().for_each(|value| look(value, scope));
             }
             // Any function may set the name at the top of the file.
-            "global_statement" | "nonlocal_statement" => {
-                children(node).into_iter().for_each(|name| names.bind(name, 0))
-            }
+            "global_statement" | "nonlocal_statement" => children(node).for_each(|name| names.bind(name, 0)),
             "import_statement" | "import_from_statement" | "future_import_statement" => import(node, scope, names),
             "keyword_argument" => field("value").into_iter().for_each(|value| look(value, scope)),
             "attribute" => field("object").into_iter().for_each(|object| look(object, scope)),
@@ -81,7 +78,7 @@ impl Binding for Python {
                 field("right").into_iter().for_each(|right| look(right, scope));
             }
             "call" if is_open_call(node, names) => names.is_open = true,
-            _ => children(node).into_iter().for_each(|child| look(child, scope)),
+            _ => children(node).for_each(|child| look(child, scope)),
         }
     }
 }
@@ -90,12 +87,12 @@ fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut 
     let own = node.child_by_field_name("name");
     own.into_iter().for_each(|name| names.bind(name, scope));
     let inner = names.open(node, false, true);
-    for child in children(node).into_iter().filter(|child| Some(*child) != own) {
+    for child in children(node).filter(|child| Some(*child) != own) {
         match child.kind() {
             // Defaults and types are read outside the function.
             "parameters" => {
                 let mut outside = |part: Node<'t>, _: usize| look(part, scope);
-                children(child).into_iter().for_each(|one| parameter(one, inner, names, &mut outside));
+                children(child).for_each(|one| parameter(one, inner, names, &mut outside));
             }
             "type" => look(child, scope),
             _ => look(child, inner),
@@ -118,10 +115,7 @@ fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut
         }
         "typed_parameter" => {
             let ty = field("type");
-            children(node)
-                .into_iter()
-                .filter(|child| Some(*child) != ty)
-                .for_each(|name| bind(name, scope, names, look));
+            children(node).filter(|child| Some(*child) != ty).for_each(|name| bind(name, scope, names, look));
             ty.into_iter().for_each(|ty| look(ty, scope));
         }
         _ => bind(node, scope, names, look),
@@ -151,7 +145,7 @@ fn import<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
     // `from .part import x` in a package's own file makes `part` one of its names.
     let part = from.and_then(|from| names.content(from).strip_prefix('.'));
     names.bound.extend(part.filter(|part| !part.is_empty()).map(|part| (part, 0)));
-    for child in children(node).into_iter().filter(|child| Some(*child) != from) {
+    for child in children(node).filter(|child| Some(*child) != from) {
         match child.kind() {
             "wildcard_import" => names.is_open = true,
             "aliased_import" => {

@@ -49,17 +49,13 @@ impl Retrieval {
 
 /// The embedder with one thread and with all threads; prints a note if there is none.
 fn embedders(app: &App) -> Vec<(usize, crate::embed::Embedder)> {
-    let mut embedders = Vec::new();
     let threads = if app.threads() > 1 { vec![1, app.threads()] } else { vec![1] };
-    for threads in threads {
+    let with = |threads: usize| {
         let mut app = app.clone();
         app.config.threads = threads;
-        match app.registry().map_err(|error| error.to_string()).and_then(|registry| app.embedder(&registry)) {
-            Ok(embedder) => embedders.push((threads, embedder)),
-            Err(reason) => eprintln!("monobloc: note: {reason}"),
-        }
-    }
-    embedders
+        Some((threads, crate::ui::cli::embedder(&app)?))
+    };
+    threads.into_iter().filter_map(with).collect()
 }
 
 fn print(figures: &retrieval::Retrieval) {

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use self::consent::Question;
 use self::line::{Line, Show, Work};
-use super::ask::{ModeName, REQUEST_BYTES_MAX};
+use super::ask::{REQUEST_BYTES_MAX, modes};
 use super::output::Printer;
 use crate::app::App;
 use crate::base::Cancel;
@@ -40,8 +40,8 @@ pub struct Chat {
     #[arg(long)]
     yes: bool,
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
-    #[arg(long, value_enum, default_value_t)]
-    mode: ModeName,
+    #[arg(long, default_value = "agent", value_parser = modes())]
+    mode: Mode,
     /// Continue the last conversation of this project
     #[arg(long = "continue")]
     continues: bool,
@@ -60,7 +60,7 @@ impl Chat {
             printer: Printer::new(self.json),
             json: self.json,
             yes: self.yes,
-            mode: self.mode.into(),
+            mode: self.mode,
             terminal,
             queue: self.continues.then_some(Work::Resume(1)).into_iter().collect(),
             running: None,

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::embed::Embedder;
 use crate::index::{Index, Progress};
 use crate::models::Registry;
+use crate::ui::cli::or_note;
 
 /// The embedder, as far as it is loaded. A missing embedder is reported once.
 pub enum Lazy {
@@ -17,15 +18,16 @@ pub enum Lazy {
 impl Lazy {
     /// Finds the embedder without reading its weights.
     pub fn new(app: &App) -> Lazy {
-        let registry = match app.registry() {
-            Ok(registry) => registry,
-            Err(error) => return missing(&error.to_string()),
-        };
+        let Some(registry) = or_note(app.registry()) else { return Lazy::Missing };
         match app.embedder_fingerprint(&registry) {
             Some(fingerprint) => Lazy::Waiting { registry: Box::new(registry), fingerprint },
             // Opening it gives the reason why it cannot be used.
-            None => app.embedder(&registry).map_or_else(|reason| missing(&reason), Lazy::Loaded),
+            None => Lazy::opened(app, &registry),
         }
+    }
+
+    fn opened(app: &App, registry: &Registry) -> Lazy {
+        or_note(app.embedder(registry)).map_or(Lazy::Missing, Lazy::Loaded)
     }
 
     /// The fingerprint of the embedder, by which vectors are stored.
@@ -60,16 +62,11 @@ impl Lazy {
 
     fn embedder(&mut self, app: &App) -> Option<&Embedder> {
         if let Lazy::Waiting { registry, .. } = self {
-            *self = app.embedder(registry).map_or_else(|reason| missing(&reason), Lazy::Loaded);
+            *self = Lazy::opened(app, registry);
         }
         match self {
             Lazy::Loaded(embedder) => Some(embedder),
             _ => None,
         }
     }
-}
-
-fn missing(reason: &str) -> Lazy {
-    eprintln!("monobloc: note: {reason}");
-    Lazy::Missing
 }

@@ -6,23 +6,33 @@ const ENDINGS: &[&str] = &[
     ".rs",
 ];
 
+/// The folder of a path, empty at the root.
 pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The ending of a file of code, with its dot; empty for others.
+/// The last part of a path.
+pub fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The last part of a path up to its last dot: `a.d` of `src/a.d.ts`.
+pub fn stem(path: &str) -> &str {
+    name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
+}
+
+/// What follows the last dot in the last part of a path; empty if it has no dot.
+pub fn ending(path: &str) -> &str {
+    name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+/// The ending of a file of code, with its dot and whole: `.d.ts`. Empty for other files.
 pub fn extension(path: &str) -> &str {
     ENDINGS.iter().find(|ending| path.ends_with(**ending)).copied().unwrap_or("")
 }
 
 pub fn without_extension(path: &str) -> &str {
     path.strip_suffix(extension(path)).unwrap_or(path)
-}
-
-/// The last part of a path without its ending.
-pub fn stem(path: &str) -> &str {
-    let path = without_extension(path);
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 pub fn join(folder: &str, below: &str) -> String {
@@ -82,7 +92,14 @@ mod tests {
 
     #[test]
     fn only_endings_of_code_count() {
-        assert_eq!((stem("a/b.d.ts"), extension("a/b.d.ts"), stem("a.b/c.py")), ("b", ".d.ts", "c"));
+        assert_eq!((without_extension("a/b.d.ts"), extension("a/b.d.ts")), ("a/b", ".d.ts"));
         assert_eq!(without_extension("a/b.css"), "a/b.css");
+    }
+
+    #[test]
+    fn a_dot_in_a_folder_begins_no_ending() {
+        let check = |path: &str, expected: (&str, &str)| assert_eq!((stem(path), ending(path)), expected, "{path}");
+        check("a.b/c", ("c", ""));
+        check("a.b/c.d.ts", ("c.d", "ts"));
     }
 }

@@ -1,1 +1,0 @@
-//! Place for tests of occurrences; none yet.
