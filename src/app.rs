@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 pub use fit::FitRequest;
 
 use crate::base::mask::Mask;
-use crate::base::{Bytes, Cancel, Config, ConversationId};
+use crate::base::{self, Bytes, Cancel, Config, ConversationId};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
 use crate::budget::permit::{Permit, Priority};
@@ -304,6 +304,11 @@ impl App {
     pub fn policy(&self) -> Policy {
         let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
         policy.unconfined(sandbox::unconfined(&self.config.commands))
+    }
+
+    /// Whether this program was built for an accelerator and found none.
+    pub fn lacks_accelerator(&self) -> bool {
+        base::ACCELERATED && self.ledger.machine().accelerator.is_none()
     }
 
     /// Ends the servers, which would otherwise outlive the program.

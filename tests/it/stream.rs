@@ -28,6 +28,7 @@ impl Decoder for Faltering {
             outputs: 64,
             sharing: Sharing::Always,
             cuts_anywhere: true,
+            calls_in_a_row: 1,
             undo: usize::MAX,
         }
     }

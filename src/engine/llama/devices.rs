@@ -11,6 +11,8 @@ pub fn accelerator() -> Option<Accelerator> {
     if !ACCELERATED {
         return None;
     }
+    // Started first, llama.cpp writes to the log what it finds.
+    super::backend().ok()?;
     list_llama_ggml_backend_devices().into_iter().find_map(|device| {
         let is_part_of_host = match device.device_type {
             LlamaBackendDeviceType::Gpu => false,

@@ -79,6 +79,13 @@ enum Command {
     },
 }
 
+impl Command {
+    fn runs_models(&self) -> bool {
+        use Command::{Ask, Bench, Chat, Complete, Eval, Fit};
+        matches!(self, Ask(_) | Chat(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+    }
+}
+
 /// Runs the command line of this process and ends it.
 pub fn main() -> ! {
     exit_quietly_on_broken_pipe();
@@ -143,6 +150,9 @@ fn told(error: &anyhow::Error) -> String {
 fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
+    if app.lacks_accelerator() && cli.command.runs_models() {
+        eprintln!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");
+    }
     // `chat` handles Ctrl-C itself: it ends the running request, not the program.
     if !matches!(cli.command, Command::Chat(_)) {
         runtime.spawn(watch_for_interrupt(app.clone()));
