@@ -46,6 +46,12 @@ pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> boo
     parts
 }
 
+/// KV cache of the layer that has the largest.
+pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
+    let layers = 0..header.kv_heads.len();
+    layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
+}
+
 /// KV cache of one more token in all layers. Layers with a sliding window are included, so with windows this holds only until
 /// the window is full.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {

@@ -1,6 +1,6 @@
 //! Computes how much memory a model takes on host and accelerator with given settings, and how fast it can decode.
 
-use super::machine::Machine;
+use super::machine::{Kind, Machine};
 use super::repack::{self, TOKENS, is_tied};
 use super::{Amount, Estimate, LoadSettings, cache};
 use crate::base::Bytes;
@@ -85,11 +85,32 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprin
     let state_host = Bytes(states.0 * here / recurrent.max(1));
     context.host += kv_host + state_host + all.output + all.host + all.marks;
     context.device += kv_device + states.saturating_sub(state_host) + all.compute;
+    if machine.accelerator.is_some_and(|gpu| gpu.kind == Kind::Cuda) {
+        context.device += cuda_scratch(header, settings);
+    }
     if settings.layers_on_host > 0 || settings.experts_on_host > 0 {
         context.host += all.compute;
     }
     let charged = |amount: Amount| machine.amount(amount.host, amount.device);
     Footprint { weights: charged(weights), context: charged(context) }
+}
+
+/// What CUDA takes for the kernels of a model, for cuBLAS and recorded graphs, and what ggml's pool of working memory grows to. Measured
+/// on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for a 24B with experts, 270 to 284 MiB with experts on the host.
+const CUDA_LIBRARIES: Bytes = Bytes::mib(60);
+const CUDA_POOL: Bytes = Bytes::mib(24);
+const CUDA_EXPERTS: Bytes = Bytes::mib(100);
+
+fn cuda_scratch(header: &Header, settings: &Settings) -> Bytes {
+    // Attention reads quantized keys and values as a copy in f16, of one layer and all slots.
+    let as_f16 = LoadSettings { kv_type: "f16".to_owned(), ..settings.wanted.clone() };
+    let is_quantized = settings.wanted.kv_type != "f16";
+    let copy = if is_quantized { cache::kv_of_widest_layer(header, &as_f16) } else { Bytes::ZERO };
+    let experts = if header.experts > 0 { CUDA_EXPERTS } else { Bytes::ZERO };
+    // A large batch is multiplied on the device even where the matrix is on the host: it is copied there first.
+    let on_host = header.tensors.iter().filter(|tensor| tensor.name != TOKENS && is_on_host(header, settings, tensor));
+    let staged = on_host.map(|tensor| tensor.bytes).max().unwrap_or(Bytes::ZERO);
+    CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
 
 /// The number of recurrent layers in all, and on the host.

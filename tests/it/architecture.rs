@@ -10,6 +10,7 @@ use source::Source;
 /// The modules that each module may use besides itself, bottom to top.
 pub const LAYERS: &[(&str, &str)] = &[
     ("base", ""),
+    ("language", "base"),
     ("protocol", "base"),
     ("checkpoint", "base"),
     ("models", "base"),
@@ -18,12 +19,20 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("embed", "budget models base"),
     ("index", "embed base"),
     ("retrieve", "index embed base"),
-    ("edit", "index base"),
+    ("edit", "index language base"),
     ("lessons", "embed base"),
     ("tools", "lessons retrieve index embed models checkpoint protocol base"),
-    ("orchestrate", "edit tools lessons retrieve index engine embed budget models protocol base"),
+    ("request", "tools edit index language base"),
+    ("context", "request tools retrieve edit index language base"),
+    (
+        "orchestrate",
+        "context request edit tools lessons retrieve index engine embed budget models protocol language base",
+    ),
     ("session", "orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base"),
-    ("measure", "orchestrate edit tools lessons retrieve index embed engine budget models protocol base"),
+    (
+        "measure",
+        "orchestrate request edit tools lessons retrieve index embed engine budget models protocol language base",
+    ),
     (
         "app",
         "session measure orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base",

@@ -55,9 +55,10 @@ impl Row {
         self.device_bytes.unwrap_or(self.anon_bytes + self.mapped_bytes)
     }
 
-    /// Whether predicted and measured memory differ by at most 3 % or 8 MiB, whichever is more.
+    /// Whether predicted and measured differ by at most 3 %, or 8 MiB of host memory (32 MiB of an accelerator's), whichever is more.
     pub fn is_exact(&self) -> bool {
-        let allowed = Bytes(self.measured().0 / 100 * 3).max(Bytes::mib(8));
+        let floor = if self.device_bytes.is_some() { Bytes::mib(32) } else { Bytes::mib(8) };
+        let allowed = Bytes(self.measured().0 / 100 * 3).max(floor);
         self.predicted_bytes.0.abs_diff(self.measured().0) <= allowed.0
     }
 

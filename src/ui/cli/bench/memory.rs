@@ -56,7 +56,7 @@ impl Memory {
             println!("{}", serde_json::json!({ "models": rows }));
         } else {
             let exact = rows.iter().filter(|row| row.is_exact()).count();
-            println!("{exact} of {} within 3 % or 8 MiB", rows.len());
+            println!("{exact} of {} within 3 % or 8 MiB (32 MiB of an accelerator)", rows.len());
         }
         Ok(())
     }
