@@ -1,34 +1,32 @@
-//! monobloc: an agent that runs its language models in its own process. A module uses only modules listed before it.
+//! monobloc: an agent that runs its language models in its own process. Groups stand from the bottom to the top; which module
+//! may use which is a table in `tests/it/architecture.rs`. Public are the modules that tests use.
 
+// What every layer shares.
 pub mod base;
 pub mod checkpoint;
 pub mod language;
 pub mod protocol;
 
-pub mod models;
-
+// Models: which there are, the memory they may take, what runs them.
 pub mod budget;
-
 pub mod embed;
 pub mod engine;
+pub mod models;
+
+// The project: what its files say, where something is, changes to it.
+mod edit;
 pub mod index;
-
 pub mod lessons;
-pub mod retrieve;
-
-pub mod edit;
-
+mod retrieve;
 pub mod tools;
 
+// A turn: what the request says, what the model sees, what is done.
+mod context;
+pub mod orchestrate;
 pub mod request;
 
-pub mod context;
-
-pub mod orchestrate;
-
+// Around turns.
+pub mod app;
 pub mod measure;
 pub mod session;
-
-pub mod app;
-
 pub mod ui;

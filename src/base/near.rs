@@ -3,19 +3,10 @@
 /// Characters of a name that are compared; bounds the time.
 const CHARS_MAX: usize = 128;
 
-/// Levenshtein distance (insert, delete, replace) of the first 128 characters of each.
+/// Edit distance (insert, delete, replace, swap neighbours) of the first 128 characters of each.
 pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(CHARS_MAX).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(CHARS_MAX).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let first = |text: &str| text.chars().take(CHARS_MAX).collect::<String>();
+    strsim::osa_distance(&first(a), &first(b))
 }
 
 /// The nearest of `names`; `None` if it differs in more than 2 characters and in more than a third of its bytes.

@@ -30,7 +30,7 @@ pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 pub enum Role {
     /// Plans, writes answers and changes.
     Planner,
-    /// Picks tools and fills in their arguments.
+    /// Scores small questions, such as which words name a person; may word answers (`cognitive_model`).
     Router,
     /// Turns text into vectors.
     Embedder,

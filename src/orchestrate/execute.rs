@@ -48,6 +48,7 @@ pub enum StepEnd {
 }
 
 /// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for.
+#[tracing::instrument(skip_all, fields(step = %step.id))]
 pub async fn step(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence) -> Result<StepEnd, TurnError> {
     let toolkit = scene.toolkit;
     if let Some(spec) = server_tool(toolkit, step).await {
@@ -171,6 +172,7 @@ async fn called(
 }
 
 /// Runs one call with consent and records it. A call whose result is already in the evidence is not run again. Returns its entry.
+#[tracing::instrument(name = "call", skip_all, fields(%step, tool = %call.tool))]
 pub async fn perform<'e>(
     scene: Scene<'_>,
     step: StepId,

@@ -85,6 +85,7 @@ pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Res
 }
 
 /// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop takes over its plan and evidence.
+#[tracing::instrument(skip_all, fields(conversation = %toolkit.conversation))]
 pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
     let mut evidence = Evidence::default();
     for given in &toolkit.given {

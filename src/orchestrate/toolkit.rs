@@ -138,6 +138,7 @@ impl Toolkit {
     }
 
     /// Runs a generation and passes every piece of text to `take` as it comes; thinking and waiting go to the host.
+    #[tracing::instrument(name = "model", skip_all, fields(phase))]
     pub async fn stream(
         &self,
         model: &Leased,

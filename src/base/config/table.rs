@@ -149,7 +149,7 @@ pub const SETTINGS: [Setting; 37] = [
         flag: "tools-offered",
         kind: Kind::Count(1, 1_000),
         default: Some("15"),
-        about: "Tools offered to the router for one step",
+        about: "Tools of servers offered to the model for one step",
         project: Trust::Free,
         negated: false,
     },

@@ -197,10 +197,10 @@ impl Inner {
             (Some(there), _) => there,
             (None, weights) => self.weights(&need, weights, progress)?,
         };
-        let (context_gone, farewell) = ReleaseWait::new();
+        let (context_gone, released) = ReleaseWait::new();
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
-        let engine = self.start(&need, held.clone(), leases, farewell)?;
+        let engine = self.start(&need, held.clone(), leases, released)?;
         let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
             let fingerprint = digest::fingerprint(&spec.path).ok()?;
             Measured::remembered(folder, &fingerprint)
@@ -246,13 +246,13 @@ impl Inner {
             mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
         let weights = Weights::load(header, reading, |share| progress("", share))?;
-        let (gone, farewell) = ReleaseWait::new();
+        let (gone, released) = ReleaseWait::new();
         Ok((
             Arc::new(Held {
                 weights,
                 settings: settings.clone(),
                 _lease: reserved.commit(need.takes.weights),
-                _farewell: farewell,
+                _released: released,
             }),
             gone,
         ))
@@ -264,7 +264,7 @@ impl Inner {
         need: &Need,
         held: Arc<Held>,
         leases: Vec<Lease>,
-        farewell: ReleaseSignal,
+        released: ReleaseSignal,
     ) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
@@ -289,7 +289,7 @@ impl Inner {
                 .and_then(|decoder| inbox.serve(decoder, &held.weights));
             drop(held);
             drop(leases);
-            drop(farewell);
+            drop(released);
             served
         })?)
     }

@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_with_the_farewell_or_the_deadline() {
-        let (gone, farewell) = ReleaseWait::new();
+    fn a_wait_ends_with_the_released_or_the_deadline() {
+        let (gone, released) = ReleaseWait::new();
         assert!(!gone.wait(Instant::now()));
         let waiter = std::thread::spawn({
             let gone = gone.clone();
             move || gone.wait(Instant::now() + Duration::from_secs(60))
         });
-        drop(farewell);
+        drop(released);
         assert!(waiter.join().unwrap() && gone.wait(Instant::now()));
     }
 }

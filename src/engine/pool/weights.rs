@@ -14,7 +14,7 @@ pub struct Held {
     /// How they were loaded: on which device, and in which order.
     pub settings: Settings,
     pub _lease: Lease,
-    pub _farewell: ReleaseSignal,
+    pub _released: ReleaseSignal,
 }
 
 /// Grammars and streams that hold this vocabulary keep the weights in memory.

@@ -1,5 +1,6 @@
 //! Finds the symbols that a text refers to: `name`, `Container.name`, `path::name`, `path:line`, `path`.
 
+use crate::base::near;
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -109,29 +110,7 @@ fn distance(name: &str, wanted: &str) -> Option<usize> {
     if name.len().abs_diff(wanted.len()) > allowed || name.len() > NAME_BYTES_MAX {
         return None;
     }
-    Some(edits(name, wanted)).filter(|far| *far <= allowed)
-}
-
-/// Edit distance: letters to replace, insert, delete or swap with their neighbour (optimal string alignment).
-fn edits(one: &str, other: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let change = usize::from(a[i - 1] != b[j - 1]);
-                let plain = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    plain.min(rows[i - 2][j - 2] + 1)
-                } else {
-                    plain
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
+    Some(near::distance(name, wanted)).filter(|far| *far <= allowed)
 }
 
 #[cfg(test)]

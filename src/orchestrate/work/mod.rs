@@ -152,6 +152,7 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
     Ok((plan, answer.trim_end().to_owned()))
 }
 
+#[tracing::instrument(name = "step", skip_all, fields(step = %step.id, kind = step.kind.name()))]
 async fn carry_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     if let Some(done) = tool::call(job, step, evidence).await? {
         return Ok(done);

@@ -49,7 +49,7 @@ impl Pattern {
     /// Matches a shell command line. A pattern without wildcards has to equal the first words of a command.
     pub fn matches_command(&self, line: &str, sense: Sense) -> bool {
         let Some(commands) = shell::commands(line) else {
-            // Unclosed quotes: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
+            // Not a shell command: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
             return sense == Sense::Any && line.contains(self.text.trim_matches('*'));
         };
         match sense {

@@ -28,6 +28,7 @@ mod undo;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
+use tracing_subscriber::fmt::format::FmtSpan;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::{self, App};
@@ -222,5 +223,7 @@ async fn watch_for_end(app: App) {
 /// Writes the log to standard error if `MONOBLOC_LOG` is set, for example to `debug`; it includes llama.cpp's log.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("MONOBLOC_LOG").unwrap_or_else(|_| "off".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A turn, a step, a call of a model or a tool is a span: when it ends, the log says how long it took.
+    let spans = FmtSpan::CLOSE;
+    tracing_subscriber::fmt().with_env_filter(filter).with_span_events(spans).with_writer(std::io::stderr).init();
 }
