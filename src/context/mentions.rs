@@ -1,12 +1,19 @@
 //! Finds the files and symbols of the project that a text names.
 
-use std::cell::LazyCell;
+mod vocabulary;
+mod word;
 
-use crate::index::{Index, IndexError, Node};
-use crate::language::words::{is_capitalised, is_coined};
-use crate::request::kind::begins_something;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use crate::edit::package_function::{self, PackageFunction};
+use crate::index::{Graph, Index, IndexError, Node};
+use crate::language::words::is_capitalised;
 
 use super::is_test;
+pub use vocabulary::TYPES;
+use vocabulary::{ARTICLES, OF_EVERY_OBJECT, OF_LANGUAGES, WELL_KNOWN_FILES};
+use word::{Word, split};
 
 /// A symbol that is named, with the definitions it may mean.
 #[derive(Clone, Debug)]
@@ -38,195 +45,23 @@ pub struct Mentions {
     pub adds_tests: bool,
 }
 
-/// Words that mark the next word as a name of code, even if it is an ordinary word.
-const KINDS: &[&str] = &[
-    "function",
-    "func",
-    "method",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "type",
-    "interface",
-    "constant",
-    "variable",
-    "macro",
-    "decorator",
-    "property",
-    "helper",
-    "funktion",
-    "methode",
-    "klasse",
-    "fonction",
-    "méthode",
-    "classe",
-    "función",
-    "método",
-    "clase",
-    "функция",
-    "функцию",
-    "метод",
-    "класс",
-];
 /// Shortest ordinary word that counts as a likely symbol; shorter ones seldom mean code.
 const LIKELY_LETTERS: usize = 5;
-/// Words for tests, in several languages.
-const TESTS: &[&str] = &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
-/// Methods that lists, maps and strings have in most languages; a call of one on some object seldom means the project's own method.
-const OF_EVERY_OBJECT: &[&str] = &[
-    "add", "append", "clear", "close", "copy", "count", "delete", "entries", "extend", "filter", "find", "format",
-    "get", "has", "index", "insert", "items", "join", "keys", "len", "length", "log", "lower", "map", "pop", "push",
-    "read", "remove", "replace", "reverse", "set", "slice", "sort", "split", "strip", "toString", "trim", "update",
-    "upper", "values", "write",
-];
-/// Types and values of the languages themselves, which are no new names: `1.2 -> Some(1)`.
-const OF_LANGUAGES: &[&str] =
-    &["Some", "None", "Ok", "Err", "Option", "Result", "Vec", "String", "Box", "True", "False", "Map", "Set", "Array"];
-/// Verbs that ask for something new.
-const ADDS: &[&str] = &[
-    "add",
-    "write",
-    "create",
-    "need",
-    "give",
-    "implement",
-    "füge",
-    "erstelle",
-    "schreib",
-    "schreibe",
-    "ergänze",
-    "crée",
-    "crea",
-    "écris",
-    "ajoute",
-    "escribe",
-    "añade",
-    "agrega",
-    "напиши",
-    "добавь",
-];
-/// Kinds of definitions that have members. A capitalised first word of a sentence is a name if it names one: `Parser needs a method f()`.
-pub const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
-/// Pronouns: a verb of `ADDS` before one asks for nothing new, as in `a stop is missing, add it`.
-const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
-/// Indefinite articles: `a function f` is new, `the function f` is not.
-const ARTICLES: &[&str] =
-    &["a", "an", "another", "ein", "eine", "einen", "weitere", "un", "une", "una", "otra", "otro", "autre"];
-/// Words after one of `KINDS` that are no names: `a function that`, `another helper in`.
-const STOPS: &[&str] = &[
-    "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named",
-    "should", "has", "must", "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu",
-    "für", "que", "para", "pour", "qui", "dans", "en",
-];
-/// Number of words after a verb of `ADDS` in which a word for tests is looked for: `write a few more unit tests`.
-const OBJECT_WORDS: usize = 5;
-/// Words for well-known files, and the names of these files.
-const WELL_KNOWN_FILES: &[(&str, &[&str])] = &[
-    ("readme", &["readme.md", "readme.rst", "readme.txt", "readme"]),
-    ("changelog", &["changelog.md", "changes.md", "history.md", "changelog.rst", "changes.rst", "changelog"]),
-    ("license", &["license", "license.md", "license.txt"]),
-    ("pyproject", &["pyproject.toml"]),
-];
 
 /// Finds what `text` names of the project that `index` knows; an error if the index cannot be read.
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
-    let graph = index.graph()?;
-    let known = index.paths()?;
+    let project = Project { index, graph: index.graph()?, paths: index.paths()?, own: OnceCell::new() };
     let mut found = Mentions::default();
-    // The function that the package exports without a name: it is called by the name of the package.
-    let own = LazyCell::new(|| crate::edit::package_function::function_of(index.project()));
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
     // New names that the text calls or describes as definitions. If there are any, other unknown names do not count: they may be types of the
     // language or names of values.
     let mut declared: Vec<&str> = Vec::new();
-    for (place, &(at, raw)) in words.iter().enumerate() {
-        let word = raw.trim_matches(['.', ':', '-', '/']);
-        let low = word.to_lowercase();
-        found.speaks_of_tests |= TESTS.contains(&low.as_str());
-        found.speaks_of_definitions |= KINDS.contains(&low.as_str());
-        let next = words.get(place + 1).map(|next| next.1.to_lowercase()).unwrap_or_default();
-        found.adds |= ADDS.contains(&low.as_str()) && !PRONOUNS.contains(&next.as_str());
-        found.adds_tests |= ADDS.contains(&low.as_str()) && names_tests(&words[place + 1..]);
-        if let Some((_, files)) = WELL_KNOWN_FILES.iter().find(|(usual, _)| low == *usual) {
-            let file = known.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
-            found.add_path(file.cloned());
-        }
-        if let Some(path) = path_of(word, &known) {
-            found.add_path(Some(path));
-            continue;
-        }
-        if is_file_name(word) && graph.named(word).is_empty() {
-            found.new_paths.push(word.trim_start_matches("./").to_owned());
-            continue;
-        }
-        let before = place.checked_sub(1).map(|before| words[before].1.to_lowercase()).unwrap_or_default();
-        let after = text[at + raw.len()..].chars().next();
-        let quoted = text[..at].ends_with(['`', '"', '\'']) && matches!(after, Some('`' | '"' | '\'' | '('));
-        let called = after == Some('(');
-        // The first word of a sentence has a capital in any case.
-        let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '!', '?', ':']);
-        let is_type =
-            || !begins_something(&low) && graph.named(word).iter().any(|node| TYPES.contains(&node.kind.as_str()));
-        let coined = if begins && is_capitalised(word) { is_type() } else { is_coined(word) };
-        let named = coined || quoted || called || KINDS.contains(&before.as_str());
-        let named_so = |name: &str| -> Vec<Node> {
-            graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
-        };
-        let mut nodes = named_so(word);
-        if nodes.is_empty()
-            && (called || quoted)
-            && let Some(own) = own.as_ref().filter(|own| own.name == word)
-        {
-            found.add_path(Some(own.path.clone()));
-            continue;
-        }
-        let (mut word, mut is_of_object) = (word, false);
-        if let Some((object, member)) = word.rsplit_once('.').filter(|_| nodes.is_empty()) {
-            // `db.search(q)`: the request made up the variable `db`, so only the member counts.
-            is_of_object = named_so(object.rsplit('.').next().unwrap_or(object)).is_empty();
-            if is_of_object && called && !OF_EVERY_OBJECT.contains(&member) {
-                (word, nodes) = (member, named_so(member));
-            }
-        }
-        // A new name after a colon: `another helper in a.py: tail, like head`.
-        let listed = found.speaks_of_definitions
-            && text[..at].trim_end().ends_with(':')
-            && after.is_none_or(|c| ",.".contains(c))
-            && word.len() > 2;
-        let introduced = matches!(before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada");
-        let plain = STOPS.contains(&low.as_str());
-        let beside = before == "and" && place >= 2 && declared.last().is_some_and(|last| *last == words[place - 2].1);
-        let is_declared = called || listed || introduced || KINDS.contains(&before.as_str()) || coined && beside;
-        if nodes.is_empty()
-            && !plain
-            && !is_of_object
-            && (is_declared || coined && !is_capitalised(word))
-            && is_identifier(word)
-            && !OF_LANGUAGES.contains(&word)
-            && !found.new_names.iter().any(|name| name == word)
-            && !is_inside_value(text, at)
-        {
-            found.new_names.push(word.to_owned());
-            declared.extend(is_declared.then_some(word));
-            // Words that ask for something new: `new function f(a)`, `export f(a) from b.js`, `Parser needs a method f()`.
-            let behind = |back: usize, list: &[&str]| {
-                place >= back && list.contains(&words[place - back].1.to_lowercase().as_str())
-            };
-            let is_new = (1..=2).any(|back| behind(back, &["new", "export"]));
-            let is_one = KINDS.contains(&before.as_str()) && (2..=3).any(|back| behind(back, ARTICLES));
-            found.adds |= is_declared && (is_new || is_one);
-        }
-        let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == word);
-        if nodes.is_empty() || known(&found.symbols) || known(&found.likely) {
-            continue;
-        }
-        let symbol = Symbol { name: word.to_owned(), nodes };
-        if named {
-            found.symbols.push(symbol);
-        } else if word.len() >= LIKELY_LETTERS && is_lower_case(word) && symbol.nodes.iter().any(is_free) {
-            found.likely.push(symbol);
+    for place in 0..words.len() {
+        let word = Word::of(text, &words, place);
+        found.note_request(&word);
+        if !found.take_file(&word, &project) {
+            found.take_name(&word, &project, &mut declared);
         }
     }
     if !declared.is_empty() {
@@ -240,52 +75,138 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     Ok(found)
 }
 
+/// What the words of a text are looked up in.
+struct Project<'a> {
+    index: &'a Index,
+    graph: Arc<Graph>,
+    /// The indexed files.
+    paths: Vec<String>,
+    /// The function that the package exports without a name: it is called by the name of the package. Looked for on first use.
+    own: OnceCell<Option<PackageFunction>>,
+}
+
+impl Project<'_> {
+    /// The definitions with this name.
+    fn named(&self, name: &str) -> Vec<Node> {
+        self.graph.named(name).into_iter().filter(|node| node.kind != "module").cloned().collect()
+    }
+
+    /// The file of the function that the package is, if it has this name.
+    fn file_of_own(&self, name: &str) -> Option<String> {
+        let own = self.own.get_or_init(|| package_function::function_of(self.index.project()));
+        own.as_ref().filter(|own| own.name == name).map(|own| own.path.clone())
+    }
+}
+
+/// What a word means in the project.
+struct Meaning<'t> {
+    /// The word, or the member that it names of an object.
+    name: &'t str,
+    nodes: Vec<Node>,
+    /// It names a member of an object that the project does not define.
+    is_of_object: bool,
+}
+
+impl<'t> Meaning<'t> {
+    /// `nodes` are the definitions that have the whole word as their name.
+    fn of(word: &Word<'t>, nodes: Vec<Node>, project: &Project<'_>) -> Meaning<'t> {
+        let mut meaning = Meaning { name: word.word, nodes, is_of_object: false };
+        if let Some((object, member)) = word.word.rsplit_once('.').filter(|_| meaning.nodes.is_empty()) {
+            // `db.search(q)`: the request made up the variable `db`, so only the member counts.
+            meaning.is_of_object = project.named(object.rsplit('.').next().unwrap_or(object)).is_empty();
+            if meaning.is_of_object && word.is_called && !OF_EVERY_OBJECT.contains(&member) {
+                (meaning.name, meaning.nodes) = (member, project.named(member));
+            }
+        }
+        meaning
+    }
+}
+
 impl Mentions {
+    /// Notes what the text asks for, by one of its words.
+    fn note_request(&mut self, word: &Word<'_>) {
+        self.speaks_of_tests |= word.is_of_tests();
+        self.speaks_of_definitions |= word.is_kind();
+        self.adds |= word.adds();
+        self.adds_tests |= word.adds_tests();
+    }
+
+    /// Adds the file that a word names; returns whether the word is the name of a file.
+    fn take_file(&mut self, word: &Word<'_>, project: &Project<'_>) -> bool {
+        if let Some((_, files)) = WELL_KNOWN_FILES.iter().find(|(usual, _)| word.low == *usual) {
+            let file = project.paths.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
+            self.add_path(file.cloned());
+        }
+        if let Some(path) = path_of(word.word, &project.paths) {
+            self.add_path(Some(path));
+            return true;
+        }
+        let is_new = is_file_name(word.word) && project.graph.named(word.word).is_empty();
+        if is_new {
+            self.new_paths.push(word.word.trim_start_matches("./").to_owned());
+        }
+        is_new
+    }
+
     fn add_path(&mut self, path: Option<String>) {
         if let Some(path) = path.filter(|path| !self.paths.contains(path)) {
             self.paths.push(path);
         }
     }
-}
 
-/// Whether the words after a verb of `ADDS` name tests as its object; `one` alone means a test, too: `Write one in test_a.py`.
-fn names_tests(behind: &[(usize, &str)]) -> bool {
-    let low: Vec<String> =
-        behind.iter().take(OBJECT_WORDS).map(|(_, word)| word.trim_matches(['.', ':']).to_lowercase()).collect();
-    let until = low
-        .iter()
-        .position(|word| matches!(word.as_str(), "and" | "with" | "to" | "in" | "that" | "for"))
-        .unwrap_or(low.len());
-    let is_one = low.first().is_some_and(|word| word == "one") && until <= 1;
-    is_one || low[..until].iter().any(|word| TESTS.contains(&word.as_str()))
-}
-
-/// Whether a word is an identifier, or several with dots between them, with a lower-case letter.
-fn is_identifier(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'))
-        && word.chars().any(char::is_lowercase)
-}
-
-/// Whether the byte `at` of a text is inside quotation marks or parentheses.
-fn is_inside_value(text: &str, at: usize) -> bool {
-    let mut quote: Option<char> = None;
-    let mut depth = 0i32;
-    let mut before = ' ';
-    for letter in text[..at].chars() {
-        match (quote, letter) {
-            (Some(mark), _) if mark == letter => quote = None,
-            (Some(_), _) => {}
-            (None, '"') => quote = Some(letter),
-            // After a letter it is an apostrophe.
-            (None, '\'') if !before.is_alphanumeric() => quote = Some(letter),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            _ => {}
+    /// Adds the symbol that a word names, or the name of a definition that does not exist yet.
+    fn take_name<'t>(&mut self, word: &Word<'t>, project: &Project<'_>, declared: &mut Vec<&'t str>) {
+        let is_coined = word.is_coined(project);
+        let nodes = project.named(word.word);
+        if nodes.is_empty()
+            && (word.is_called || word.is_quoted)
+            && let Some(path) = project.file_of_own(word.word)
+        {
+            self.add_path(Some(path));
+            return;
         }
-        before = letter;
+        let meaning = Meaning::of(word, nodes, project);
+        if !meaning.nodes.is_empty() {
+            let is_clear = is_coined || word.is_quoted || word.is_called || word.is_after_kind();
+            self.take_symbol(meaning, is_clear);
+        } else if !meaning.is_of_object {
+            self.take_new_name(word, is_coined, declared);
+        }
     }
-    quote.is_some() || depth > 0
+
+    /// Adds a symbol; `is_clear` says whether it is clearly meant.
+    fn take_symbol(&mut self, Meaning { name, nodes, .. }: Meaning<'_>, is_clear: bool) {
+        let known = |symbols: &[Symbol]| symbols.iter().any(|symbol| symbol.name == name);
+        if known(&self.symbols) || known(&self.likely) {
+            return;
+        }
+        let symbol = Symbol { name: name.to_owned(), nodes };
+        if is_clear {
+            self.symbols.push(symbol);
+        } else if name.len() >= LIKELY_LETTERS && is_lower_case(name) && symbol.nodes.iter().any(is_free) {
+            self.likely.push(symbol);
+        }
+    }
+
+    /// Adds a word that may be the name of a new definition; to `declared` if the text calls it or describes it as a definition.
+    fn take_new_name<'t>(&mut self, word: &Word<'t>, is_coined: bool, declared: &mut Vec<&'t str>) {
+        let name = word.word;
+        let is_listed = self.speaks_of_definitions && word.is_listed();
+        let is_beside = is_coined && word.is_joined_to(declared.last());
+        let is_declared = word.is_called || is_listed || word.is_introduced() || word.is_after_kind() || is_beside;
+        let is_new_name = (is_declared || is_coined && !is_capitalised(name))
+            && word.can_be_name()
+            && !OF_LANGUAGES.contains(&name)
+            && !self.new_names.iter().any(|known| known == name);
+        if is_new_name {
+            self.new_names.push(name.to_owned());
+            declared.extend(is_declared.then_some(name));
+            // Words that ask for something new: `new function f(a)`, `export f(a) from b.js`, `Parser needs a method f()`.
+            let is_new = (1..=2).any(|back| word.is_behind(back, &["new", "export"]));
+            let is_one = word.is_after_kind() && (2..=3).any(|back| word.is_behind(back, ARTICLES));
+            self.adds |= is_declared && (is_new || is_one);
+        }
+    }
 }
 
 fn is_lower_case(word: &str) -> bool {
@@ -295,23 +216,6 @@ fn is_lower_case(word: &str) -> bool {
 /// Whether a node is a function or class, no method, and not in a test file.
 fn is_free(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "class") && !is_test(&node.path)
-}
-
-/// The words of a text with the byte where each begins; `is_inside` says which characters belong to a word.
-fn split(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
-    let mut words = Vec::new();
-    let mut start = None;
-    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
-        match (start, is_inside(letter)) {
-            (None, true) => start = Some(at),
-            (Some(from), false) => {
-                words.push((from, &text[from..at]));
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    words
 }
 
 /// The file of the project that a word names, by its path or the end of its path; of several the one with the shortest path.
@@ -350,27 +254,6 @@ fn is_file_name(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_word_in_quotes_or_parentheses_is_no_new_name() {
-        let text = "It's f(max_size), so f('a_b') is \"c_d\" and g_h";
-        let inside = |word: &str| is_inside_value(text, text.find(word).unwrap());
-        assert!(inside("max_size") && inside("a_b") && inside("c_d"));
-        assert!(!inside("g_h") && !inside("f("));
-    }
-
-    #[test]
-    fn tests_are_asked_for_only_as_the_object_of_the_verb() {
-        let check = |text: &str, expected: bool| {
-            let words = split(text, |c| c.is_alphanumeric());
-            assert_eq!(names_tests(&words[1..]), expected, "{text}");
-        };
-        check("write a few unit tests for it", true);
-        check("Write one in test_a.py", true);
-        check("Add a test for zero and one for ten", true);
-        check("Add a method clear with a test", false);
-        check("Add one function", false);
-    }
 
     #[test]
     fn a_file_is_named_by_its_path_or_the_end_of_it() {

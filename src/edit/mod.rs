@@ -26,6 +26,6 @@ pub mod testing;
 mod text;
 pub mod unchanged_value;
 
-pub use check::{Problem, problems};
-pub use merge::{Change, Hints, MergeError, Merged, What, has_grammar, merge};
+pub use check::problems;
+pub use merge::{Hints, MergeError, What, has_grammar, merge};
 pub use text::line_of;

@@ -14,7 +14,6 @@ const BYTES_MAX: u64 = 1 << 20;
 pub struct PackageFunction {
     pub name: String,
     pub path: String,
-    pub span: Span,
 }
 
 /// The function that the package at `root` is. `None` if its main file exports no unnamed function.
@@ -28,8 +27,8 @@ pub fn function_of(root: &Path) -> Option<PackageFunction> {
     let is_small = |path: &str| root.join(path).metadata().is_ok_and(|file| file.is_file() && file.len() <= BYTES_MAX);
     let path = [main.to_owned(), format!("{main}.js")].into_iter().find(|path| is_small(path))?;
     let text = std::fs::read_to_string(root.join(&path)).ok()?;
-    let span = handed_out(&path, &text)?;
-    Some(PackageFunction { name: name_in_code(package.get("name")?.as_str()?), path, span })
+    handed_out(&path, &text)?;
+    Some(PackageFunction { name: name_in_code(package.get("name")?.as_str()?), path })
 }
 
 /// The unnamed function that a module exports: `module.exports = function …`.

@@ -15,7 +15,7 @@ use crate::index::{Index, IndexError, Names, Role, Symbol};
 
 pub(in crate::edit) use occurrences::{FileOccurrences, texts_with};
 pub(in crate::edit) use plan::Edits;
-pub use plan::{Doubt, FileEdit, Mention, Plan};
+pub use plan::{Doubt, FileEdit, Plan};
 pub(in crate::edit) use uses::from_file;
 
 use target::Wanted;

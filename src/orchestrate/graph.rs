@@ -14,6 +14,7 @@ use crate::language::clauses::Part;
 use crate::orchestrate::free_loop;
 use crate::request::classify;
 use crate::request::classify::RequestKind;
+use crate::tools::Context;
 
 /// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
 /// code carries out are one together, because they run on every model.
@@ -146,39 +147,58 @@ impl<'a> State<'a> {
                 }
             }
             (Node::Free, Some(context)) => {
-                if self.plan.steps.is_empty() {
-                    self.plan = plan::floor(&self.parts);
-                }
-                let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
-                let task =
-                    free_loop::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
-                self.draft = free_loop::run(toolkit, context, task, host).await?;
+                self.draft = self.loop_freely(toolkit, context, host).await?;
                 Transition::Next(Node::Answer)
             }
             (Node::Answer, _) => {
-                let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
-                let brief = cognitive::Brief { toolkit, request, parts: &self.parts, plan, evidence, host };
-                self.response = Some(if cognitive::applies(brief) {
-                    cognitive::answer(brief, said).await?
-                } else {
-                    let draft = Draft { said, ..Draft::default() };
-                    synthesize::answer(toolkit, request, plan, evidence, draft, host).await?
-                });
+                self.response = Some(self.answer(toolkit, host).await?);
                 Transition::End
             }
             (Node::Sort, _) => Transition::Next(Node::Talk),
             // Without a project there are no tools, so a model can only talk.
             (Node::Talk | Node::Work | Node::Plan | Node::Execute | Node::Free, _) => {
-                self.response = Some(match recall::answer(self.request, &toolkit.earlier) {
-                    Some(known) => {
-                        host.emit(Event::Token { text: known.clone() });
-                        known
-                    }
-                    None => free_loop::reply(toolkit, self.request, host).await?,
-                });
+                self.response = Some(self.talk(toolkit, host).await?);
                 Transition::End
             }
         })
+    }
+
+    /// Runs the single-model loop with the plan; returns its last reply.
+    async fn loop_freely(
+        &mut self,
+        toolkit: &Toolkit,
+        context: &Context,
+        host: &dyn Host,
+    ) -> Result<Option<String>, TurnError> {
+        if self.plan.steps.is_empty() {
+            self.plan = plan::floor(&self.parts);
+        }
+        let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
+        let task = free_loop::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
+        free_loop::run(toolkit, context, task, host).await
+    }
+
+    /// The answer of a turn that looked something up or changed something.
+    async fn answer(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
+        let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
+        let brief = cognitive::Brief { toolkit, request, parts: &self.parts, plan, evidence, host };
+        if cognitive::applies(brief) {
+            cognitive::answer(brief, said).await
+        } else {
+            let draft = Draft { said, ..Draft::default() };
+            synthesize::answer(toolkit, request, plan, evidence, draft, host).await
+        }
+    }
+
+    /// What was said earlier, if the request asks for it, else the model's reply.
+    async fn talk(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
+        match recall::answer(self.request, &toolkit.earlier) {
+            Some(known) => {
+                host.emit(Event::Token { text: known.clone() });
+                Ok(known)
+            }
+            None => free_loop::reply(toolkit, self.request, host).await,
+        }
     }
 }
 

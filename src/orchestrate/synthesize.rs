@@ -3,6 +3,7 @@
 use crate::base::CallId;
 use crate::base::config::Technique;
 use crate::budget::permit::Priority;
+use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Piece, Request, Sampling};
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
@@ -125,10 +126,9 @@ async fn prose(
     let shown: Vec<String> =
         lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
     let shown = shown.join("\n");
-    // Text from the loop may rest on any line of the results, not only on the excerpt.
-    let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
-    let seen: Vec<&str> = seen.chain([request]).collect();
-    if let Some(said) = draft.said.map(|said| backed(said, &seen)).filter(|said| !said.is_empty()) {
+    if let Some(said) =
+        draft.said.map(|said| backed_by_results(said, request, evidence)).filter(|said| !said.is_empty())
+    {
         host.emit(Event::Token { text: said.clone() });
         return Ok(said);
     }
@@ -147,18 +147,8 @@ async fn prose(
     } else {
         by_example(&lines, question)
     };
-    let generation = Request {
-        priority: Priority::User,
-        sampling: Sampling::prose(),
-        ..model.engine.request(&model.dialect.render(&messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
-    };
-    let generation = if capable {
-        generation
-    } else {
-        Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
-    };
     let ended = toolkit
-        .stream(&model, generation, "answering", host, |piece| {
+        .stream(&model, generation(&model, &messages), "answering", host, |piece| {
             if let Piece::Answer(text) = piece {
                 sentences.push(text).into_iter().for_each(&mut offer);
             }
@@ -169,6 +159,24 @@ async fn prose(
         sentences.rest().into_iter().for_each(&mut offer);
     }
     Ok(answer.trim_end().to_owned())
+}
+
+/// The generation of an answer; that of a small model ends after one sentence.
+fn generation(model: &Leased, messages: &[Message]) -> Request {
+    let capable = model.capability.supports_complex_reasoning;
+    let generation = Request {
+        priority: Priority::User,
+        sampling: Sampling::prose(),
+        ..model.engine.request(&model.dialect.render(messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
+    };
+    if capable { generation } else { Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation } }
+}
+
+/// The sentences of a text from the loop that are backed. It may rest on any line of the results, not only on the excerpt.
+fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
+    let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
+    let seen: Vec<&str> = seen.chain([request]).collect();
+    backed(said, &seen)
 }
 
 /// The sentences of `draft` that the sources back.

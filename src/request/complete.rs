@@ -18,6 +18,32 @@ const GAP_WORDS: usize = 3;
 /// The steps that the model read, with the clauses of the request that it left out in their places, and with steps joined that belong together.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
+    add_left_out(&mut steps, request);
+    if steps.is_empty() {
+        let kinds: Vec<_> = clauses::parts(request);
+        steps.push((kinds.first().map_or(Kind::Ask, kind::kind_of), request.to_owned()));
+    }
+    steps.truncate(STEPS_MAX);
+    drop_parts_of_others(&mut steps);
+    let mut steps = as_one(steps, request);
+    with_gaps(&mut steps, request);
+    join_means(&mut steps, request);
+    join_forms_of_answers(&mut steps);
+    join_edits_without_verb(&mut steps);
+    if let [(kind, text)] = steps.as_mut_slice()
+        && !matches!(kind, Kind::Rename | Kind::Move)
+    {
+        // A single step has all words of the request.
+        *text = request.to_owned();
+        if *kind == Kind::Edit && kind::is_red(text) && kind::quoted_command(text).is_some() {
+            *kind = Kind::Fix;
+        }
+    }
+    numbered(tests_apart(steps))
+}
+
+/// Inserts the clauses of the request of which the steps hold too few words, in the order of the request.
+fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let step_words: Vec<_> = steps.iter().map(|(_, text)| words::content(text)).collect();
     for part in clauses::parts(request) {
         let wanted = words::content(&part.text);
@@ -30,12 +56,10 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         let at = steps.iter().position(|(_, text)| place(text) > begins).unwrap_or(steps.len());
         steps.insert(at, (kind::kind_of(&part), part.text.clone()));
     }
-    if steps.is_empty() {
-        let kinds: Vec<_> = clauses::parts(request);
-        steps.push((kinds.first().map_or(Kind::Ask, kind::kind_of), request.to_owned()));
-    }
-    steps.truncate(STEPS_MAX);
-    // A step that is part of a longer one is not done twice.
+}
+
+/// Removes steps that are part of a longer one, so that nothing is done twice.
+fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
     let texts: Vec<String> = steps.iter().map(|(_, text)| text.clone()).collect();
     let mut place = 0;
     steps.retain(|(_, text)| {
@@ -45,6 +69,10 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
             .enumerate()
             .any(|(at, other)| at + 1 != place && other.len() > text.len() && other.contains(text.as_str()))
     });
+}
+
+/// The whole request as one step if it is one order, one question or one repair; else the steps as they are.
+fn as_one(mut steps: Vec<(Kind, String)>, request: &str) -> Vec<(Kind, String)> {
     // An order of which the model read a part as a question is one order.
     let only = |steps: &[(Kind, String)], kinds: &[Kind]| steps.iter().all(|(kind, _)| kinds.contains(kind));
     let asks = steps.iter().any(|(kind, _)| *kind == Kind::Ask);
@@ -65,8 +93,11 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     if kind::is_about_red_tests(request) && only(&steps, repairs) {
         steps = vec![(Kind::Fix, request.to_owned())];
     }
-    with_gaps(&mut steps, request);
-    // `with node:test` after an edit says how to make it, and is no command.
+    steps
+}
+
+/// Joins a command that only says how to make the edit before it: `with node:test`.
+fn join_means(steps: &mut Vec<(Kind, String)>, request: &str) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let is_with = || {
             let begin = request.find(text.as_str()).unwrap_or(0);
@@ -86,7 +117,10 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
-    // `Who calls f? List all of them`: the form of an answer is no question of its own.
+}
+
+/// Joins the form of an answer to its question: `Who calls f? List all of them`.
+fn join_forms_of_answers(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let names = text.split_whitespace().any(words::is_coined_word);
         let goes_on = *kind == Kind::Ask && *before == Kind::Ask && kind::says_how(text) && !names;
@@ -95,7 +129,10 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
-    // An edit without a verb belongs to the edit before it.
+}
+
+/// Joins an edit without a verb to the edit before it.
+fn join_edits_without_verb(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || kind::has_order(text) || clauses::parts(text).iter().any(|part| part.verb.is_some());
         let goes_on = *kind == Kind::Edit && *before == Kind::Edit && !has_verb();
@@ -104,16 +141,6 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         }
         goes_on
     });
-    if let [(kind, text)] = steps.as_mut_slice()
-        && !matches!(kind, Kind::Rename | Kind::Move)
-    {
-        // A single step has all words of the request.
-        *text = request.to_owned();
-        if *kind == Kind::Edit && kind::is_red(text) && kind::quoted_command(text).is_some() {
-            *kind = Kind::Fix;
-        }
-    }
-    numbered(tests_apart(steps))
 }
 
 /// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for something before the list.

@@ -125,7 +125,12 @@ fn commands(text: &str) -> Vec<String> {
 
 /// `monobloc eval tools` in a sentence names a verb without its arguments.
 fn names_only_the_verb(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::DisplayHelp)
+    matches!(
+        kind,
+        ErrorKind::MissingRequiredArgument
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            | ErrorKind::DisplayHelp
+    )
 }
 
 /// Each is what the program's own parser accepts, with a word in the place of what a reader fills in.

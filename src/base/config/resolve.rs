@@ -76,65 +76,113 @@ pub fn project_file(project: &Path) -> PathBuf {
 
 /// Reads the user's and the project's file and resolves all settings. Fails on the first wrong flag, variable or file entry.
 pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
-    let from_flag_or_variable = |setting: &'static Setting| -> Result<Option<Resolved>, ConfigError> {
-        if let Some(text) = given.flags.get(setting.key) {
+    let files = Files::read(given)?;
+    let mut left_out = Vec::new();
+    let mut values = Vec::new();
+    for setting in &SETTINGS {
+        let held = files.value(setting, &mut left_out);
+        values.push(given.value(setting)?.unwrap_or(held));
+    }
+    let Files { user, own, user_file, project_file, consented } = files;
+    let rules = rules(user.rules, own.rules, consented, &mut left_out);
+    let servers = servers(user.servers, own.servers, consented, &mut left_out)?;
+    let unknown_variables = given.variables.keys().filter(|name| !known(name)).map(|name| unknown(name)).collect();
+    Ok(Settings { values, rules, servers, user_file, project_file, consented, left_out, unknown_variables })
+}
+
+impl Given {
+    /// The value that a flag, else a variable, gives a setting.
+    fn value(&self, setting: &'static Setting) -> Result<Option<Resolved>, ConfigError> {
+        if let Some(text) = self.flags.get(setting.key) {
             let read = setting.read_flag(text);
             let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: text.clone(), expected };
             return Ok(Some(Resolved { setting, value: Some(read.map_err(wrong)?), origin: Origin::Flag }));
         }
-        let Some(text) = given.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let Some(text) = self.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
         let wrong =
             |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: text.clone(), expected };
         let value = setting.read_variable(text).map_err(wrong)?;
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
-    };
-    let path = |key: &str, default: &Path| -> Result<PathBuf, ConfigError> {
-        let resolved = of_key(key).map(from_flag_or_variable).transpose()?.flatten();
+    }
+
+    /// The path that a flag or variable gives a setting, else `default`.
+    fn path(&self, key: &str, default: &Path) -> Result<PathBuf, ConfigError> {
+        let resolved = of_key(key).map(|setting| self.value(setting)).transpose()?.flatten();
         Ok(resolved.and_then(|one| one.value).map_or(default.to_owned(), PathBuf::from))
-    };
-    let (project, user_file) = (path("project", Path::new("."))?, path("config", &given.user_file)?);
-    let project_file = project_file(&project);
-    let user = match file::text(&user_file)? {
-        Some(text) => file::read(&user_file, &text)?,
-        None if user_file != given.user_file => {
-            let why = "it does not exist; give another with --config".to_owned();
-            return Err(ConfigError::Unreadable { file: user_file.display().to_string(), why });
-        }
-        None => Said::default(),
-    };
-    // A project folder that cannot be opened is reported later, where it is opened.
-    let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
-    let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
-    let mut left_out = Vec::new();
-    let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
-    let mut values = Vec::new();
-    for setting in &SETTINGS {
+    }
+}
+
+/// The two configuration files of a run.
+struct Files {
+    user: Said,
+    /// What the project's own file says.
+    own: Said,
+    user_file: PathBuf,
+    project_file: PathBuf,
+    consented: bool,
+}
+
+impl Files {
+    fn read(given: &Given) -> Result<Files, ConfigError> {
+        let (project, user_file) = (given.path("project", Path::new("."))?, given.path("config", &given.user_file)?);
+        let project_file = project_file(&project);
+        let user = match file::text(&user_file)? {
+            Some(text) => file::read(&user_file, &text)?,
+            None if user_file != given.user_file => {
+                let why = "it does not exist; give another with --config".to_owned();
+                return Err(ConfigError::Unreadable { file: user_file.display().to_string(), why });
+            }
+            None => Said::default(),
+        };
+        // A project folder that cannot be opened is reported later, where it is opened.
+        let text = if project.read_dir().is_ok() { file::text(&project_file)? } else { None };
+        let consented = text.as_deref().is_some_and(|text| consent::given(&given.consents, &project, text));
+        let own = text.map(|text| file::read(&project_file, &text)).transpose()?.unwrap_or_default();
+        Ok(Files { user, own, user_file, project_file, consented })
+    }
+
+    /// The value of a setting by the files, else its default. An entry that is ignored without consent is added to `left_out`.
+    fn value(&self, setting: &'static Setting, left_out: &mut Vec<String>) -> Resolved {
         let mut held = Resolved::by_default(setting);
-        if let Some((value, line)) = user.settings.get(setting.key) {
-            let place = Place { file: user_file.clone(), line: *line };
+        if let Some((value, line)) = self.user.settings.get(setting.key) {
+            let place = Place { file: self.user_file.clone(), line: *line };
             held = Resolved { setting, value: Some(value.clone()), origin: Origin::UserFile(place) };
         }
-        if let Some((value, line)) = own.settings.get(setting.key) {
-            let place = Place { file: project_file.clone(), line: *line };
-            if consented || setting.may_replace(held.value.as_deref(), value) {
+        if let Some((value, line)) = self.own.settings.get(setting.key) {
+            let place = Place { file: self.project_file.clone(), line: *line };
+            if self.consented || setting.may_replace(held.value.as_deref(), value) {
                 held = Resolved { setting, value: Some(value.clone()), origin: Origin::ProjectFile(place) };
             } else {
                 let reason = why_left_out(setting);
                 left_out.push(format!("{place}: {} = {}{reason}", setting.key, setting.kind.show(value)));
             }
         }
-        values.push(from_flag_or_variable(setting)?.unwrap_or(held));
+        held
     }
-    let mut rules = user.rules;
-    for rule in own.rules {
+}
+
+/// The user's rules, then those of the project; without consent only rules that allow nothing more.
+fn rules(user: Vec<Rule>, own: Vec<Rule>, consented: bool, left_out: &mut Vec<String>) -> Vec<Rule> {
+    let mut rules = user;
+    for rule in own {
         if consented || (rule.decision > Consent::Allow && !rule.network) {
             rules.push(rule);
         } else {
             left_out.push(format!("{}: a rule that allows {}", rule.place, rule.tools.join(", ")));
         }
     }
-    let mut servers = user.servers;
-    for server in own.servers {
+    rules
+}
+
+/// The user's servers, then with consent those of the project; an error if two have one name.
+fn servers(
+    user: Vec<Server>,
+    own: Vec<Server>,
+    consented: bool,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Server>, ConfigError> {
+    let mut servers = user;
+    for server in own {
         let twice = servers.iter().find(|other| other.name == server.name);
         match (consented, twice) {
             (true, None) => servers.push(server),
@@ -145,8 +193,7 @@ pub fn resolve(given: &Given) -> Result<Settings, ConfigError> {
             (false, _) => left_out.push(format!("{}: the server [mcp.{}]", server.place, server.name)),
         }
     }
-    let unknown_variables = given.variables.keys().filter(|name| !known(name)).map(|name| unknown(name)).collect();
-    Ok(Settings { values, rules, servers, user_file, project_file, consented, left_out, unknown_variables })
+    Ok(servers)
 }
 
 /// Why a value of a project's file is ignored, as the end of a message.

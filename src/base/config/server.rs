@@ -74,6 +74,30 @@ const TIMEOUT_MAX_S: u64 = 600;
 /// Longest name of a server. It is part of its tools' names, which small models read.
 const NAME_MAX_BYTES: usize = 32;
 
+impl Server {
+    /// A server without a command, every other key at its default.
+    fn by_default(place: Place, name: String) -> Server {
+        Server {
+            place,
+            name,
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            inherit: Vec::new(),
+            dir: None,
+            tools: Vec::new(),
+            timeout: Duration::from_secs(TIMEOUT_DEFAULT_S),
+            start_timeout: Duration::from_secs(START_TIMEOUT_DEFAULT_S),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            network: false,
+            confined: true,
+            enabled: true,
+            about: String::new(),
+        }
+    }
+}
+
 pub(super) fn read(
     source: &Source<'_>,
     name: &Spanned<Cow<'_, str>>,
@@ -87,24 +111,7 @@ pub(super) fn read(
             format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
         ));
     }
-    let mut server = Server {
-        place: source.place(name.span()),
-        name: called,
-        command: String::new(),
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        inherit: Vec::new(),
-        dir: None,
-        tools: Vec::new(),
-        timeout: Duration::from_secs(TIMEOUT_DEFAULT_S),
-        start_timeout: Duration::from_secs(START_TIMEOUT_DEFAULT_S),
-        reads: Vec::new(),
-        writes: Vec::new(),
-        network: false,
-        confined: true,
-        enabled: true,
-        about: String::new(),
-    };
+    let mut server = Server::by_default(source.place(name.span()), called);
     for (name, value) in source.table("mcp", value)? {
         let key = name.get_ref().as_ref();
         let seconds = || source.count(key, value, 1, TIMEOUT_MAX_S).map(Duration::from_secs);

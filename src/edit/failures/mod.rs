@@ -119,26 +119,6 @@ pub fn read(output: &str, root: &Path) -> Report {
 type Reader = fn(&str) -> Option<Report>;
 
 impl Report {
-    /// Sets the kind by the exit status if the output left it open. `status` is `None` for a run that a signal stopped.
-    pub fn ended(mut self, status: Option<i32>) -> Report {
-        let by_status = match status {
-            Some(0) => Kind::Passed,
-            // From `sh`, for a command that it does not find or may not start.
-            Some(126 | 127) => Kind::Missing,
-            // From `timeout`.
-            Some(124) => Kind::Hung,
-            _ => Kind::Failed,
-        };
-        match (self.kind, by_status) {
-            (Kind::Unclear, kind) => self.kind = kind,
-            (Kind::Passed, Kind::Hung) => self.kind = Kind::Hung,
-            // After a run that passed, another command failed or was missing.
-            (Kind::Passed, Kind::Failed | Kind::Missing) => self.kind = Kind::Failed,
-            _ => {}
-        }
-        self
-    }
-
     /// Replaces the files of all frames by their paths in the project, and removes frames of other files. `paths` are
     /// all files of the project.
     pub fn located(mut self, paths: &[&str]) -> Report {

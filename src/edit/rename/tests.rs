@@ -1,5 +1,8 @@
 //! Tests of the module above: small projects, and every text after the change.
 
+mod python;
+mod rust;
+
 use std::fs;
 use std::path::Path;
 
@@ -145,132 +148,6 @@ fn a_common_js_module_changes_with_those_that_require_it() {
                 "function slugify(s) { return s; }\nfunction other() {}\nmodule.exports = { slugify, other };\n",
             ),
         ],
-    );
-}
-
-#[test]
-fn python_changes_through_relative_imports_all_lists_and_annotations() {
-    check(
-        &[
-            (
-                "shop/__init__.py",
-                "from .cart import Cart\nfrom .money import up as Cart2\n__all__ = [\"Cart\", 'Cart2']\n",
-            ),
-            (
-                "shop/cart.py",
-                "from .money import up\n\n\nclass Cart:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Cart\":\n        return Cart()\n",
-            ),
-            ("shop/money.py", "def up(n):\n    return n\n"),
-            (
-                "app.py",
-                "import shop.cart\nfrom shop import Cart as C, Cart\nfrom shop import *\n\n\ndef run(c: Cart):\n    Cart = shop.cart.Cart\n    return Cart(), C()\n",
-            ),
-            ("star.py", "from shop import *\n\nprint(Cart())\n"),
-            ("away.py", "from other import Cart\n\nCart()\n"),
-        ],
-        ("Cart", "Basket"),
-        &[
-            (
-                "app.py",
-                "import shop.cart\nfrom shop import Basket as C, Basket\nfrom shop import *\n\n\ndef run(c: Basket):\n    Cart = shop.cart.Basket\n    return Cart(), C()\n",
-            ),
-            (
-                "shop/__init__.py",
-                "from .cart import Basket\nfrom .money import up as Cart2\n__all__ = [\"Basket\", 'Cart2']\n",
-            ),
-            (
-                "shop/cart.py",
-                "from .money import up\n\n\nclass Basket:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Basket\":\n        return Basket()\n",
-            ),
-            ("star.py", "from shop import *\n\nprint(Basket())\n"),
-        ],
-    );
-}
-
-#[test]
-fn python_methods_change_in_the_class_its_subclasses_and_their_callers() {
-    let base = "class Base:\n    def load(self):\n        return self.load_all()\n\n    def load_all(self):\n        return [self.load]\n";
-    let sub = "from base import Base\n\n\nclass Sub(Base):\n    def load_all(self):\n        return super().load_all()\n\n\ndef f(b):\n    b.load_all()\n    load_all = 1\n    return load_all\n";
-    check(
-        &[("base.py", base), ("sub.py", sub)],
-        ("Base.load_all", "load_many"),
-        &[
-            ("base.py", &base.replace("load_all", "load_many")),
-            (
-                "sub.py",
-                "from base import Base\n\n\nclass Sub(Base):\n    def load_many(self):\n        return super().load_many()\n\n\ndef f(b):\n    b.load_many()\n    load_all = 1\n    return load_all\n",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn a_module_variable_changes_with_global_statements_and_not_with_local_names() {
-    check(
-        &[(
-            "a.py",
-            "limit = 1\nlimit += 1\n\n\ndef up():\n    global limit\n    limit = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=limit):\n    return limit\n",
-        )],
-        ("limit", "bound"),
-        &[(
-            "a.py",
-            "bound = 1\nbound += 1\n\n\ndef up():\n    global bound\n    bound = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=bound):\n    return bound\n",
-        )],
-    );
-}
-
-#[test]
-fn rust_changes_use_paths_impl_blocks_and_tests() {
-    check(
-        &[
-            ("Cargo.toml", "[package]\nname = \"shop\"\n"),
-            ("src/lib.rs", "pub mod cart;\nmod user;\npub use cart::{Cart, total as sum};\n"),
-            (
-                "src/cart.rs",
-                "/// A [`Cart`].\n#[derive(Clone)]\npub struct Cart { pub n: usize }\n\nimpl Cart {\n    pub fn new() -> Cart { Self { n: 1 } }\n    pub fn add(&self) -> usize { self.n }\n}\n\
-                 impl Default for Cart { fn default() -> Self { Cart::new() } }\n\npub fn total(c: &Cart) -> usize { c.add() }\n\n\
-                 #[cfg(test)]\nmod tests {\n    use super::*;\n    use super::Cart as C;\n\n    #[test]\n    fn one() { assert_eq!(total(&Cart::new()), C { n: 1 }.n); }\n}\n",
-            ),
-            (
-                "src/user.rs",
-                "use crate::cart::{self, Cart};\nfn f() -> crate::Cart { let c: cart::Cart = Cart::new(); c }\nstruct Other { cart: Vec<Cart> }\n",
-            ),
-        ],
-        ("Cart", "Basket"),
-        &[
-            (
-                "src/cart.rs",
-                "/// A [`Cart`].\n#[derive(Clone)]\npub struct Basket { pub n: usize }\n\nimpl Basket {\n    pub fn new() -> Basket { Self { n: 1 } }\n    pub fn add(&self) -> usize { self.n }\n}\n\
-                 impl Default for Basket { fn default() -> Self { Basket::new() } }\n\npub fn total(c: &Basket) -> usize { c.add() }\n\n\
-                 #[cfg(test)]\nmod tests {\n    use super::*;\n    use super::Basket as C;\n\n    #[test]\n    fn one() { assert_eq!(total(&Basket::new()), C { n: 1 }.n); }\n}\n",
-            ),
-            ("src/lib.rs", "pub mod cart;\nmod user;\npub use cart::{Basket, total as sum};\n"),
-            (
-                "src/user.rs",
-                "use crate::cart::{self, Basket};\nfn f() -> crate::Basket { let c: cart::Basket = Basket::new(); c }\nstruct Other { cart: Vec<Basket> }\n",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn rust_methods_change_in_the_trait_and_its_impls_and_functions_in_macros() {
-    let shape = "pub trait Shape { fn area(&self) -> u32; }\npub struct Square;\nimpl Shape for Square { fn area(&self) -> u32 { helper(1) } }\n\
-                 pub fn helper(n: u32) -> u32 { n }\n";
-    let user = "use crate::shape::{Shape, Square};\npub fn f(area: u32) -> u32 { println!(\"{}\", Square.area()); Square.area() + area }\n";
-    let files = [("src/lib.rs", "pub mod shape;\nmod user;\n"), ("src/shape.rs", shape), ("src/user.rs", user)];
-    check(
-        &files,
-        ("Square.area", "surface"),
-        &[
-            ("src/shape.rs", &shape.replace("area", "surface")),
-            ("src/user.rs", &user.replace("Square.area", "Square.surface")),
-        ],
-    );
-    refused(
-        &[("src/lib.rs", "struct A;\nimpl std::fmt::Display for A { fn fmt(&self) {} }\n")],
-        ("A.fmt", "show"),
-        "because of `Display`",
     );
 }
 

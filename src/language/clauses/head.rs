@@ -67,12 +67,7 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
         return Head::new(Mode::Constraint, None);
     }
     if opens_question(line, at) && !polite {
-        let second = low(line, at + 1);
-        let infinitive = [word, second]
-            .iter()
-            .any(|w| matches!(*w, "do" | "does" | "did" | "can" | "could" | "should" | "would" | "will"))
-            || second == "to";
-        return Head { infinitive, ..Head::new(Mode::Question, None) };
+        return question(line, at);
     }
     if is_subordinator(word) {
         return subordinate(line, at, depth).unwrap_or(statement);
@@ -101,20 +96,32 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     {
         return Head::new(Mode::Request, Some(at + 1));
     }
-    // `Task: read …`, `Alice, read …`: a name or a label before the verb.
+    labelled(line, at, depth).unwrap_or(statement)
+}
+
+/// How a question begins: with a bare infinitive after `do`, `can` and the like.
+fn question(line: &Line, at: usize) -> Head {
+    let (word, second) = (low(line, at), low(line, at + 1));
+    let infinitive = [word, second]
+        .iter()
+        .any(|w| matches!(*w, "do" | "does" | "did" | "can" | "could" | "should" | "would" | "will"))
+        || second == "to";
+    Head { infinitive, ..Head::new(Mode::Question, None) }
+}
+
+/// How `Task: read …` and `Alice, read …` begin: a label or a name before the verb.
+fn labelled(line: &Line, at: usize, depth: usize) -> Option<Head> {
     for ahead in 1..=3 {
         match kind(line, at + ahead) {
-            Some(Kind::Colon) => return begin(line, at + ahead + 1, depth + 1),
+            Some(Kind::Colon) => return Some(begin(line, at + ahead + 1, depth + 1)),
             Some(Kind::Comma) if ahead <= 2 => {
-                return Some(begin(line, at + ahead + 1, depth + 1))
-                    .filter(|h| h.verb == Some(at + ahead + 1))
-                    .unwrap_or(statement);
+                return Some(begin(line, at + ahead + 1, depth + 1)).filter(|h| h.verb == Some(at + ahead + 1));
             }
             Some(Kind::Word) => {}
             _ => break,
         }
     }
-    statement
+    None
 }
 
 /// How `If …, VERB` and `After …, VERB` begin.

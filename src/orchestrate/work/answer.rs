@@ -132,7 +132,7 @@ async fn backed(job: Job<'_>, step: &Step, code: &str, pack: &Pack, result: &str
     }
     let places = places(pack, &answer);
     if !places.is_empty() {
-        let gap = if answer.ends_with('\n') { "" } else { "\n" };
+        let gap = if answer.is_empty() || answer.ends_with('\n') { "" } else { "\n" };
         let text = format!("{gap}{}\n", places.join("\n"));
         scene.host.emit(Event::Token { text: text.clone() });
         answer.push_str(&text);

@@ -1,5 +1,7 @@
 //! Changes files: text passage by passage, code definition by definition, new files as a whole.
 
+mod text;
+
 use crate::edit::testing;
 use serde_json::{Map, Value, json};
 
@@ -16,15 +18,12 @@ use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
-use super::passage::{self, Passage, Place};
-use super::{Done, Job, code, data, grammar, is_prose, pick, switch, verify, wording};
-use crate::context::mentions;
+use super::{Done, Job, code, grammar, pick, switch, verify, wording};
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose, Shown, is_declaration, text_of};
 use crate::orchestrate::work::reply;
 use crate::request::{Step, kind};
 
-const PASSAGE: &str = include_str!("../prompts/passage.md");
 const CREATE: &str = include_str!("../prompts/create.md");
 /// What the model is told about an answer without text.
 const NO_TEXT: &str = "There is no text in the answer.";
@@ -32,8 +31,6 @@ const NO_TEXT: &str = "There is no text in the answer.";
 const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
 /// Longest passage or new file, in tokens.
 const TEXT_TOKENS: usize = 600;
-/// Tokens that a passage may have beyond twice its old length.
-const TEXT_MORE: usize = 120;
 /// Attempts of the model at one change; the message of a failed check goes into the next prompt.
 const ROUNDS_MAX: usize = 3;
 /// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
@@ -56,7 +53,7 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     }
     let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
-        return text(job, step, &pack.files[0].path, evidence).await;
+        return text::change(job, step, &pack.files[0].path, evidence).await;
     }
     if texts.is_empty() {
         if let Some(done) = pick::change(job, step, &pack, evidence).await? {
@@ -74,7 +71,7 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
         all = code::code(job, step, order, evidence).await?;
     }
     for path in texts {
-        let done = text(job, step, path, evidence).await?;
+        let done = text::change(job, step, path, evidence).await?;
         all.notes.extend(done.notes);
     }
     Ok(all)
@@ -257,117 +254,6 @@ async fn create(
         return Ok(Done { notes: note.into_iter().collect(), ..Done::default() });
     }
     Ok(Done::default())
-}
-
-/// Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
-async fn text(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let Some(before) = text_of(job.scene.context, path) else {
-        return Ok(Done::note(format!("not done: {path} cannot be read as text")));
-    };
-    if let Some(done) = data::change(job, step, path, &before, evidence).await? {
-        return Ok(done);
-    }
-    let all = passage::passages(path, &before);
-    if all.is_empty() {
-        let pack = Pack::default();
-        return create(job, step, path, &pack, evidence).await;
-    }
-    let adds = mentions::of(&step.text, job.index).is_ok_and(|mentions| mentions.adds);
-    let texts: Vec<String> = all.iter().map(|one| passage::lines_of(&before, one)).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let called = passage::called(&all, &step.text);
-    let mut wanted = match called.or_else(|| passage::clearly_meant(&texts, &step.text).filter(|_| !adds)) {
-        Some(at) => Place::Change(at),
-        None => place(job, step, path, &all).await?,
-    };
-    let (Place::Change(at) | Place::After(at)) = wanted;
-    let mut chosen = match wanted {
-        Place::Change(_) => passage::narrowed(&before, &all[at], &step.text),
-        Place::After(_) => all[at].clone(),
-    };
-    let mut trouble = String::new();
-    // A passage hardly grows to more than twice its length.
-    let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(&before, &chosen)) + TEXT_MORE).min(TEXT_TOKENS);
-    let mut messages = opening(job, PASSAGE);
-    messages.push(Message::user(passage_task(job, step, path, &before, &chosen, wanted)));
-    for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
-        let code = reply::first(&answer).unwrap_or_default();
-        tracing::debug!(round, ?chosen, ?wanted, answer, "written");
-        let mut code = passage::own(&before, &chosen, &code);
-        // An answer that begins with the first line of the passage rewrites it.
-        let begins =
-            passage::lines_of(&before, &chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
-        let mut place = if let (Place::After(at), true) = (wanted, begins) { Place::Change(at) } else { wanted };
-        // A key that the file already has is changed there.
-        if let Some((known, entry)) = passage::said_again(path, &before, &all, place, &code) {
-            (place, chosen, code) = (Place::Change(known), all[known].clone(), entry);
-        }
-        let after = passage::put(&before, &chosen, place, &code);
-        let problem = if code.trim().is_empty() {
-            Some(NO_TEXT.to_owned())
-        } else if after == before {
-            Some("Nothing is changed by what you wrote.".to_owned())
-        } else {
-            verify::problems(job.index, path, &before, &after, &[]).into_iter().next()
-        };
-        let Some(problem) = problem else {
-            if text_of(job.scene.context, path).as_ref() != Some(&before) {
-                return Ok(Done::note(changed_meanwhile(path)));
-            }
-            perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-            return Ok(Done::default());
-        };
-        trouble = problem;
-        messages.push(Message::assistant(answer));
-        // A model that repeats a passage unchanged may still know what to add to it.
-        let again = match place {
-            Place::Change(at) if after == before && is_prose(path) => {
-                wanted = Place::After(at);
-                "Write only the new lines that come behind this passage."
-            }
-            _ => "Write the passage again as the request asks.",
-        };
-        messages.push(Message::user(format!("{trouble}\n{again}")));
-    }
-    Ok(Done::note(format!("not done: {path}: {trouble}")))
-}
-
-fn passage_task(job: Job<'_>, step: &Step, path: &str, before: &str, chosen: &Passage, place: Place) -> String {
-    let shown = passage::lines_of(before, chosen);
-    let task = task(job, step);
-    match place {
-        Place::Change(_) => {
-            format!("A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite the passage as it shall be.")
-        }
-        Place::After(_) => format!(
-            "A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite only the new passage that comes behind this one, in its style."
-        ),
-    }
-}
-
-/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed.
-async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result<Place, TurnError> {
-    if all.len() == 1 {
-        return Ok(Place::Change(0));
-    }
-    let listed: Vec<String> = all.iter().enumerate().map(|(at, one)| format!("{}. {}", at + 1, one.title)).collect();
-    let messages = [
-        Message::system(
-            "A request changes a file that has several passages. Say which passage has to change, as `change N`. If a passage of its own \
-             is to be added, say behind which one, as `new after N`. Answer with that alone.",
-        ),
-        Message::user(format!("Passages of {path}:\n{}\n\n{}", listed.join("\n"), task(job, step))),
-    ];
-    let numbers: Vec<String> = (1..=all.len()).map(|number| format!("\"{number}\"")).collect();
-    let grammar = format!("start: (\"change \" | \"new after \") N\nN: {}\n", numbers.join(" | "));
-    let answer = ask(job, &messages, Ask { grammar, tokens: 8, seed: None, phase: "finding the passage" }).await?;
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);
-    let place = match answer.strip_prefix("new after ") {
-        Some(rest) => number(rest).map(Place::After),
-        None => answer.strip_prefix("change ").and_then(number).map(Place::Change),
-    };
-    Ok(place.unwrap_or(Place::Change(0)))
 }
 
 #[cfg(test)]

@@ -63,20 +63,8 @@ pub async fn change(
         let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
         let answer = ask(job, &messages, form).await?;
         tracing::debug!(answer, "entries");
-        let asked = words::content(job.scene.request);
-        let (mut changes, mut refused) = (Vec::new(), Vec::new());
-        for change in read(&answer).into_iter().map(|change| placed(change, &entries)) {
-            match refusal(&change, &entries, &asked) {
-                Some(why) => refused.push(why),
-                None => changes.push(change),
-            }
-        }
-        for version in dropped_versions(&step.text) {
-            let elements = keyed::elements(path, before, &version).into_iter();
-            let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
-            let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
-            changes.extend(new);
-        }
+        let (mut changes, refused) = accepted(&answer, &entries, job.scene.request);
+        add_dropped_versions(&mut changes, &step.text, path, before);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
             _ => keyed::changed(path, before, &changes),
@@ -104,6 +92,29 @@ pub async fn change(
         messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
     }
     Ok(Some(Done::note(format!("not done: {path}: {trouble}"))))
+}
+
+/// The changes of an answer that have a word of the request, and why the others are refused.
+fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Change>, Vec<String>) {
+    let asked = words::content(request);
+    let (mut changes, mut refused) = (Vec::new(), Vec::new());
+    for change in read(answer).into_iter().map(|change| placed(change, entries)) {
+        match refusal(&change, entries, &asked) {
+            Some(why) => refused.push(why),
+            None => changes.push(change),
+        }
+    }
+    (changes, refused)
+}
+
+/// Adds the removal of each version that `text` asks to remove from the lists that have it.
+fn add_dropped_versions(changes: &mut Vec<Change>, text: &str, path: &str, before: &str) {
+    for version in dropped_versions(text) {
+        let elements = keyed::elements(path, before, &version).into_iter();
+        let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
+        let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
+        changes.extend(new);
+    }
 }
 
 /// Versions that a text asks to remove: `drop support for 3.10`.

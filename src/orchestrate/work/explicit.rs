@@ -11,7 +11,7 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::{Event, StepStatus};
-use crate::request::arguments::{removes, settle_edit, settle_removal};
+use crate::request::arguments::{Edit, removes, settle_edit, settle_removal};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
@@ -21,7 +21,7 @@ use crate::context::mentions;
 use crate::context::mentions::Mentions;
 use crate::context::text_of;
 use crate::request::Step;
-use crate::request::substitution;
+use crate::request::substitution::{self, Substitution};
 
 /// Most remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
@@ -48,40 +48,19 @@ pub async fn change(
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
         return Ok(Some(Done::default()));
     }
-    let is_removal = removes(&step.text);
-    let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
-    let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
-    let mut places: Vec<String> = match (mentions.paths.is_empty(), &substitution) {
-        (false, _) => mentions.paths.clone(),
-        (true, None) => where_defined(scene.context, index, &mentions),
-        // All code is searched, and exactly one file has to have the old value.
-        (true, Some(_)) => paths_meant(index, &mentions).into_iter().filter(|path| has_grammar(path)).collect(),
-    };
-    if bump.is_some() && mentions.paths.is_empty() {
-        places = MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
-    }
+    let wanted = Wanted::of(scene, step);
+    let mut places = places(scene, index, &mentions, &wanted);
     let mut seen = HashSet::new();
     places.retain(|path| seen.insert(path.clone()));
-    let found = places.iter().filter_map(|path| {
-        let before = text_of(scene.context, path)?;
-        let edit = match (&bump, is_removal) {
-            (_, true) => settle_removal(&step.text, path, &before)?.ok()?,
-            (Some(bump), _) => settle_edit(bump, &before).filter(|edit| substitution::has_version(&edit.old))?,
-            _ => {
-                let as_said =
-                    settle_edit(&step.text, &before).filter(|_| places.len() == 1 || mentions.paths.is_empty());
-                as_said.or_else(|| settle_edit(&substitution.as_ref()?.spelled_out(), &before))?
-            }
-        };
-        let new = with_comparison(&edit.old, &edit.new);
-        let after = before.replacen(&edit.old, &new, 1);
-        let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
-        let fits = before.matches(&edit.old).count() == 1
-            && verify::problems(index, path, &before, &after, &named.collect::<Vec<_>>()).is_empty();
-        fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
-    });
-    let found: Vec<Value> = found.collect();
-    if found.is_empty() || found.len() > 1 && (bump.is_none() || found.len() < places.len()) {
+    let is_only = places.len() == 1 || mentions.paths.is_empty();
+    let found: Vec<Value> = places
+        .iter()
+        .filter_map(|path| {
+            let before = text_of(scene.context, path)?;
+            replacement(index, &mentions, &wanted.edit(path, &before, is_only)?, wanted.is_removal, path, &before)
+        })
+        .collect();
+    if found.is_empty() || found.len() > 1 && (wanted.bump.is_none() || found.len() < places.len()) {
         return Ok(None);
     }
     let mut status = StepStatus::Succeeded;
@@ -91,17 +70,86 @@ pub async fn change(
             break;
         }
     }
-    let mut said = String::new();
-    for symbol in mentions.symbols.iter().filter(|_| is_removal && status == StepStatus::Succeeded) {
-        let left = still_named(scene.context, index, &symbol.name);
-        if !left.is_empty() {
-            said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
-        }
-    }
+    let is_removed = wanted.is_removal && status == StepStatus::Succeeded;
+    let said = if is_removed { what_is_left(scene.context, index, &mentions) } else { String::new() };
     if !said.is_empty() {
         scene.host.emit(Event::Token { text: said.clone() });
     }
     Ok(Some(Done { said, ..Done::default() }))
+}
+
+/// What a step removes or replaces.
+struct Wanted<'a> {
+    /// The text of the step.
+    text: &'a str,
+    is_removal: bool,
+    substitution: Option<Substitution>,
+    /// The edit that raises the version of the project, in words.
+    bump: Option<String>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(scene: Scene<'_>, step: &'a Step) -> Wanted<'a> {
+        let is_removal = removes(&step.text);
+        let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
+        let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
+        Wanted { text: &step.text, is_removal, substitution, bump }
+    }
+
+    /// The edit of the file `path` with the text `before`. Without `is_only`, the file is one of several that are named, and only the two values of
+    /// the step are searched in it.
+    fn edit(&self, path: &str, before: &str, is_only: bool) -> Option<Edit> {
+        match (&self.bump, self.is_removal) {
+            (_, true) => settle_removal(self.text, path, before)?.ok(),
+            (Some(bump), _) => settle_edit(bump, before).filter(|edit| substitution::has_version(&edit.old)),
+            _ => {
+                let as_said = settle_edit(self.text, before).filter(|_| is_only);
+                as_said.or_else(|| settle_edit(&self.substitution.as_ref()?.spelled_out(), before))
+            }
+        }
+    }
+}
+
+/// The files that may have the old value.
+fn places(scene: Scene<'_>, index: &Index, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String> {
+    if wanted.bump.is_some() && mentions.paths.is_empty() {
+        return MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
+    }
+    match (mentions.paths.is_empty(), &wanted.substitution) {
+        (false, _) => mentions.paths.clone(),
+        (true, None) => where_defined(scene.context, index, mentions),
+        // All code is searched, and exactly one file has to have the old value.
+        (true, Some(_)) => paths_meant(index, mentions).into_iter().filter(|path| has_grammar(path)).collect(),
+    }
+}
+
+/// The arguments of the call that makes `edit` in a file. `None` if the old text occurs more than once, or a check finds a problem.
+fn replacement(
+    index: &Index,
+    mentions: &Mentions,
+    edit: &Edit,
+    is_removal: bool,
+    path: &str,
+    before: &str,
+) -> Option<Value> {
+    let new = with_comparison(&edit.old, &edit.new);
+    let after = before.replacen(&edit.old, &new, 1);
+    let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
+    let fits = before.matches(&edit.old).count() == 1
+        && verify::problems(index, path, before, &after, &named.collect::<Vec<_>>()).is_empty();
+    fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
+}
+
+/// Where the removed names are still used, a line for each name; empty if they are not.
+fn what_is_left(context: &Context, index: &Index, mentions: &Mentions) -> String {
+    let mut said = String::new();
+    for symbol in &mentions.symbols {
+        let left = still_named(context, index, &symbol.name);
+        if !left.is_empty() {
+            said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
+        }
+    }
+    said
 }
 
 /// The path of a file, its text, and its new text.

@@ -1,32 +1,28 @@
-//! Holds the files of a code change as they were, as they are to be and as last written, and applies the model's code to them.
+//! Holds the files of a code change as they were, as they are to be and as last written.
 
 mod doubts;
+mod merge;
 
-use crate::edit::testing;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::json;
 
-use crate::edit;
-use crate::edit::package_function;
+use crate::context::mentions::Mentions;
+use crate::context::{Pack, Shown, text_of};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
-use crate::edit::{Hints, restore};
-use crate::index::Index;
-use crate::index::parts::{Sort, Span};
+use crate::edit::{self, package_function, preserve, restore, testing};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::request::Step;
 use crate::tools::builtin::Builtin;
 
 use super::change::{changed_meanwhile, exists, perform};
-use super::items::{Choices, Item, Offered, What};
-use super::{Done, Job, Touched, new_test, verify};
-use crate::context::mentions::Mentions;
-use crate::context::{Found, Pack, Shown, text_of};
-use crate::edit::{list_entries, preserve, unchanged_value};
-use crate::request::Step;
+use super::items::{Choices, Item, Offered};
+use super::{Done, Job, Touched, new_test};
+pub use doubts::Doubt;
 
 /// The files of a code change.
 pub struct Files {
@@ -235,179 +231,6 @@ impl Files {
         names
     }
 
-    /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
-    pub fn take(
-        &mut self,
-        index: &Index,
-        pieces: &[(Item, String)],
-        mentions: &Mentions,
-        asked: &str,
-    ) -> Result<(), Refusal> {
-        if pieces.is_empty() {
-            return Err("There is no code in the answer.".to_owned().into());
-        }
-        let mut after = self.after.clone();
-        let mut touched = Vec::new();
-        let mut unchanged = Vec::new();
-        let mut may_go: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
-        for (item, code) in pieces {
-            let path = &item.path;
-            let known = after.get(path).or(self.before.get(path)).cloned();
-            let beside = self.only_tests.then(|| preserve::beside(path, self.text(path), code));
-            let code = beside.as_ref().unwrap_or(code);
-            let only_docs = |span: &Span| {
-                let was = self.text(path).get(span.bytes.clone()).unwrap_or_default();
-                !unchanged_value::speaks_of_words(asked)
-                    && unchanged_value::without_words(was) == unchanged_value::without_words(code)
-            };
-            if matches!(&item.what, What::Change(span) if preserve::has_code(self.text(path), code) || only_docs(span))
-            {
-                unchanged.push(item.clone());
-                continue;
-            }
-            if let What::Change(span) = &item.what
-                && !self.may_remove
-                && preserve::is_gutted(self.text(path).get(span.bytes.clone()).unwrap_or_default(), code, asked)
-            {
-                let name = &item.name;
-                return Err(format!(
-                    "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
-                )
-                .into());
-            }
-            if let What::Change(span) = &item.what
-                && span.sort == Sort::Value
-                && let Some(old) = self.text(path).get(span.bytes.clone()).filter(|_| !self.may_remove)
-                && let Some(lost) = preserve::lost_of_list(old, code, asked)
-            {
-                let name = &item.name;
-                return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.").into());
-            }
-            let text = match (&item.what, known) {
-                (What::File, None) => Ok(format!("{}\n", code.trim_end())),
-                (_, None) => Err(format!("{path} is none of the files shown.")),
-                (What::File, Some(_)) => Err(format!("{path} is there already.")),
-                (What::Statement(old), Some(now)) => {
-                    replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
-                }
-                (What::Remove(name), Some(now)) => {
-                    may_go.push(name.clone());
-                    edit::remove::definition_or_statement(path, &now, name)
-                }
-                (_, Some(now)) => self.merged(item, &now, code, &mut touched, asked),
-            }?;
-            if after.get(path).or(self.before.get(path)) == Some(&text) {
-                unchanged.push(item.clone());
-            } else {
-                after.insert(path.clone(), text);
-            }
-        }
-        if after == self.after {
-            let names: Vec<String> = unchanged.iter().map(|item| format!("`{}`", item.name)).collect();
-            let message = format!(
-                "What you wrote for {} is what is there already, so nothing would change. The mistake or the change is somewhere else.",
-                names.join(", ")
-            );
-            return Err(Refusal { message, unchanged });
-        }
-        for (item, _) in pieces.iter().filter(|(item, _)| {
-            matches!(item.what, What::Add) && !item.name.contains('.') && !testing::is_test(&item.path)
-        }) {
-            for path in &self.exporting {
-                let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
-                if let Some(text) = edit::export::add(path, text, &item.name, &item.path) {
-                    after.insert(path.clone(), text);
-                }
-            }
-        }
-        let graph = index.graph().ok();
-        let place = |name: &str| {
-            // What this step or an earlier one has written is not in the index yet.
-            if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
-            {
-                return Some(item.path.clone());
-            }
-            if let Some((_, path)) = self.tested.iter().find(|(tested, _)| tested == name) {
-                return Some(path.clone());
-            }
-            let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
-            let mut free =
-                nodes.iter().filter(|node| node.name == name && !testing::is_test(&node.path) && node.kind != "method");
-            free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
-        };
-        for (path, text) in &mut after {
-            let before = self.before.get(path).map_or("", String::as_str);
-            *text = edit::imports::brought_in(path, before, text, &place);
-        }
-        for (path, text) in &after {
-            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
-            let problems = verify::problems(index, path, before, text, &may_go);
-            if let Some(problem) = problems.first() {
-                return Err(format!("{path}: {problem}").into());
-            }
-        }
-        (self.after, self.touched) = (after, touched);
-        Ok(())
-    }
-
-    /// `now` with the written definition merged in by name.
-    fn merged(
-        &self,
-        item: &Item,
-        now: &str,
-        code: &str,
-        touched: &mut Vec<Touched>,
-        asked: &str,
-    ) -> Result<String, String> {
-        let path = &item.path;
-        let hints = match &item.what {
-            What::Change(span) => {
-                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
-            }
-            _ => self.hints(item),
-        };
-        let mut code = match hints.container {
-            None if !item.name.contains('.') => preserve::without_receiver(path, code),
-            _ => code.to_owned(),
-        };
-        if let What::Change(span) = &item.what
-            && matches!(span.sort, Sort::Value | Sort::Record)
-            && !self.may_remove
-            && let Some(old) = self.text(path).get(span.bytes.clone())
-            && let Some(kept) = list_entries::kept(old, &code, asked)
-        {
-            code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
-        }
-        if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
-            code = new_test::in_new_module(&code);
-        }
-        let merged = match edit::merge(path, now, &code, &hints) {
-            Ok(merged) => merged,
-            Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
-            Err(error) => return Err(format!("{path}: {error}")),
-        };
-        let changed = merged.changed.iter().filter(|change| change.what != edit::What::Import);
-        touched.extend(changed.map(|change| Touched {
-            path: path.clone(),
-            name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
-            lines: (change.line, change.line),
-        }));
-        let may_lose = |name: &str| self.may_remove && asked.contains(name);
-        edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
-    }
-
-    /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
-    fn hints(&self, item: &Item) -> Hints {
-        let file = self.shown.iter().find(|file| file.path == item.path);
-        let found: Option<&Found> = file.and_then(|file| file.found.first());
-        let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
-        Hints {
-            line: found.filter(|_| container.is_none()).map(|(line, ..)| *line),
-            after: found.map(|(_, _, name)| name.clone()).filter(|name| !name.is_empty()),
-            container,
-        }
-    }
-
     /// Whether a file on disk is as this change last read or wrote it.
     fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
         let known = self.written.get(path).or(self.before.get(path));
@@ -488,13 +311,4 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
     paths.sort();
     paths.dedup();
     paths
-}
-
-/// `now` with `code` in place of the statement `old`.
-fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
-    if now.contains(old) {
-        Ok(now.replacen(old, code.trim_end(), 1))
-    } else {
-        Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
-    }
 }

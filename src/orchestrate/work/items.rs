@@ -2,28 +2,20 @@
 //!
 //! A 1.5B model that may write anything repeats what it was shown; one that has to begin with the head of a definition writes that definition.
 
-use crate::edit::{line_of, testing};
-use serde_json::Value;
+mod listing;
+mod notation;
 
+use crate::context::mentions::{Mentions, TYPES};
+use crate::edit::executed::Executed;
+use crate::edit::testing;
 use crate::index::language_of;
-use crate::index::parts::{self, Part, Sort, Span};
+use crate::index::parts::{Sort, Span};
 use crate::language::words;
 
 use super::passage;
-use crate::context::mentions::{Mentions, TYPES};
-use crate::edit::executed::Executed;
 
 /// Most definitions of one change.
 pub const ITEMS_MAX: usize = 3;
-/// Most definitions of one file that are offered.
-const NAMES_MAX: usize = 80;
-/// Longest container that is rewritten whole (a longer one is changed member by member), and longest function whose inner definitions are not
-/// offered, in lines.
-const CONTAINER_LINES_MAX: usize = 25;
-const FUNCTION_LINES_MAX: usize = 70;
-/// Most characters of the title of a statement, which is its first line.
-const TITLE_CHARS: usize = 60;
-
 /// The module of a Rust file that has its tests.
 const RUST_TESTS: &str = "tests";
 /// Words that hint at changes beside the new definitions.
@@ -96,7 +88,7 @@ impl Choices {
     /// All items of some files, and the files that may be created.
     pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
         let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
-        let old = files.iter().flat_map(|file| named(file, may_remove)).collect();
+        let old = files.iter().flat_map(|file| listing::named(file, may_remove)).collect();
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
 
@@ -201,45 +193,6 @@ impl Choices {
         self.old.retain(|other| other != item);
     }
 
-    /// The grammar of an answer: lines of `change NAME`, `add NAME`, `add lines`, `remove NAME` and `new file PATH`, with ` in PATH` if there are
-    /// several files. The answer begins with the items `given` and has at most `most` lines.
-    pub fn grammar(&self, given: &[Item], most: usize) -> String {
-        let quoted = |text: &str| Value::String(text.to_owned()).to_string();
-        let mut items = Vec::new();
-        let mut rules = String::new();
-        let place = |path: &str| if self.paths.len() > 1 { format!(" in {path}") } else { String::new() };
-        if !self.old.is_empty() {
-            let old: Vec<String> =
-                self.old.iter().map(|item| quoted(&format!("{}{}", item.name, place(&item.path)))).collect();
-            rules.push_str(&format!("OLD: {}\n", old.join(" | ")));
-            items.push("\"change \" OLD");
-            if self.may_remove {
-                items.push("\"remove \" OLD");
-            }
-        }
-        if self.may_add && !self.paths.is_empty() {
-            let ends: Vec<String> = self.paths.iter().map(|path| quoted(&place(path))).collect();
-            let end = if self.paths.len() > 1 { format!(" ({})", ends.join(" | ")) } else { String::new() };
-            rules.push_str(&format!("new: \"add \" NAME{end}\nlines: \"add lines\"{end}\n"));
-            let name = match self.prefix.as_str() {
-                "" => "[A-Za-z_$][A-Za-z0-9_$]*(\\.[A-Za-z_$][A-Za-z0-9_$]*)?".to_owned(),
-                prefix => format!("{prefix}[A-Za-z0-9_]+"),
-            };
-            rules.push_str(&format!("NAME: /{name}/\n"));
-            items.extend(["new", "lines"]);
-        }
-        if !self.new.is_empty() {
-            let files: Vec<String> = self.new.iter().map(|path| quoted(path)).collect();
-            rules.push_str(&format!("FILE: {}\n", files.join(" | ")));
-            items.push("\"new file \" FILE");
-        }
-        let known: Vec<String> = given.iter().map(|item| quoted(&self.line(item))).collect();
-        let begin = if known.is_empty() { "item".to_owned() } else { known.join(" \"\\n\" ") };
-        let more = most.saturating_sub(given.len().max(1));
-        let rest = if more == 0 { String::new() } else { format!(" (\"\\n\" item){{0,{more}}}") };
-        format!("start: {begin}{rest}\nitem: {}\n{rules}", items.join(" | "))
-    }
-
     /// The definitions that a request names, with their code.
     pub fn pieces(&self, mentions: &Mentions, text: &dyn Fn(&str) -> String) -> Vec<(Item, String)> {
         let named = || mentions.symbols.iter().chain(&mentions.likely);
@@ -319,58 +272,6 @@ impl Choices {
         };
         Some(Item { path, name, what: What::Add })
     }
-
-    /// An item as a model names it.
-    pub fn line(&self, item: &Item) -> String {
-        let place = if self.paths.len() > 1 { format!(" in {}", item.path) } else { String::new() };
-        match &item.what {
-            What::Change(_) | What::Statement(_) => format!("change {}{place}", item.name),
-            What::Remove(_) => format!("remove {}{place}", item.name),
-            What::Add => format!("add {}{place}", item.name),
-            What::Lines => format!("add lines{place}"),
-            What::File => format!("new file {}", item.path),
-        }
-    }
-
-    /// Parses the items of an answer, each once.
-    pub fn read(&self, answer: &str) -> Vec<Item> {
-        let mut items: Vec<Item> = Vec::new();
-        for item in answer.lines().filter_map(|line| self.item(line.trim())) {
-            if !items.contains(&item) {
-                items.push(item);
-            }
-        }
-        items.truncate(ITEMS_MAX);
-        items
-    }
-
-    fn item(&self, line: &str) -> Option<Item> {
-        if let Some(path) = line.strip_prefix("new file ") {
-            return Some(Item { path: path.to_owned(), name: path.to_owned(), what: What::File });
-        }
-        let (verb, rest) = line.split_once(' ')?;
-        let place = self.paths.iter().find(|path| rest.ends_with(&format!(" in {path}")));
-        let path = place.or(self.paths.first())?.clone();
-        let name = rest.strip_suffix(&format!(" in {path}")).unwrap_or(rest).to_owned();
-        let known = self.old.iter().find(|item| item.name == name && item.path == path);
-        match (verb, known) {
-            ("change", Some(item)) => Some(item.clone()),
-            ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
-            ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
-            // What is there already is changed, even if the model says `add`.
-            ("add", Some(item)) => Some(item.clone()),
-            ("add", None) if self.old.iter().any(|item| item.name == name) => {
-                self.old.iter().find(|item| item.name == name).cloned()
-            }
-            ("add", None) => {
-                let class = self.test_class.as_ref().filter(|_| !name.contains('.'));
-                let is_home = |class: &&String| *class == RUST_TESTS || testing::is_test(&path);
-                let name = class.filter(is_home).map_or(name.clone(), |class| format!("{class}.{name}"));
-                Some(Item { path, name, what: What::Add })
-            }
-            _ => None,
-        }
-    }
 }
 
 /// The name or text by which an item is removed.
@@ -380,66 +281,6 @@ fn removed(what: &What) -> String {
         What::Change(span) => span.name.clone(),
         What::Add | What::Lines | What::File => String::new(),
     }
-}
-
-/// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.
-fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
-    let spans = parts::definitions(file.path, file.text);
-    let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
-    let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
-    let outer = |span: &Span| {
-        let name = span.container.last()?;
-        spans.iter().rfind(|other| other.name == *name && other.bytes.start <= span.bytes.start)
-    };
-    let is_offered = |span: &&Span| {
-        let fits = match span.sort {
-            Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
-            // Of a long one, the lines that were shown can be changed.
-            Sort::Function if is_shown(span) => true,
-            // A longer one was not shown whole, so it cannot be rewritten whole.
-            _ => length(span) <= crate::context::WHOLE_LINES_MAX,
-        };
-        let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
-        let reached = match inside.map(|outer| (outer.sort, length(outer))) {
-            Some((Sort::Class, _)) | None => true,
-            Some((Sort::Record, lines)) => lines > CONTAINER_LINES_MAX,
-            Some((_, lines)) => lines > FUNCTION_LINES_MAX,
-        };
-        fits && reached
-    };
-    let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
-    // Of several definitions with one name, as overloads are, the longest is offered.
-    found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
-    found.truncate(NAMES_MAX);
-    let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
-    let mut items: Vec<Item> = Vec::new();
-    for span in found {
-        let name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
-        if !items.iter().any(|item| item.name == name) && !name.contains('\n') {
-            items.push(item(name, What::Change(span.clone())));
-        }
-    }
-    items.sort_by_key(|item| if let What::Change(span) = &item.what { span.bytes.start } else { 0 });
-    for (title, text) in statements(file, all_statements) {
-        if !items.iter().any(|item| item.name == title) {
-            items.push(item(title, What::Statement(text)));
-        }
-    }
-    items
-}
-
-/// The statements outside of definitions that were shown, or all of them: title and text.
-fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
-    let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
-    let is_shown = |part: &&Part| {
-        let line = line_of(file.text, part.core.start);
-        all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
-    };
-    let is_package = |part: &&Part| file.text[part.core.start..].starts_with("package ");
-    let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement && !is_package(part)).filter(is_shown);
-    let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
-    let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
-    named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
 }
 
 /// The last part of a name with dots: `f` of `A.f`.

@@ -36,7 +36,9 @@ const FILES_MAX: usize = 3;
 pub async fn fix(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let said = kind::quoted_command(&step.text).or_else(|| kind::quoted_command(job.scene.request));
     let Some(line) = said.or_else(|| verify::suite(job)) else {
-        return Ok(Done::note("not done: nothing says how this project is tested; name the command, in backticks"));
+        let missing = verify::why_untested(job);
+        let why = missing.as_deref().unwrap_or("nothing says how this project is tested");
+        return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
     };
     let Some(ran) = verify::run(job, step, &line, evidence).await? else {
         return Ok(Done::note(format!("not done: `{line}` may not be run")));
@@ -203,19 +205,30 @@ async fn repaired(
             places.push(Touched { path: path.clone(), name: String::new(), lines: (at, at) });
         }
     }
-    let job = Job { touched: &places, ..job };
+    rewritten(job, step, &ran.line, &trouble, &places, evidence).await
+}
+
+/// Has the model rewrite what is wrong in one of `places`, until the failed command `line` passes.
+async fn rewritten(
+    job: Job<'_>,
+    step: &Step,
+    line: &str,
+    trouble: &str,
+    places: &[Touched],
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
+    let job = Job { touched: places, ..job };
     let (pack, mentions) = super::pack(job, &format!("{} {trouble}", step.text), Purpose::Change).await?;
     let is_code = |path: &str| crate::edit::has_grammar(path) && !testing::is_test(path);
     if !verify::doubts_tests(job.scene.request) && !pack.files.iter().any(|file| is_code(&file.path)) {
         return Ok(Done::note(format!(
-            "not done: `{}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong",
-            ran.line
+            "not done: `{line}` fails, and nothing but tests is in sight of the failure; name the file or function that is wrong"
         )));
     }
     let task = format!(
         "{trouble}\n\nThe developer asked: {}\nFind the mistake in the code and write the corrected definition. The tests are right.",
         job.scene.request
     );
-    let order = code::Order { pack: &pack, mentions: &mentions, task, command: Some(&ran.line) };
+    let order = code::Order { pack: &pack, mentions: &mentions, task, command: Some(line) };
     code::code(job, step, order, evidence).await
 }

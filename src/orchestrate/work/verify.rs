@@ -105,6 +105,11 @@ pub fn suite(job: Job<'_>) -> Option<String> {
     checks_of(job).command(Task::Test).map(|command| command.line)
 }
 
+/// Why the project's tests cannot be run, if something they need is missing.
+pub fn why_untested(job: Job<'_>) -> Option<String> {
+    Some(checks_of(job).notes().join("; ")).filter(|why| !why.is_empty())
+}
+
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
 /// as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {

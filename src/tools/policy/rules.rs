@@ -125,8 +125,11 @@ impl Compiled {
             // Any word of a command may be a file.
             (Sense::Any, true) => {
                 let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-                let words = shell::commands(line).unwrap_or_default().into_iter().flat_map(|one| one.all_words());
-                words.map(|word| places::named(&word, project)).any(|one| within(&one.said) || within(&one.real))
+                let words: Vec<String> = match shell::commands(line) {
+                    Some(commands) => commands.into_iter().flat_map(|one| one.all_words()).collect(),
+                    None => line.split_whitespace().map(str::to_owned).collect(),
+                };
+                words.iter().map(|word| places::named(word, project)).any(|one| within(&one.said) || within(&one.real))
             }
         }
     }

@@ -25,11 +25,12 @@ const LINE_MAX_BYTES: usize = 16 << 10;
 const DESTRUCTIVE: &str = "
     rm rmdir unlink shred mv dd truncate tee chmod chown chgrp kill pkill killall crontab systemctl service mount
     umount sudo su doas pkexec apt apt-get dnf brew pacman docker podman kubectl ssh scp rsync curl wget nc ftp eval
-    source install at";
+    source . trap install at";
 /// Programs that concern the machine and that no project needs.
 const FORBIDDEN: &str = "mkfs fdisk parted wipefs shutdown reboot halt poweroff mkswap insmod";
 /// Programs that run the command after them.
-const WRAPPERS: &str = "env nohup time nice ionice command builtin exec xargs timeout stdbuf setsid";
+const WRAPPERS: &str = "env nohup time nice ionice command builtin exec xargs timeout stdbuf setsid coproc busybox
+    sudo doas";
 const SHELLS: &str = "sh bash zsh dash ksh fish";
 /// Destructive subcommands of programs.
 const SUBCOMMANDS: [(&str, &str); 6] = [
@@ -77,15 +78,15 @@ impl Command {
     }
 }
 
-/// The simple commands of a line; `None` when it cannot be read as a shell command or it is too long to be analysed.
+/// The simple commands of a line; `None` when its quotes do not close or it is too long to be analysed.
 pub fn commands(line: &str) -> Option<Vec<Command>> {
     let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
     let seen = |one: Simple| Command {
-        plain: !one.unknown_program && !one.substitutes && one.writes.iter().all(|target| harmless_device(target)),
+        plain: !one.unknown_program && one.writes.iter().all(|target| harmless_device(target)),
         words: one.words,
         writes: one.writes,
     };
-    Some(all.into_iter().map(seen).collect())
+    Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
 }
 
 /// The risk of a whole command line.
@@ -103,7 +104,7 @@ fn risk_of_line(line: &str, depth: usize) -> Risk {
         return Risk::Destructive("it is too long or too deep to be looked through".to_owned());
     }
     let Some(commands) = split(line) else {
-        return Risk::Destructive("it cannot be read as a shell command".to_owned());
+        return Risk::Destructive("its quotes do not close".to_owned());
     };
     let mut found = Risk::Plain;
     for command in commands {
@@ -117,69 +118,85 @@ fn risk_of_line(line: &str, depth: usize) -> Risk {
 }
 
 fn risk_of_command(command: &Simple, depth: usize) -> Risk {
-    let program_of = |word: &String| word.rsplit('/').next().unwrap_or("").to_owned();
-    let words: Vec<&String> = command.words.iter().skip_while(|word| is_assignment(word)).collect();
     for target in &command.writes {
         if target.starts_with("/dev/") && !harmless_device(target) {
             return Risk::Forbidden(format!("it writes to the device {target}"));
         }
     }
-    let Some(program) = words.first().map(|word| program_of(word)) else { return risk_of_writes(command) };
-    let rest: Vec<String> = words[1..].iter().map(|word| (*word).clone()).collect();
-    let name = program.as_str();
-    if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
-        return Risk::Forbidden(format!("`{name}` concerns the machine, not the project"));
-    }
-    if name == "rm" && rest.iter().any(|word| is_everything(word)) {
-        return Risk::Forbidden("it would delete everything".to_owned());
-    }
-    if name == "dd" && rest.iter().any(|word| word.starts_with("of=/dev/") && !harmless_device(&word[3..])) {
-        return Risk::Forbidden("it writes over a device".to_owned());
-    }
-    if command.unknown_program {
+    let words: Vec<&String> = command.words.iter().skip_while(|word| is_assignment(word)).collect();
+    let Some(first) = words.first() else { return risk_of_writes(command) };
+    if first.contains(['$', '`', '*', '?', '{']) && first.as_str() != "{" {
         return Risk::Destructive("which program it runs is only known when it runs".to_owned());
     }
-    if is_listed(WRAPPERS, name) || ["sudo", "doas"].contains(&name) {
-        // Which of its words is the program depends on its options, so each may be.
-        let mut worst = Risk::Plain;
-        for at in 0..rest.len() {
-            if is_listed(WRAPPERS, &rest[at]) {
-                continue;
-            }
-            let inner = Simple { words: rest[at..].to_vec(), ..Simple::default() };
-            match risk_of_command(&inner, depth) {
-                Risk::Forbidden(why) => return Risk::Forbidden(why),
-                Risk::Destructive(why) if worst == Risk::Plain => worst = Risk::Destructive(why),
-                _ => {}
-            }
+    // Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
+    let is_wrapper = is_listed(WRAPPERS, name_of(first));
+    let places = if is_wrapper { words.len() } else { 1 };
+    let mut worst = risk_of_writes(command);
+    for at in 0..places {
+        match risk_of_program(&words[at..], depth) {
+            Risk::Forbidden(why) => return Risk::Forbidden(why),
+            Risk::Destructive(why) if worst == Risk::Plain => worst = Risk::Destructive(why),
+            _ => {}
         }
-        if worst != Risk::Plain {
-            return worst;
-        }
+    }
+    worst
+}
+
+/// The last part of a program's path.
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// The risk of a program, the first of `words`, with its arguments.
+fn risk_of_program(words: &[&String], depth: usize) -> Risk {
+    let (name, rest) = (name_of(words[0]), &words[1..]);
+    if let Some(why) = forbidden(name, rest) {
+        return Risk::Forbidden(why);
+    }
+    if words[0].starts_with(['$', '`']) {
+        return Risk::Destructive("which program it runs is only known when it runs".to_owned());
     }
     if is_listed(SHELLS, name) {
         if let Some(at) = rest.iter().position(|word| is_short_options(word) && word.ends_with('c')) {
-            let risk = rest.get(at + 1).map_or(Risk::Plain, |line| risk_of_line(line, depth + 1));
-            return if risk == Risk::Plain { risk_of_writes(command) } else { risk };
+            return rest.get(at + 1).map_or(Risk::Plain, |line| risk_of_line(line, depth + 1));
         }
-        if rest.is_empty() {
+        if rest.iter().all(|word| word.starts_with('-') || word.as_str() == "/dev/stdin") {
             return Risk::Destructive(format!("`{name}` runs whatever it is sent"));
         }
     }
+    destructive(name, rest).map_or(Risk::Plain, Risk::Destructive)
+}
+
+/// Why no project needs the program `name` with these arguments; `None` for all others.
+fn forbidden(name: &str, rest: &[&String]) -> Option<String> {
+    if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
+        return Some(format!("`{name}` concerns the machine, not the project"));
+    }
+    if name == "rm" && rest.iter().any(|word| is_everything(word)) {
+        return Some("it would delete everything".to_owned());
+    }
+    if name == "dd" && rest.iter().any(|word| word.starts_with("of=/dev/") && !harmless_device(&word[3..])) {
+        return Some("it writes over a device".to_owned());
+    }
+    None
+}
+
+/// Why the program `name` with these arguments is destructive; `None` if no table lists it.
+fn destructive(name: &str, rest: &[&String]) -> Option<String> {
     if is_listed(DESTRUCTIVE, name) {
-        return Risk::Destructive(format!("`{name}` may delete, overwrite or send something"));
+        return Some(format!("`{name}` may delete, overwrite or send something"));
     }
     if name == "tar" && rest.first().is_some_and(|options| !options.starts_with('-') && options.contains('x')) {
-        return Risk::Destructive("`tar x` may overwrite files".to_owned());
+        return Some("`tar x` may overwrite files".to_owned());
     }
     let listed = |table: &[(&str, &str)]| -> Option<String> {
         let (_, dangerous) = table.iter().find(|(program, _)| *program == name)?;
-        rest.iter().find(|word| dangerous.split_whitespace().any(|one| same_option(word, one))).cloned()
+        rest.iter()
+            .find(|word| dangerous.split_whitespace().any(|one| same_option(word, one)))
+            .map(|word| (*word).clone())
     };
-    if let Some(word) = listed(&SUBCOMMANDS).or_else(|| listed(&OPTIONS)) {
-        return Risk::Destructive(format!("`{name} {word}` may delete, overwrite or send something"));
-    }
-    risk_of_writes(command)
+    let word = listed(&SUBCOMMANDS).or_else(|| listed(&OPTIONS))?;
+    Some(format!("`{name} {word}` may delete, overwrite or send something"))
 }
 
 /// The risk of the files that a command writes into.
@@ -215,6 +232,7 @@ fn is_everything(word: &str) -> bool {
 
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.trim_end_matches('+');
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -256,7 +274,6 @@ mod tests {
             "bash build.sh",
             "timeout 5 cargo test",
             "git diff # rm -rf /",
-            "cat <<'EOF'\nrm -rf /\nEOF",
             "tar -tf a.tar",
             "for f in src/*; do wc -l \"$f\"; done",
             "xargs -n 1 wc -l < list",

@@ -28,8 +28,8 @@ mod undo;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
-use tracing_subscriber::fmt::format::FmtSpan;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
 use crate::base::Cancel;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::chat::consent::Question;
 use crate::protocol::{
-    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage,
+    Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage, Verification,
 };
 
 /// Prints events in one of two forms.
@@ -114,21 +114,9 @@ impl Text {
             Event::Fallback { from, reason } => {
                 self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
             }
-            Event::Verification(one) => {
-                let (round, sure) = (one.iteration, one.confidence * 100.0);
-                let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
-                self.line(&style(format!("draft {round}: {sure:.0} % sure{why}")).dim().to_string());
-            }
+            Event::Verification(verification) => self.draft(verification),
             Event::Detection(detection) => self.line(&style(told(detection)).dim().to_string()),
-            Event::Token { text } => {
-                self.clear();
-                if !self.in_answer {
-                    println!();
-                }
-                self.in_answer = true;
-                print!("{text}");
-                io::stdout().flush()?;
-            }
+            Event::Token { text } => self.token(text)?,
             Event::TurnFinished(finished) => {
                 self.clear();
                 println!("\n\n{}", style(cost(&finished.usage)).dim());
@@ -182,6 +170,25 @@ impl Text {
         if let Some(diff) = &report.diff {
             self.line(&paint_diff(diff));
         }
+    }
+
+    /// How sure the cognitive loop is of a draft.
+    fn draft(&mut self, one: &Verification) {
+        let (round, sure) = (one.iteration, one.confidence * 100.0);
+        let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
+        self.line(&style(format!("draft {round}: {sure:.0} % sure{why}")).dim().to_string());
+    }
+
+    /// A piece of the answer; the first one begins a new line.
+    fn token(&mut self, text: &str) -> Result<()> {
+        self.clear();
+        if !self.in_answer {
+            println!();
+        }
+        self.in_answer = true;
+        print!("{text}");
+        io::stdout().flush()?;
+        Ok(())
     }
 
     fn line(&mut self, text: &str) {

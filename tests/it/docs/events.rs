@@ -32,6 +32,7 @@ pub fn page(src: &Path) -> String {
     for file in [
         "protocol.rs",
         "protocol/cost.rs",
+        "protocol/memory.rs",
         "protocol/state.rs",
         "protocol/telemetry.rs",
         "base/ids.rs",

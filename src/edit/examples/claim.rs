@@ -1,0 +1,142 @@
+//! Reads what a request says about the result of a call: what it returns, what it should return, whether that is wrong.
+
+use super::{CONSTANTS, EXAMPLES_MAX, closed};
+
+/// Words and signs before what a call returns.
+const GIVES: &[&str] = &[
+    "is", "gives", "give", "returns", "return", "yields", "becomes", "equals", "raises", "throws", "gibt", "ergibt",
+    "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
+];
+/// Words before what a call should return.
+const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
+/// Words behind a result that say it is wrong.
+const BUT: &[&str] = &["but", "wrong", "bug", "fix", "although", "incorrect", "aber", "falsch", "mais", "pero", "но"];
+/// Filler words between one of these and the result.
+const FILLERS: &[&str] = &[
+    "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
+    "devolver", "a", "an",
+];
+
+/// What the text behind a call says about its result.
+#[derive(Debug, Default)]
+pub(super) struct Claim {
+    /// The result it is said to return.
+    pub stated: Option<String>,
+    /// The result it should return instead.
+    should: Option<String>,
+    /// Results that several calls should return, listed in a later sentence.
+    pub later: Vec<String>,
+    /// The text says that `stated` is wrong.
+    pub is_wrong: bool,
+}
+
+impl Claim {
+    /// The result it should return or, for a new function, is said to return.
+    pub fn expected(&self, is_new: bool) -> Option<String> {
+        self.should.clone().or(self.stated.clone().filter(|_| is_new))
+    }
+
+    /// Reads the `text` behind a call. `given` is the call's first string; a bare word that resembles it is a result
+    /// too.
+    pub fn of(text: &str, given: &str) -> Claim {
+        let mut claim = Claim::default();
+        let mut rest = text.trim_start_matches(['`', ' ']);
+        let mut first = true;
+        while let Some((word, after)) = word_of(rest) {
+            let low = word.to_lowercase();
+            let follows = if SHOULD.contains(&low.as_str()) {
+                Some(true)
+            } else {
+                GIVES.contains(&low.as_str()).then_some(false)
+            };
+            let instead = low == "instead" && after.trim_start().starts_with("of");
+            rest = after;
+            match follows {
+                Some(true) => {
+                    let values = values(after, given);
+                    match (values.as_slice(), first || claim.stated.is_some() && !ended(text, after)) {
+                        ([one], true) => claim.should = Some(one.clone()),
+                        (many, _) => claim.later = many.to_vec(),
+                    }
+                    break;
+                }
+                Some(false) if first => claim.stated = values(after, given).into_iter().next(),
+                None if BUT.contains(&low.as_str()) && claim.stated.is_some() => claim.is_wrong = true,
+                // `gives a instead of b`: b is right. At `should give b instead of a` the loop has ended before.
+                None if instead => {
+                    claim.should = values(&after.trim_start()[2..], given).into_iter().next();
+                    break;
+                }
+                _ => {}
+            }
+            first = false;
+        }
+        claim
+    }
+}
+
+/// Whether a sentence ends in `text` before `rest`, which is the end of `text`.
+fn ended(text: &str, rest: &str) -> bool {
+    text[..text.len() - rest.len()].contains(". ")
+}
+
+/// The first word of a text and what follows it.
+fn word_of(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches([' ', ',', ';', '\n', '`', ':']);
+    let end = text.find([' ', ',', ';', '\n']).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// The values that a text begins with, after filler words: `'a'`, `be 13th and 113th`.
+fn values(text: &str, given: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '`', ':']);
+        if let Some((word, after)) = word_of(rest).filter(|(word, _)| FILLERS.contains(&word.to_lowercase().as_str())) {
+            debug_assert!(!word.is_empty());
+            rest = after;
+            continue;
+        }
+        let Some((value, after)) = value(rest, given) else { break };
+        found.push(value);
+        let after = after.trim_start_matches([' ', '`', ',']);
+        match ["and ", "und ", "et ", "y "].iter().find_map(|word| after.strip_prefix(word)) {
+            Some(more) if found.len() < EXAMPLES_MAX => rest = more,
+            _ => break,
+        }
+    }
+    found
+}
+
+/// A literal or a bare word at the beginning of `text`, and what follows it.
+fn value<'a>(text: &'a str, given: &str) -> Option<(String, &'a str)> {
+    let first = text.chars().next()?;
+    let end = match first {
+        '\'' | '"' => text[1..].find(first)? + 2,
+        '[' | '(' | '{' => closed(text, 0)?,
+        _ => text.find([' ', ',', ';', '`', '\n']).unwrap_or(text.len()),
+    };
+    let value = text[..end].trim_end_matches(['.', '!', '?', ')']);
+    let value = if matches!(first, '[' | '(' | '{') { &text[..end] } else { value };
+    let is_word = value.chars().next().is_some_and(|c| c.is_ascii_digit() || c == '-')
+        || is_known(value)
+        || is_form(value, given);
+    let is_text = matches!(first, '\'' | '"' | '[' | '(' | '{');
+    (is_text || is_word).then(|| (value.to_owned(), &text[end..]))
+}
+
+/// Whether a word is an inflected form of `given`, equal in half of its letters from both ends: `geese` of `goose`.
+fn is_form(value: &str, given: &str) -> bool {
+    let same =
+        |pairs: &mut dyn Iterator<Item = (char, char)>| pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    let (begin, end) =
+        (same(&mut value.chars().zip(given.chars())), same(&mut value.chars().rev().zip(given.chars().rev())));
+    let is_word = value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    is_word && begin > 0 && 2 * (begin + end) >= value.chars().count()
+}
+
+/// A constant or the name of an error.
+fn is_known(value: &str) -> bool {
+    CONSTANTS.contains(&value) || value.ends_with("Error") && value.chars().all(char::is_alphanumeric)
+}

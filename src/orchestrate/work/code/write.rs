@@ -1,0 +1,197 @@
+//! Has the model name the items of a change and write each of them.
+
+use crate::edit::{docstring, testing, unchanged_value};
+use crate::models::dialect::Message;
+use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::work::change::{Ask, ask};
+use crate::orchestrate::work::files::Files;
+use crate::orchestrate::work::items::{Choices, Item, What};
+use crate::orchestrate::work::line_edit::Within;
+use crate::orchestrate::work::tested::CASES_MAX;
+use crate::orchestrate::work::{Job, grammar, reply};
+
+use super::ROUNDS_MAX;
+
+/// Longest answer that names items, longest code (a definition may also become twice as long as it is), longest code in any case, and longest
+/// test, in tokens.
+const NAMES_TOKENS: usize = 60;
+const CODE_TOKENS: usize = 400;
+const LONGEST_TOKENS: usize = 900;
+const TEST_TOKENS: usize = 260;
+/// Most samples of a definition until one differs from the existing code.
+const DRAFTS_MAX: usize = 3;
+/// Longest definition that is sampled several times, in lines.
+const DRAWN_LINES_MAX: usize = 25;
+/// Longest sentence about what is wrong, in tokens.
+const THOUGHT_TOKENS: usize = 80;
+/// Rounds in which a long function is changed by some of its lines; after them it is written whole.
+const WITHIN_ROUNDS: usize = 3;
+
+/// What the model writes with in one round.
+pub(super) struct Writer<'a> {
+    pub job: Job<'a>,
+    pub files: &'a Files,
+    pub choices: &'a Choices,
+    /// The text of the step.
+    pub text: &'a str,
+    /// What was wrong in the round before.
+    pub trouble: &'a str,
+    pub round: usize,
+    /// Most items that may be named in the first round.
+    pub items_max: usize,
+    /// The model says first what is wrong.
+    pub think: bool,
+}
+
+impl Writer<'_> {
+    /// Has the model name items, unless `given` are all, and write each; returns them with their code. The exchange is appended to `messages`.
+    pub async fn pieces(
+        &self,
+        given: Option<(Vec<Item>, bool)>,
+        messages: &mut Vec<Message>,
+    ) -> Result<Vec<(Item, String)>, TurnError> {
+        let items = self.items(given, messages).await?;
+        let named: Vec<String> = items.iter().map(|item| self.choices.line(item)).collect();
+        tracing::debug!(round = self.round, ?named);
+        messages.push(Message::assistant(named.join("\n")));
+        let mut pieces = Vec::new();
+        for item in items {
+            let is_removed = matches!(item.what, What::Remove(_));
+            let code = if is_removed { String::new() } else { self.code(&item, messages).await? };
+            pieces.push((item, code));
+        }
+        Ok(pieces)
+    }
+
+    /// The items that are written: those given, and those that the model names.
+    async fn items(&self, given: Option<(Vec<Item>, bool)>, messages: &[Message]) -> Result<Vec<Item>, TurnError> {
+        let (given, is_all) = given.unwrap_or_default();
+        if is_all {
+            return Ok(given);
+        }
+        // What a check found is wrong is one item.
+        let most = if self.round == 0 { self.items_max } else { 1 };
+        let form = self.form(self.choices.grammar(&given, most), NAMES_TOKENS, "finding what to change");
+        Ok(self.choices.read(&ask(self.job, messages, form).await?))
+    }
+
+    fn form(&self, grammar: String, tokens: usize, phase: &'static str) -> Ask {
+        Ask { grammar, tokens, seed: self.think.then_some(self.round), phase }
+    }
+
+    /// Whether code is sampled: greedy decoding would repeat what a check has refused.
+    fn is_drawn(&self) -> bool {
+        self.think || self.round > 0
+    }
+
+    /// Has the model write an item: some lines of a long function, else the whole.
+    async fn code(&self, item: &Item, messages: &mut Vec<Message>) -> Result<String, TurnError> {
+        if self.think {
+            self.ask_what_is_wrong(item, messages).await?;
+        }
+        let Writer { job, files, text, trouble, round, .. } = *self;
+        let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
+        let purpose = format!("It is for this: {text}{warned}");
+        let within = Within::of(item, files).filter(|_| round < WITHIN_ROUNDS);
+        if let Some(within) = within {
+            return within.write(job, messages, &purpose, self.is_drawn().then_some(round)).await;
+        }
+        messages.push(Message::user(format!("{}\n{purpose}", order_of(item, files))));
+        let (answer, code) = self.whole(item, messages).await?;
+        messages.push(Message::assistant(answer));
+        Ok(code)
+    }
+
+    /// Asks the model which line of an item is wrong.
+    async fn ask_what_is_wrong(&self, item: &Item, messages: &mut Vec<Message>) -> Result<(), TurnError> {
+        let question =
+            format!("Which line of `{}` is wrong, and what has to stand there instead? One sentence.", item.name);
+        messages.push(Message::user(question));
+        let grammar = "start: /[A-Z`][^\\n]{10,300}/\n".to_owned();
+        let form = self.form(grammar, THOUGHT_TOKENS, "finding what is wrong");
+        let answer = ask(self.job, messages, form).await?;
+        tracing::debug!(round = self.round, answer, "thought");
+        messages.push(Message::assistant(answer));
+        Ok(())
+    }
+
+    /// The answer of the model with a whole item, and the code in it. Samples of a short one are drawn until one differs from the existing code.
+    async fn whole(&self, item: &Item, messages: &[Message]) -> Result<(String, String), TurnError> {
+        let Writer { job, files, text, round, .. } = *self;
+        let grammar = match &item.what {
+            What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
+            _ => grammar::of_code(item, files.text(&item.path), unchanged_value::speaks_of_words(text)),
+        };
+        let mut answer = String::new();
+        let mut code = String::new();
+        let is_drawn = self.is_drawn();
+        let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
+        for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
+            let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
+            let form = Ask { grammar: grammar.clone(), tokens: most_tokens(item, files), seed, phase: "writing code" };
+            answer = ask(job, messages, form).await?;
+            tracing::debug!(round, draft, answer, "written");
+            code = code_in(&answer, item, files);
+            if !files.has(item, &code) {
+                break;
+            }
+        }
+        Ok((answer, code))
+    }
+}
+
+/// The code of an answer, without what was cut off at its end, and with the docstring that the item had.
+fn code_in(answer: &str, item: &Item, files: &Files) -> String {
+    let mut code = reply::first(answer).unwrap_or_default();
+    let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
+    if is_cut || !answer.trim_end().ends_with("```") {
+        code = reply::up_to_a_whole(&item.path, &code);
+    }
+    if let What::Change(span) = &item.what {
+        let old = files.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
+        code = docstring::restored(old, &code);
+    }
+    code
+}
+
+/// Longest code for an item, in tokens.
+fn most_tokens(item: &Item, files: &Files) -> usize {
+    let text = match &item.what {
+        What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
+        What::Statement(text) => text,
+        What::Add if item.is_new_test() => return TEST_TOKENS,
+        What::File if testing::is_test(&item.path) => return TEST_TOKENS,
+        _ => "",
+    };
+    CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
+}
+
+/// The instruction to write an item.
+fn order_of(item: &Item, files: &Files) -> String {
+    let Item { path, name, what } = item;
+    match what {
+        What::Change(span) if files.is_shown(path, span.lines) => {
+            format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
+        }
+        What::Change(span) => {
+            let text = files.text(path).get(span.bytes.clone()).unwrap_or_default();
+            format!(
+                "It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else."
+            )
+        }
+        What::Statement(text) => {
+            format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
+        }
+        What::Add if item.is_new_test() => {
+            format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
+        }
+        What::File if testing::is_test(path) => {
+            let form = files.form_of_tests().map(|form| format!(" A test is written as {form}")).unwrap_or_default();
+            format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.{form}")
+        }
+        What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
+        What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),
+        What::File => format!("Write the new file {path}, whole."),
+        What::Remove(_) => String::new(),
+    }
+}

@@ -1,0 +1,247 @@
+//! Applies the code that the model wrote to the files of a change, and refuses what is unchanged, loses something or does not check.
+
+use std::collections::BTreeMap;
+
+use crate::context::Found;
+use crate::context::mentions::Mentions;
+use crate::edit::{self, Hints, list_entries, preserve, testing, unchanged_value};
+use crate::index::Index;
+use crate::index::parts::Sort;
+use crate::orchestrate::work::items::{Item, What};
+use crate::orchestrate::work::{Touched, new_test, verify};
+
+use super::{Files, Refusal};
+
+/// A change that is being put together.
+struct Draft {
+    /// Texts of the changed files.
+    after: BTreeMap<String, String>,
+    touched: Vec<Touched>,
+    /// Items that were written as they already are.
+    unchanged: Vec<Item>,
+    /// Names that may be removed.
+    may_go: Vec<String>,
+}
+
+impl Files {
+    /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
+    pub fn take(
+        &mut self,
+        index: &Index,
+        pieces: &[(Item, String)],
+        mentions: &Mentions,
+        asked: &str,
+    ) -> Result<(), Refusal> {
+        if pieces.is_empty() {
+            return Err("There is no code in the answer.".to_owned().into());
+        }
+        let mut draft = Draft {
+            after: self.after.clone(),
+            touched: Vec::new(),
+            unchanged: Vec::new(),
+            may_go: mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect(),
+        };
+        for (item, code) in pieces {
+            self.apply(&mut draft, item, code, asked)?;
+        }
+        if draft.after == self.after {
+            return Err(nothing_new(draft.unchanged));
+        }
+        self.export_new(pieces, &mut draft.after);
+        self.bring_in_imports(index, pieces, &mut draft.after);
+        self.check(index, &draft)?;
+        (self.after, self.touched) = (draft.after, draft.touched);
+        Ok(())
+    }
+
+    /// Applies the code of one item.
+    fn apply(&self, draft: &mut Draft, item: &Item, code: &str, asked: &str) -> Result<(), Refusal> {
+        let path = &item.path;
+        let known = draft.after.get(path).or(self.before.get(path)).cloned();
+        let beside = self.only_tests.then(|| preserve::beside(path, self.text(path), code));
+        let code = beside.as_deref().unwrap_or(code);
+        if self.is_unchanged(item, code, asked) {
+            draft.unchanged.push(item.clone());
+            return Ok(());
+        }
+        self.refuse_loss(item, code, asked)?;
+        let text = match (&item.what, known) {
+            (What::File, None) => Ok(format!("{}\n", code.trim_end())),
+            (_, None) => Err(format!("{path} is none of the files shown.")),
+            (What::File, Some(_)) => Err(format!("{path} is there already.")),
+            (What::Statement(old), Some(now)) => {
+                replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
+            }
+            (What::Remove(name), Some(now)) => {
+                draft.may_go.push(name.clone());
+                edit::remove::definition_or_statement(path, &now, name)
+            }
+            (_, Some(now)) => self.merged(item, &now, code, &mut draft.touched, asked),
+        }?;
+        if draft.after.get(path).or(self.before.get(path)) == Some(&text) {
+            draft.unchanged.push(item.clone());
+        } else {
+            draft.after.insert(path.clone(), text);
+        }
+        Ok(())
+    }
+
+    /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
+    fn is_unchanged(&self, item: &Item, code: &str, asked: &str) -> bool {
+        let What::Change(span) = &item.what else { return false };
+        let only_docs = || {
+            let was = self.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
+            !unchanged_value::speaks_of_words(asked)
+                && unchanged_value::without_words(was) == unchanged_value::without_words(code)
+        };
+        preserve::has_code(self.text(&item.path), code) || only_docs()
+    }
+
+    /// Refuses a definition that has lost most of its lines, or a list that has lost an element, unless the request asks to remove something.
+    fn refuse_loss(&self, item: &Item, code: &str, asked: &str) -> Result<(), String> {
+        let What::Change(span) = &item.what else { return Ok(()) };
+        if self.may_remove {
+            return Ok(());
+        }
+        let name = &item.name;
+        let old = self.text(&item.path).get(span.bytes.clone());
+        if preserve::is_gutted(old.unwrap_or_default(), code, asked) {
+            return Err(format!(
+                "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
+            ));
+        }
+        if span.sort == Sort::Value
+            && let Some(old) = old
+            && let Some(lost) = preserve::lost_of_list(old, code, asked)
+        {
+            return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new."));
+        }
+        Ok(())
+    }
+
+    /// Adds new definitions to the exports of the files that have to export them.
+    fn export_new(&self, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        for (item, _) in pieces.iter().filter(|(item, _)| {
+            matches!(item.what, What::Add) && !item.name.contains('.') && !testing::is_test(&item.path)
+        }) {
+            for path in &self.exporting {
+                let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
+                if let Some(text) = edit::export::add(path, text, &item.name, &item.path) {
+                    after.insert(path.clone(), text);
+                }
+            }
+        }
+    }
+
+    /// Adds imports of the names that the changed files use now and the project defines.
+    fn bring_in_imports(&self, index: &Index, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        let graph = index.graph().ok();
+        let place = |name: &str| {
+            // What this step or an earlier one has written is not in the index yet.
+            if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
+            {
+                return Some(item.path.clone());
+            }
+            if let Some((_, path)) = self.tested.iter().find(|(tested, _)| tested == name) {
+                return Some(path.clone());
+            }
+            let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
+            let mut free =
+                nodes.iter().filter(|node| node.name == name && !testing::is_test(&node.path) && node.kind != "method");
+            free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
+        };
+        for (path, text) in after {
+            let before = self.before.get(path).map_or("", String::as_str);
+            *text = edit::imports::brought_in(path, before, text, &place);
+        }
+    }
+
+    /// Refuses the change if a check finds a problem in one of its files.
+    fn check(&self, index: &Index, draft: &Draft) -> Result<(), Refusal> {
+        for (path, text) in &draft.after {
+            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            let problems = verify::problems(index, path, before, text, &draft.may_go);
+            if let Some(problem) = problems.first() {
+                return Err(format!("{path}: {problem}").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// `now` with the written definition merged in by name.
+    fn merged(
+        &self,
+        item: &Item,
+        now: &str,
+        code: &str,
+        touched: &mut Vec<Touched>,
+        asked: &str,
+    ) -> Result<String, String> {
+        let path = &item.path;
+        let hints = match &item.what {
+            What::Change(span) => {
+                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
+            }
+            _ => self.hints(item),
+        };
+        let mut code = match hints.container {
+            None if !item.name.contains('.') => preserve::without_receiver(path, code),
+            _ => code.to_owned(),
+        };
+        if let What::Change(span) = &item.what
+            && matches!(span.sort, Sort::Value | Sort::Record)
+            && !self.may_remove
+            && let Some(old) = self.text(path).get(span.bytes.clone())
+            && let Some(kept) = list_entries::kept(old, &code, asked)
+        {
+            code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
+        }
+        if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
+            code = new_test::in_new_module(&code);
+        }
+        let merged = match edit::merge(path, now, &code, &hints) {
+            Ok(merged) => merged,
+            Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
+            Err(error) => return Err(format!("{path}: {error}")),
+        };
+        let changed = merged.changed.iter().filter(|change| change.what != edit::What::Import);
+        touched.extend(changed.map(|change| Touched {
+            path: path.clone(),
+            name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
+            lines: (change.line, change.line),
+        }));
+        let may_lose = |name: &str| self.may_remove && asked.contains(name);
+        edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
+    fn hints(&self, item: &Item) -> Hints {
+        let file = self.shown.iter().find(|file| file.path == item.path);
+        let found: Option<&Found> = file.and_then(|file| file.found.first());
+        let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
+        Hints {
+            line: found.filter(|_| container.is_none()).map(|(line, ..)| *line),
+            after: found.map(|(_, _, name)| name.clone()).filter(|name| !name.is_empty()),
+            container,
+        }
+    }
+}
+
+/// The refusal of an answer that changes nothing.
+fn nothing_new(unchanged: Vec<Item>) -> Refusal {
+    let names: Vec<String> = unchanged.iter().map(|item| format!("`{}`", item.name)).collect();
+    let message = format!(
+        "What you wrote for {} is what is there already, so nothing would change. The mistake or the change is somewhere else.",
+        names.join(", ")
+    );
+    Refusal { message, unchanged }
+}
+
+/// `now` with `code` in place of the statement `old`.
+fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
+    if now.contains(old) {
+        Ok(now.replacen(old, code.trim_end(), 1))
+    } else {
+        Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,76 @@
+//! Lists the items of a file: its definitions, and the statements outside of them.
+
+use crate::edit::line_of;
+use crate::index::parts::{self, Part, Sort, Span};
+use crate::language::words;
+
+use super::{Item, Offered, What};
+
+/// Most definitions of one file that are offered.
+const NAMES_MAX: usize = 80;
+/// Longest container that is rewritten whole (a longer one is changed member by member), and longest function whose inner definitions are not
+/// offered, in lines.
+const CONTAINER_LINES_MAX: usize = 25;
+const FUNCTION_LINES_MAX: usize = 70;
+/// Most characters of the title of a statement, which is its first line.
+const TITLE_CHARS: usize = 60;
+
+/// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.
+pub(super) fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
+    let spans = parts::definitions(file.path, file.text);
+    let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
+    let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
+    let outer = |span: &Span| {
+        let name = span.container.last()?;
+        spans.iter().rfind(|other| other.name == *name && other.bytes.start <= span.bytes.start)
+    };
+    let is_offered = |span: &&Span| {
+        let fits = match span.sort {
+            Sort::Class | Sort::Record => length(span) <= CONTAINER_LINES_MAX,
+            // Of a long one, the lines that were shown can be changed.
+            Sort::Function if is_shown(span) => true,
+            // A longer one was not shown whole, so it cannot be rewritten whole.
+            _ => length(span) <= crate::context::WHOLE_LINES_MAX,
+        };
+        let inside = outer(span).filter(|outer| outer.bytes.end >= span.bytes.end);
+        let reached = match inside.map(|outer| (outer.sort, length(outer))) {
+            Some((Sort::Class, _)) | None => true,
+            Some((Sort::Record, lines)) => lines > CONTAINER_LINES_MAX,
+            Some((_, lines)) => lines > FUNCTION_LINES_MAX,
+        };
+        fits && reached
+    };
+    let mut found: Vec<&Span> = spans.iter().filter(is_offered).collect();
+    // Of several definitions with one name, as overloads are, the longest is offered.
+    found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
+    found.truncate(NAMES_MAX);
+    let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
+    let mut items: Vec<Item> = Vec::new();
+    for span in found {
+        let name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
+        if !items.iter().any(|item| item.name == name) && !name.contains('\n') {
+            items.push(item(name, What::Change(span.clone())));
+        }
+    }
+    items.sort_by_key(|item| if let What::Change(span) = &item.what { span.bytes.start } else { 0 });
+    for (title, text) in statements(file, all_statements) {
+        if !items.iter().any(|item| item.name == title) {
+            items.push(item(title, What::Statement(text)));
+        }
+    }
+    items
+}
+
+/// The statements outside of definitions that were shown, or all of them: title and text.
+fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
+    let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
+    let is_shown = |part: &&Part| {
+        let line = line_of(file.text, part.core.start);
+        all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
+    };
+    let is_package = |part: &&Part| file.text[part.core.start..].starts_with("package ");
+    let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement && !is_package(part)).filter(is_shown);
+    let text = plain.map(|part| file.text[part.core.start..part.end.max(part.core.end)].to_owned());
+    let named = text.map(|text| (words::shorten(text.lines().next().unwrap_or_default().trim(), TITLE_CHARS), text));
+    named.filter(|(title, _)| title.len() > 3 && !title.starts_with(['"', '\''])).take(NAMES_MAX).collect()
+}
