@@ -177,7 +177,7 @@ impl Session {
 
     fn history(&self) -> Result<History, JournalError> {
         let Some(journal) = &self.journal else { return Ok(History::default()) };
-        let entries = lock(&journal).entries()?;
+        let entries = lock(journal).entries()?;
         Ok(History::of(&entries))
     }
 
@@ -240,7 +240,7 @@ impl SessionHost {
                 Mask::Nothing => Cow::Borrowed(&record),
                 mask => Cow::Owned(record.masked(mask)),
             };
-            let written = lock(&journal).append(&kept);
+            let written = lock(journal).append(&kept);
             if let Err(error) = written {
                 tracing::warn!(%error, "an event was not recorded");
                 let text = format!("not recorded: {error}");
@@ -255,7 +255,7 @@ impl SessionHost {
     fn begin(&self, request: &str, project: &Path, cancel: &Cancel) -> Option<Turn> {
         let journal = self.journal.as_ref()?;
         self.note(Event::TurnStarted { request: request.to_owned(), approve: format!("{:?}", self.policy.mode()) });
-        let end = lock(&journal).end().clone();
+        let end = lock(journal).end().clone();
         let about = About {
             conversation: self.conversation.0.clone(),
             request: self.mask.apply(request).into_owned(),

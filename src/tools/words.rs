@@ -46,8 +46,8 @@ pub fn stem(word: &str) -> String {
         if rest.len() >= 2 { format!("{rest}y") } else { word.to_owned() }
     } else if ["sses", "ches", "shes", "xes", "zes"].iter().any(|end| word.ends_with(end)) {
         word[..word.len() - 2].to_owned()
-    } else if word.ends_with('s') {
-        word[..word.len() - 1].to_owned()
+    } else if let Some(stem) = word.strip_suffix('s') {
+        stem.to_owned()
     } else {
         word.to_owned()
     };

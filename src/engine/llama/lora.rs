@@ -59,7 +59,7 @@ fn read_adapter(
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = file.to_str().and_then(|path| CString::new(path).ok());
     let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
-    let _held = lock(&model_lock);
+    let _held = lock(model_lock);
     // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
     NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
@@ -67,7 +67,7 @@ fn read_adapter(
 
 impl Drop for Overlay<'_> {
     fn drop(&mut self) {
-        let _held = lock(&self.model_lock);
+        let _held = lock(self.model_lock);
         for adapter in &self.adapters {
             // SAFETY: each was read once and is freed once, before its model; no context uses it any more.
             unsafe { sys::llama_adapter_lora_free(adapter.as_ptr()) };

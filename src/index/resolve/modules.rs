@@ -24,7 +24,7 @@ impl Project<'_> {
         }
         match self.import_target(file, import) {
             Some(Meaning::File(target) | Meaning::Symbol(Symbol { file: target, .. })) => Some(target),
-            None => self.module(file, &self.from_top(file, import)),
+            None => self.module(file, &self.path_from_top(file, import)),
         }
     }
 

@@ -84,7 +84,7 @@ impl Project<'_> {
             target.or_else(|| {
                 let globs = imports.iter().filter(|i| i.local == "*");
                 globs
-                    .filter_map(|i| project.holder(file, &project.from_top(file, i)))
+                    .filter_map(|i| project.holder(file, &project.path_from_top(file, i)))
                     .find_map(|holder| project.inside(holder, name))
             })
         })
@@ -134,7 +134,7 @@ impl Project<'_> {
             return None;
         }
         if self.is_rust(file) {
-            let source = self.from_top(file, import);
+            let source = self.path_from_top(file, import);
             return match import.name.as_str() {
                 "*" => self.path(file, &source),
                 name if source.is_empty() => self.path(file, name),
@@ -152,7 +152,7 @@ impl Project<'_> {
     }
 
     /// The source of a Rust import as seen from the top of its file: `self` for `super` in an inline `mod tests`.
-    pub(super) fn from_top<'i>(&self, file: usize, import: &'i Import) -> Cow<'i, str> {
+    pub(super) fn path_from_top<'i>(&self, file: usize, import: &'i Import) -> Cow<'i, str> {
         let supers = import.source.split("::").take_while(|piece| *piece == "super").count();
         let definitions = self.files[file].outline.definitions.iter();
         let around = definitions.filter(|d| d.kind == Kind::Module && (d.start..=d.end).contains(&import.line));
@@ -187,7 +187,7 @@ impl Project<'_> {
         let mut target = match segments.next()? {
             "crate" => Meaning::File(self.crate_root(file)),
             "self" => Meaning::File(file),
-            // The parent module, as at the top of a file; for imports in an inline module see `from_top`.
+            // The parent module, as at the top of a file; for imports in an inline module see `path_from_top`.
             "super" => Meaning::File(self.parents.get(&file).copied().unwrap_or(file)),
             name => {
                 let own = self.in_scope(file, None, name).ok().flatten().or_else(|| self.imported(file, name));

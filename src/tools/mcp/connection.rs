@@ -193,7 +193,7 @@ async fn listen(mut stderr: impl AsyncRead + Unpin, flow: Arc<Flow>, stderr_end:
 
 /// The last line of standard error that looks like a refusal by the sandbox, else the last line; for an error message.
 fn last_words(stderr_end: &Mutex<Vec<u8>>, config: &Server) -> String {
-    let end = lock(&stderr_end);
+    let end = lock(stderr_end);
     let text = clean(&String::from_utf8_lossy(&end));
     let shown = |line: &str| line.trim().chars().take(300).collect::<String>();
     if let Some(refused) = text.lines().rfind(|line| tells_of_refusal(line)).map(shown) {

@@ -81,7 +81,7 @@ fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()>
                 // It fails if the conversation is over; then the program ends anyway.
                 let _ = sender.send(());
             } else if app.cancel.is_cancelled() {
-                app.exit(i32::from(super::CANCELLED));
+                app.exit(super::CANCELLED);
             } else {
                 app.cancel.cancel();
             }
