@@ -114,14 +114,15 @@ fn is_camel(word: &str) -> bool {
     word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
-/// `text`, or its beginning and end with `[…]` between if it has more than `chars_max` characters.
-pub fn shorten(text: &str, chars_max: usize) -> String {
-    let count = text.chars().count();
-    if count <= chars_max {
+/// `text`, or its beginning and end with `[…]` between if it has more than `bytes_max` bytes: bytes, because a token of any script has
+/// three to four of them.
+pub fn shorten(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
         return text.to_owned();
     }
-    let byte = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
-    format!("{} […] {}", &text[..byte(chars_max * 2 / 3)], &text[byte(count - chars_max / 3)..])
+    let head = text.floor_char_boundary(bytes_max * 2 / 3);
+    let tail = text.ceil_char_boundary(text.len() - bytes_max / 3);
+    format!("{} […] {}", &text[..head], &text[tail..])
 }
 
 #[cfg(test)]
@@ -147,11 +148,12 @@ mod tests {
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        let check = |text: &str, chars_max: usize, expected: &str| assert_eq!(shorten(text, chars_max), expected);
+        let check = |text: &str, bytes_max: usize, expected: &str| assert_eq!(shorten(text, bytes_max), expected);
         check("abcdefghij", 10, "abcdefghij");
         check("abcdefghij", 6, "abcd […] ij");
-        check("абвгдежзик", 10, "абвгдежзик");
-        check("абвгдежзик", 6, "абвг […] ик");
+        check("абвгдежзик", 20, "абвгдежзик");
+        check("абвгдежзик", 12, "абвг […] ик");
+        check("абвгдежзик", 13, "абвг […] ик");
     }
 
     #[test]
