@@ -49,7 +49,7 @@ impl Pattern {
     /// Matches a shell command line. A pattern without wildcards has to equal the first words of a command.
     pub fn matches_command(&self, line: &str, sense: Sense) -> bool {
         let Some(commands) = shell::commands(line) else {
-            // Not a shell command: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
+            // Quotes that do not close, or too long a line: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
             return sense == Sense::Any && line.contains(self.text.trim_matches('*'));
         };
         match sense {

@@ -1,11 +1,12 @@
-//! Splits a command line into simple commands, the way a shell would.
+//! Splits a command line into simple commands. It errs on the side of more commands: bodies of here-documents and what stands in
+//! doubtful places count as commands, so that nothing that a shell may run is missed.
 
 /// One simple command: its words, and what it redirects into.
 #[derive(Debug, Default, PartialEq)]
 pub struct Simple {
     pub words: Vec<String>,
     pub writes: Vec<String>,
-    /// A word is built from a variable or another command, so that it cannot be known.
+    /// The program is a variable, or another command is part of a word, so that it is not known before the run.
     pub unknown_program: bool,
 }
 
