@@ -2,6 +2,7 @@
 
 mod fit;
 mod toolkit;
+mod turn;
 
 use crate::base::lock;
 use std::path::{Path, PathBuf};

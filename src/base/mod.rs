@@ -29,5 +29,11 @@ pub fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|one| one == word)
 }
 
+/// How many bytes at the end of `text` are the beginning of `mark`, but not all of it.
+pub fn half_of(text: &str, mark: &str) -> usize {
+    let (text, mark) = (text.as_bytes(), mark.as_bytes());
+    (1..mark.len()).rev().find(|&length| text.ends_with(&mark[..length])).unwrap_or(0)
+}
+
 /// Whether this program was built for an accelerator.
 pub const ACCELERATED: bool = cfg!(any(feature = "cuda", feature = "metal", feature = "vulkan"));

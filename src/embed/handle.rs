@@ -114,6 +114,15 @@ impl Embedder {
         Ok(self.shared.all_tokens(texts, &Cancel::new())?.iter().map(Vec::len).sum())
     }
 
+    /// The text of these tokens, without special ones. Errors if one is not of this vocabulary.
+    pub fn text_of(&self, tokens: &[u32]) -> Result<String, EmbedError> {
+        let size = self.shared.tokenizer.get_vocab_size(true);
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= size) {
+            return Err(EmbedError::Failed(format!("token {token} is not one of the embedder's {size}")));
+        }
+        self.shared.tokenizer.decode(tokens, true).map_err(|error| EmbedError::Failed(error.to_string()))
+    }
+
     /// The unit vector of a query. Blocks, but only waits for the batch in progress and earlier queries.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         let sequence = self.shared.tokens(0, text)?;

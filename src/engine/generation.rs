@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::decoder::{Token, Vocabulary};
-use super::request::{EngineError, Output, Piece, QueuePosition};
+use super::request::{EngineError, Logprobs, Output, Piece, QueuePosition};
 use super::sampler::Choice;
 use super::text::{self, TextPiece, TextStream};
 use super::worker::Update;
@@ -26,6 +26,8 @@ pub struct Generation {
     ready: Vec<Piece>,
     tokens: Vec<Token>,
     choices: Vec<Choice>,
+    /// Of the tokens since they were last taken.
+    logprobs: Vec<Logprobs>,
     /// When a piece of the stream was last returned.
     since: Instant,
     over: bool,
@@ -50,6 +52,7 @@ impl Generation {
             ready: Vec::new(),
             tokens: Vec::new(),
             choices: Vec::new(),
+            logprobs: Vec::new(),
             since: Instant::now(),
             over: false,
             failed: None,
@@ -91,6 +94,16 @@ impl Generation {
         &self.choices
     }
 
+    /// The log-probabilities that have come since the last call, if the request wants them.
+    pub fn take_logprobs(&mut self) -> Vec<Logprobs> {
+        std::mem::take(&mut self.logprobs)
+    }
+
+    /// The bytes of a token; none for a control token.
+    pub fn bytes_of(&self, token: Token) -> &[u8] {
+        text::bytes(&*self.vocabulary, token)
+    }
+
     /// Mean entropy of the tokens so far, in nats, low if the model is sure; `None` before the first token.
     pub fn entropy(&self) -> Option<f32> {
         let sum: f32 = self.choices.iter().map(|choice| choice.entropy).sum();
@@ -130,7 +143,8 @@ impl Generation {
 
     fn take(&mut self, update: Update) {
         match update {
-            Update::Token(choice) => {
+            Update::Token(choice, logprobs) => {
+                self.logprobs.extend(logprobs);
                 self.tokens.push(choice.token);
                 self.choices.push(choice);
                 let pieces = self.text.push(text::bytes(&*self.vocabulary, choice.token));

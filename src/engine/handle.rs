@@ -139,7 +139,7 @@ impl Engine {
             match update {
                 Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
                 Update::Failed(error) => return Err(error),
-                Update::Token(_) | Update::Finished { .. } => {}
+                Update::Token(..) | Update::Finished { .. } => {}
             }
         }
         Err(self.stopped())

@@ -23,5 +23,5 @@ pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
 pub use generation::Generation;
 pub use grammar::Grammar;
 pub use handle::Engine;
-pub use request::{EngineError, Finish, Output, Piece, Request, Tally};
+pub use request::{EngineError, Finish, Logprobs, Output, Piece, Request, Tally};
 pub use sampler::{Choice, Dry, Sampling};

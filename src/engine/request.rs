@@ -58,6 +58,8 @@ pub struct Request {
     /// prompt. The logits of such calls may differ in the last bits from those of single tokens, so the text may differ
     /// from one without guesses if two tokens are nearly as likely; it is the same in every run.
     pub lookup: bool,
+    /// With each token comes its log-probability, and those of so many of the likeliest tokens in its place.
+    pub logprobs: Option<usize>,
     pub deadline: Duration,
 }
 
@@ -74,9 +76,19 @@ impl Request {
             fixed: 0,
             ignore_end: false,
             lookup: false,
+            logprobs: None,
             deadline: DEADLINE,
         }
     }
+}
+
+/// The log-probability of a generated token, in nats, before penalties and temperature, and of the likeliest in its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logprobs {
+    pub token: Token,
+    pub logprob: f32,
+    /// Likeliest first.
+    pub top: Vec<(Token, f32)>,
 }
 
 /// Why a generation ended.

@@ -4,6 +4,7 @@
 //! character is held back until it is complete, and returned as it is when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
+use crate::base;
 use crate::models::dialect::{self, Prompt};
 
 const OPEN: &str = "<think>";
@@ -133,7 +134,7 @@ impl TextStream {
                 self.thinking = then;
                 continue;
             }
-            let half = tags.iter().map(|(tag, _)| half_tag(&self.held, tag)).max().unwrap_or(0);
+            let half = tags.iter().map(|(tag, _)| base::half_of(&self.held, tag)).max().unwrap_or(0);
             self.give(&mut pieces, if last { self.held.len() } else { self.held.len() - half });
             return pieces;
         }
@@ -145,11 +146,6 @@ impl TextStream {
             pieces.push(if self.thinking.is_some() { TextPiece::Thinking(text) } else { TextPiece::Answer(text) });
         }
     }
-}
-
-/// How many bytes at the end of `text` are the beginning of `tag`.
-fn half_tag(text: &str, tag: &str) -> usize {
-    (1..tag.len()).rev().find(|&n| text.ends_with(&tag[..n])).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub mod free_loop;
 pub mod gate;
 mod graph;
 pub mod learn;
-mod notation;
+pub mod notation;
 pub mod plan;
 pub mod private_names;
 pub mod probe;

@@ -166,13 +166,17 @@ impl Session {
 
     /// Continues the conversation `talk`: later requests belong to it and can refer to what was said in it.
     pub fn resume(&self, talk: &Conversation) -> Result<(), JournalError> {
-        let exchanges = self.history()?.exchanges(&talk.conversation);
-        let mut earlier = lock(&self.earlier);
-        earlier.clear();
-        exchanges.into_iter().for_each(|exchange| remember(&mut earlier, exchange));
+        self.recall(self.history()?.exchanges(&talk.conversation));
         let mut toolkit = lock(&self.toolkit);
         toolkit.conversation = ConversationId(talk.conversation.clone());
         Ok(())
+    }
+
+    /// Replaces what was said before, oldest first; later requests can refer to it.
+    pub fn recall(&self, exchanges: Vec<Exchange>) {
+        let mut earlier = lock(&self.earlier);
+        earlier.clear();
+        exchanges.into_iter().for_each(|exchange| remember(&mut earlier, exchange));
     }
 
     fn history(&self) -> Result<History, JournalError> {

@@ -35,7 +35,8 @@ pub const LAYERS: &[(&str, &str)] = &[
         "app",
         "session measure orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base",
     ),
-    ("ui", "app session measure edit tools lessons retrieve index embed models checkpoint protocol base"),
+    ("serve", "app session orchestrate tools engine embed budget models protocol base"),
+    ("ui", "serve app session measure edit tools lessons retrieve index embed models checkpoint protocol base"),
     ("main", "ui"),
     ("lib", ""),
 ];
@@ -56,6 +57,8 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/checkpoint/"]),
     ("rmcp", &["src/tools/mcp/"]),
     ("globset", &["src/tools/policy/"]),
+    ("axum", &["src/serve/"]),
+    ("hyper*", &["src/serve/http.rs"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["src/models/"]),
     ("memmap2", &["src/models/gguf.rs", "src/embed/"]),

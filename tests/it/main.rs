@@ -10,6 +10,7 @@ mod cognitive;
 mod complete;
 #[cfg(target_os = "linux")]
 mod confined;
+mod connect;
 mod conversation;
 mod docs;
 mod engine;
@@ -32,6 +33,7 @@ mod pool;
 mod pull;
 mod react;
 mod scripted;
+mod serve;
 mod side_by_side;
 mod soak;
 mod stream;

@@ -8,6 +8,7 @@ mod truncate;
 pub use sampling::{Dry, Sampling, SamplingError};
 
 use super::decoder::Token;
+use super::request::Logprobs;
 use truncate::Candidate;
 
 /// A chosen token and how sure the model was: entropy and varentropy of the distribution, without tokens that a grammar
@@ -64,9 +65,29 @@ pub fn argmax(values: &[f32]) -> usize {
 
 /// Log-probability of `token` under `logits` (a log-softmax in f64).
 pub fn log_probability(logits: &[f32], token: Token) -> f64 {
-    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum: f64 = logits.iter().map(|&logit| f64::from(logit - highest).exp()).sum();
-    logits.get(token.0 as usize).map_or(f64::NEG_INFINITY, |&logit| f64::from(logit - highest) - sum.ln())
+    let sum = log_sum(logits);
+    logits.get(token.0 as usize).map_or(f64::NEG_INFINITY, |&logit| f64::from(logit) - sum)
+}
+
+/// The logarithm of the sum of all exponentials.
+fn log_sum(logits: &[f32]) -> f64 {
+    let highest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    highest + logits.iter().map(|&logit| (f64::from(logit) - highest).exp()).sum::<f64>().ln()
+}
+
+/// The log-probabilities of `token` and of the `top` likeliest tokens under `logits`.
+pub fn logprobs(logits: &[f32], token: Token, top: usize) -> Logprobs {
+    let sum = log_sum(logits);
+    let of = |logit: f32| (f64::from(logit) - sum) as f32;
+    let mut likeliest: Vec<usize> = (0..logits.len()).collect();
+    let by_logit = |a: &usize, b: &usize| logits[*b].total_cmp(&logits[*a]).then(a.cmp(b));
+    if top < likeliest.len() {
+        likeliest.select_nth_unstable_by(top, by_logit);
+        likeliest.truncate(top);
+    }
+    likeliest.sort_unstable_by(by_logit);
+    let logprob = logits.get(token.0 as usize).map_or(f32::NEG_INFINITY, |&logit| of(logit));
+    Logprobs { token, logprob, top: likeliest.into_iter().map(|at| (Token(at as i32), of(logits[at]))).collect() }
 }
 
 #[cfg(test)]

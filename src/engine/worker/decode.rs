@@ -84,6 +84,7 @@ impl<D: Decoder> Worker<'_, D> {
             return self.finish(index, Finish::MaxTokens);
         }
         let masked = constraint.as_mut().map_or(Ok(()), |constraint| constraint.mask(&mut logits));
+        let before = request.logprobs.map(|_| logits.clone());
         let choice = sampler::choose(&request.sampling, &mut logits, generated, random);
         let token = choice.token;
         let end = self.vocabulary.is_end(token) && !request.ignore_end;
@@ -106,8 +107,9 @@ impl<D: Decoder> Worker<'_, D> {
         if let Some(lookup) = lookup {
             lookup.push(token);
         }
+        let logprobs = before.map(|logits| sampler::logprobs(&logits, token, request.logprobs.unwrap_or_default()));
         // A closed stream is noticed before the next call.
-        let _ = active.job.updates.send(Update::Token(choice));
+        let _ = active.job.updates.send(Update::Token(choice, logprobs));
         // A benchmark (`ignore_end`) wants all its tokens, even repeated ones.
         if stopped {
             self.finish(index, Finish::End);

@@ -11,7 +11,7 @@ use crate::budget::permit::{Permit, Priority};
 use crate::engine::decoder::{Limits, Token};
 use crate::engine::grammar::Constraint;
 use crate::engine::prefix::Prefixes;
-use crate::engine::request::{EngineError, Finish, QueuePosition, Request, Tally};
+use crate::engine::request::{EngineError, Finish, Logprobs, QueuePosition, Request, Tally};
 use crate::engine::sampler::Choice;
 use crate::engine::sharing::Verdicts;
 use crate::engine::slot::Reuse;
@@ -32,7 +32,7 @@ pub enum Task {
 /// What the worker sends back. `Finished`, `Scored` and `Failed` end the stream.
 #[derive(Debug)]
 pub enum Update {
-    Token(Choice),
+    Token(Choice, Option<Logprobs>),
     Finished { finish: Finish, tally: Tally },
     Scored { sums: Vec<f64>, tally: Tally },
     Failed(EngineError),

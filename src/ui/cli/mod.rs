@@ -7,6 +7,7 @@ mod chat;
 mod checkpoints;
 mod complete;
 mod config;
+mod connect;
 mod context;
 mod eval;
 mod fit;
@@ -20,6 +21,7 @@ mod output;
 mod probe;
 mod sampling;
 mod search;
+mod serve;
 mod settings;
 mod synth;
 mod telemetry;
@@ -55,6 +57,8 @@ enum Command {
     Ask(ask::Ask),
     Plan(ask::Plan),
     Chat(chat::Chat),
+    Serve(serve::Serve),
+    Connect(connect::Connect),
     Index(index::Index),
     Search(search::Search),
     Graph(graph::Graph),
@@ -82,8 +86,8 @@ enum Command {
 
 impl Command {
     fn runs_models(&self) -> bool {
-        use Command::{Ask, Bench, Chat, Complete, Eval, Fit};
-        matches!(self, Ask(_) | Chat(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        use Command::{Ask, Bench, Chat, Complete, Eval, Fit, Serve};
+        matches!(self, Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
     }
 }
 
@@ -164,6 +168,8 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
         Command::Plan(plan) => runtime.block_on(plan.run(&app)),
         Command::Chat(chat) => runtime.block_on(chat.run(&app)),
+        Command::Serve(serve) => runtime.block_on(serve.run(&app)),
+        Command::Connect(connect) => connect.run(&app),
         Command::Index(index) => index.run(&app),
         Command::Search(search) => search.run(&app),
         Command::Graph(graph) => graph.run(&app),

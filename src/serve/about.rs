@@ -1,0 +1,112 @@
+//! What the server says of itself: models, properties, health, metrics.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::problem::{Kind, Problem};
+use super::{Server, unknown_model, wire};
+use crate::engine::Tally;
+use crate::models::{ModelSpec, Role};
+
+/// What was served so far. Clones share it.
+#[derive(Clone, Default)]
+pub struct Counts {
+    inner: Arc<[AtomicU64; 4]>,
+}
+
+/// The names and meanings of the numbers in [`Counts`].
+const COUNTED: [(&str, &str); 4] = [
+    ("monobloc_answers_total", "Answers of planner and router that came to an end."),
+    ("monobloc_prompt_tokens_total", "Tokens of their prompts."),
+    ("monobloc_cached_tokens_total", "Those of the prompt tokens that were in the cache."),
+    ("monobloc_generated_tokens_total", "Tokens that were generated."),
+];
+
+impl Counts {
+    pub fn add(&self, tally: &Tally) {
+        let numbers = [1, tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens];
+        for (count, number) in self.inner.iter().zip(numbers) {
+            count.fetch_add(number as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+pub async fn health() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+pub async fn unknown(uri: Uri) -> Problem {
+    Problem::new(Kind::NotFound, format!("there is nothing at {}; docs/serve.md lists what there is", uri.path()))
+}
+
+pub async fn models(State(server): State<Server>) -> Json<Value> {
+    let all: Vec<Value> = ["planner", "router", "embedder", "agent"].iter().filter_map(|name| described(&server, name)).collect();
+    Json(json!({ "object": "list", "data": all }))
+}
+
+pub async fn model(State(server): State<Server>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+    described(&server, &name).map(Json).ok_or_else(|| unknown_model(&name))
+}
+
+/// A model as `/v1/models` lists it; `None` if it is not there.
+fn described(server: &Server, name: &str) -> Option<Value> {
+    let of = |spec: &ModelSpec| json!({ "n_ctx": spec.context, "n_slots": spec.slots, "file": spec.path.file_name().map(|name| name.to_string_lossy()) });
+    let meta = match name {
+        "planner" | "agent" => of(server.spec(Role::Planner).ok()?),
+        "router" => of(server.spec(Role::Router).ok()?),
+        "embedder" => json!({ "folder": server.inner.registry.embedder()?.path.file_name().map(|name| name.to_string_lossy()) }),
+        _ => return None,
+    };
+    let created = wire::now() - server.inner.started.elapsed().as_secs() as i64;
+    Some(json!({
+        "id": name, "object": "model", "created": created, "owned_by": "monobloc", "meta": meta,
+        "architecture": { "input_modalities": ["text"], "output_modalities": ["text"] },
+    }))
+}
+
+/// What clients of llama-server ask for: the context of the planner, and that it takes tools.
+pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
+    let planner = server.spec(Role::Planner)?;
+    Ok(Json(json!({
+        "default_generation_settings": { "n_ctx": planner.context },
+        "total_slots": planner.slots,
+        "model_path": planner.path,
+        "modalities": { "vision": false, "audio": false },
+        "chat_template_caps": { "supports_tools": true, "supports_tool_calls": true, "supports_system_role": true },
+        "build_info": concat!("monobloc ", env!("CARGO_PKG_VERSION")),
+    })))
+}
+
+/// The numbers of [`Counts`], of the queue and of the memory, in the text format of Prometheus.
+pub async fn metrics(State(server): State<Server>) -> Response {
+    let mut text = String::new();
+    for ((name, about), count) in COUNTED.iter().zip(server.inner.counts.inner.iter()) {
+        let _ = write!(text, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}\n", count.load(Ordering::Relaxed));
+    }
+    let ledger = server.inner.pool.ledger();
+    let mut gauge = |name: &str, about: &str, rows: Vec<(String, u64)>| {
+        let _ = write!(text, "# HELP {name} {about}\n# TYPE {name} gauge\n");
+        for (labels, value) in rows {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let roles = [Role::Planner, Role::Router].into_iter().filter_map(|role| Some((role, server.inner.pool.resident(role)?)));
+    let waiting = roles.map(|(role, model)| (format!("{{role=\"{role}\"}}"), model.engine.waiting() as u64));
+    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", waiting.collect());
+    let active = server.inner.pool.active();
+    let held = active.iter().map(|one| {
+        let file = one.path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\', '\n'], "_");
+        (format!("{{file=\"{file}\"}}"), one.bytes().0)
+    });
+    gauge("monobloc_model_bytes", "Memory of each model.", held.collect());
+    gauge("monobloc_free_bytes", "Memory that is left within the budget.", vec![(String::new(), ledger.main_free().0)]);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}

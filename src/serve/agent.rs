@@ -1,0 +1,174 @@
+//! The model `agent`: a request is a whole turn on the project; its steps are the reasoning of the answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+
+use super::ask::{Ask, Turn};
+use super::problem::{Kind, Problem};
+use super::reply::{Delta, End, Reason};
+use crate::app::App;
+use crate::base::Cancel;
+use crate::engine::pool::Pool;
+use crate::orchestrate::Toolkit;
+use crate::protocol::{self, Decision, Event, Exchange, StepReport, StepStatus};
+use crate::session::Message;
+
+/// Turns that run at once; more wait. Those that change the project take its lock one after another anyway.
+const TURNS_MAX: usize = 4;
+/// Turns that may wait for one of these to end.
+const WAITING_MAX: usize = 16;
+
+/// What turns work with, made at the first of them.
+pub struct Agent {
+    app: App,
+    pool: Pool,
+    toolkit: Mutex<Option<Toolkit>>,
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Agent {
+    pub fn new(app: App, pool: Pool) -> Agent {
+        let (running, waiting) = (Arc::new(Semaphore::new(TURNS_MAX)), Arc::new(Semaphore::new(WAITING_MAX)));
+        Agent { app, pool, toolkit: Mutex::default(), running, waiting }
+    }
+
+    /// Starts the turn that the last message of the user asks for; the messages before it are its conversation.
+    pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
+        if !ask.tools.is_empty() {
+            let text = "the model `agent` has its own tools and takes none; send them to `planner`";
+            return Err(Problem::invalid("tools", text));
+        }
+        let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
+        let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
+        let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
+        drop(waits);
+        let (text, earlier) = conversation(&ask.turns)?;
+        let session = self.app.session(self.toolkit().await?).map_err(Problem::failed)?.of("monobloc serve");
+        session.recall(earlier);
+        let cancel = Cancel::new();
+        let request = protocol::Ask { text, ..protocol::Ask::default() };
+        let messages = self.app.turn(Arc::new(session), request, cancel.clone());
+        Ok(TurnReply { messages, cancel, ready: VecDeque::new(), over: false, _turn: turn })
+    }
+
+    async fn toolkit(&self) -> Result<Toolkit, Problem> {
+        let mut kept = self.toolkit.lock().await;
+        if kept.is_none() {
+            let (app, pool) = (self.app.clone(), self.pool.clone());
+            let made = tokio::task::spawn_blocking(move || {
+                let embedder = app.embedder(&app.registry()?).inspect_err(|why| tracing::info!(why)).ok();
+                app.toolkit(pool, embedder, Some(app.index()?))
+            });
+            *kept = Some(made.await.map_err(Problem::failed)?.map_err(Problem::failed)?);
+        }
+        kept.clone().ok_or_else(|| Problem::failed("the tools were not made"))
+    }
+}
+
+/// The last message of the user, and the exchanges before it.
+fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
+    let (mut request, mut earlier): (Option<String>, Vec<Exchange>) = (None, Vec::new());
+    for turn in turns {
+        match turn {
+            // Clients may send a message in several.
+            Turn::User(text) => request = Some(request.map_or(text.clone(), |before| format!("{before}\n{text}"))),
+            Turn::Assistant { text, .. } => {
+                earlier.extend(request.take().map(|request| Exchange { request, answer: text.clone() }));
+            }
+            Turn::System(_) | Turn::Tool(_) => {}
+        }
+    }
+    let request = request.filter(|text| !text.trim().is_empty());
+    let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not one of the user"))?;
+    Ok((request, earlier))
+}
+
+/// A turn on its way. Dropping it cancels the turn.
+pub struct TurnReply {
+    messages: UnboundedReceiver<Message>,
+    cancel: Cancel,
+    ready: VecDeque<Delta>,
+    over: bool,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Drop for TurnReply {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl TurnReply {
+    pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Ok(Some(delta));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match self.messages.recv().await {
+                Some(Message::Record(record)) => self.take(record.event),
+                Some(Message::Approve { proposal, reply }) => {
+                    let why = format!("{} needs consent ({}), which nobody can give here: not done.\n", proposal.tool, proposal.reason);
+                    self.ready.push_back(Delta::Thinking(why));
+                    // It fails if the turn has ended meanwhile, which then needs no decision.
+                    let _ = reply.send(Decision::Reject);
+                }
+                Some(Message::Failed(error)) => return Err(error.into()),
+                None => return Err(Problem::failed("the turn ended without an answer")),
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        let delta = match event {
+            Event::Token { text } => Delta::Text(text),
+            Event::Thinking { text } => Delta::Thinking(text),
+            Event::PlanCreated { plan } => {
+                let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
+                Delta::Thinking(steps.collect())
+            }
+            Event::StepCompleted(report) => Delta::Thinking(line(&report)),
+            Event::Notice { text } => Delta::Thinking(format!("{text}\n")),
+            Event::TurnFinished(finished) => {
+                self.over = true;
+                let usage = finished.usage;
+                let (prompt, cached, generated) = (usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens);
+                Delta::Finished(End { reason: Reason::Stop, prompt, cached, generated })
+            }
+            _ => Delta::Alive,
+        };
+        self.ready.push_back(delta);
+    }
+}
+
+/// What a tool call came to, in a line.
+fn line(report: &StepReport) -> String {
+    let how = match report.status {
+        StepStatus::Succeeded => "",
+        StepStatus::Failed => "failed: ",
+        StepStatus::Rejected => "rejected: ",
+        StepStatus::Skipped => "skipped: ",
+    };
+    format!("{}: {how}{}\n", report.tool, report.summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_message_is_the_request_and_those_before_are_its_conversation() {
+        let said = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
+        let asked = |text: &str| Turn::User(text.to_owned());
+        let turns = [asked("a"), said("b"), asked("c"), asked("d")];
+        let (request, earlier) = conversation(&turns).expect("a request");
+        assert_eq!((request.as_str(), earlier.len(), earlier[0].answer.as_str()), ("c\nd", 1, "b"));
+        assert!(conversation(&[asked("a"), said("b")]).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! What a client asks of a model, in one form for all protocols.
+
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+use crate::engine::Sampling;
+use crate::tools::ToolSpec;
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    Planner,
+    Router,
+    /// A whole turn on the project: plan, tools, answer.
+    Agent,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    System(String),
+    User(String),
+    /// What the model said, and the tools it called.
+    Assistant {
+        text: String,
+        calls: Vec<Call>,
+    },
+    /// The result of a tool.
+    Tool(String),
+}
+
+/// A tool call, as the model made it or as the client sends it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub id: String,
+    pub name: String,
+    pub arguments: Map<String, Value>,
+}
+
+/// Whether the model may call tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Choice {
+    /// It decides.
+    #[default]
+    Auto,
+    /// It answers in words.
+    None,
+    /// It calls a tool, whichever.
+    Required,
+    /// It calls this one.
+    Named(String),
+}
+
+/// The form of the answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Format {
+    #[default]
+    Text,
+    /// JSON that is valid under this schema.
+    Schema(Value),
+}
+
+impl Format {
+    /// Any JSON object.
+    pub fn object() -> Format {
+        Format::Schema(serde_json::json!({ "type": "object" }))
+    }
+}
+
+/// A request in the one form that every protocol is read into.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub model: Model,
+    /// Oldest first.
+    pub turns: Vec<Turn>,
+    pub tools: Vec<ToolSpec>,
+    pub choice: Choice,
+    pub format: Format,
+    /// Most tokens of the answer; `None` for all that the context leaves.
+    pub max_tokens: Option<usize>,
+    /// The answer ends before the first of these.
+    pub stop: Vec<String>,
+    pub sampling: Sampling,
+    /// Whether a model that can think first does so.
+    pub thinks: bool,
+    /// With each token of the text come its log-probability and those of so many others.
+    pub logprobs: Option<usize>,
+}
+
+impl Ask {
+    /// A request with the defaults: the likeliest words, in text, of any length.
+    pub fn new(model: Model, turns: Vec<Turn>) -> Ask {
+        Ask {
+            model,
+            turns,
+            tools: Vec::new(),
+            choice: Choice::Auto,
+            format: Format::Text,
+            max_tokens: None,
+            stop: Vec::new(),
+            sampling: Sampling::prose(),
+            thinks: true,
+            logprobs: None,
+        }
+    }
+
+    /// The request, if what it says is possible.
+    pub fn checked(self) -> Result<Ask, Problem> {
+        if !self.turns.iter().any(|turn| !matches!(turn, Turn::System(_))) {
+            return Err(Problem::invalid("messages", "the conversation is empty; send a message of the user"));
+        }
+        if self.stop.len() > STOPS_MAX {
+            let text = format!("{} stop texts are too many; at most {STOPS_MAX} are taken", self.stop.len());
+            return Err(Problem::invalid("stop", text));
+        }
+        if self.tools.len() > TOOLS_MAX {
+            let text = format!("{} tools are too many; at most {TOOLS_MAX} are taken", self.tools.len());
+            return Err(Problem::invalid("tools", text));
+        }
+        match &self.choice {
+            Choice::Required if self.tools.is_empty() => {
+                return Err(Problem::invalid("tool_choice", "a tool is required, but none is given in `tools`"));
+            }
+            Choice::Named(name) if !self.tools.iter().any(|tool| tool.name == *name) => {
+                return Err(Problem::invalid("tool_choice", format!("there is no tool `{name}` in `tools`")));
+            }
+            _ => {}
+        }
+        if self.max_tokens == Some(0) {
+            return Err(Problem::invalid("max_tokens", "0 tokens leave no room for an answer; ask for 1 or more"));
+        }
+        let sampling =
+            self.sampling.checked().map_err(|error| Problem::invalid("temperature", error.to_string()))?;
+        Ok(Ask { sampling, ..self })
+    }
+}
+
+const STOPS_MAX: usize = 16;
+const TOOLS_MAX: usize = 512;
+
+/// A tool of a client. `parameters` is a JSON schema; without one the tool takes nothing.
+pub fn tool(name: String, description: Option<String>, parameters: Option<Value>) -> Result<ToolSpec, Problem> {
+    if name.is_empty() {
+        return Err(Problem::invalid("tools", "a tool has no name"));
+    }
+    let empty = || serde_json::json!({ "type": "object", "properties": {} });
+    let parameters = parameters.filter(Value::is_object).unwrap_or_else(empty);
+    Ok(ToolSpec {
+        name,
+        description: description.unwrap_or_default(),
+        server: String::new(),
+        server_description: String::new(),
+        mutates: true,
+        destructive: true,
+        parameters,
+    })
+}
+
+/// The arguments of a call that a client sends back: a JSON object, or its text.
+pub fn arguments(text: &str) -> Map<String, Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(arguments)) => arguments,
+        _ if text.trim().is_empty() => Map::new(),
+        // What cannot be read is still shown to the model.
+        _ => Map::from_iter([("arguments".to_owned(), Value::String(text.to_owned()))]),
+    }
+}
+
+/// A fresh identifier: `call_` or another prefix and 24 letters and digits.
+pub fn fresh_id(prefix: &str) -> String {
+    std::iter::repeat_with(fastrand::alphanumeric).take(24).fold(prefix.to_owned(), |id, letter| id + letter.encode_utf8(&mut [0; 4]))
+}

@@ -1,0 +1,145 @@
+//! A model's answer on its way: its text is cut at stop texts, and its calls are held back until they are whole.
+
+use std::collections::VecDeque;
+
+use super::about::Counts;
+use super::ask::{Ask, Call, Choice, fresh_id};
+use super::held::{Held, openers};
+use super::problem::Problem;
+use super::reply::{Delta, End, Reason, TokenLogprobs};
+use super::stop::Stops;
+use crate::engine::pool::Leased;
+use crate::engine::{Finish, Generation, Piece, Request, Tally};
+use crate::tools::ToolSpec;
+use crate::tools::call::{self, Tier, check};
+
+/// An answer of a model. Dropping it frees the slot.
+pub struct ModelReply {
+    generation: Option<Generation>,
+    /// It keeps the model in memory.
+    model: Leased,
+    stops: Stops,
+    held: Held,
+    tools: Vec<ToolSpec>,
+    /// All text so far, if it may hold calls.
+    text: String,
+    calls: usize,
+    /// Tokens of the prompt.
+    prompt: usize,
+    ready: VecDeque<Delta>,
+    counts: Counts,
+}
+
+impl ModelReply {
+    /// Starts `request`; it fails at once if the prompt does not fit.
+    pub fn start(ask: &Ask, model: Leased, request: Request, counts: Counts) -> Result<ModelReply, Problem> {
+        let prompt = request.prompt.len();
+        let generation = Some(model.engine.generate(request)?);
+        let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
+        let held = if tools.is_empty() { Held::never() } else { Held::at(openers(&*model.dialect)) };
+        let stops = Stops::new(ask.stop.clone());
+        let (text, ready) = (String::new(), VecDeque::new());
+        Ok(ModelReply { generation, model, stops, held, tools, text, calls: 0, prompt, ready, counts })
+    }
+
+    pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Ok(Some(delta));
+            }
+            let Some(generation) = &mut self.generation else { return Ok(None) };
+            let piece = generation.next().await?;
+            let tokens = logprobs(generation);
+            if !tokens.is_empty() {
+                self.ready.push_back(Delta::Tokens(tokens));
+            }
+            match piece {
+                Some(Piece::Answer(text)) => self.take(&text),
+                Some(Piece::Thinking(text)) => self.ready.push_back(Delta::Thinking(text)),
+                Some(Piece::Queued { .. } | Piece::Pulse { .. }) => self.ready.push_back(Delta::Alive),
+                Some(Piece::Finished { finish, tally }) => self.finish(finish, &tally),
+                None => self.generation = None,
+            }
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        let (text, stopped) = self.stops.push(text);
+        self.pass(&text);
+        if let Some(number) = stopped {
+            let generated = self.generation.as_ref().map_or(0, |generation| generation.tokens().len());
+            // Dropping the generation ends it; its tally is not known then.
+            let tally = Tally { prompt_tokens: self.prompt, generated_tokens: generated, ..Tally::default() };
+            self.end(Reason::StopText(number), &tally);
+        }
+    }
+
+    /// Passes text on, except what may become a call.
+    fn pass(&mut self, text: &str) {
+        if !self.tools.is_empty() {
+            self.text.push_str(text);
+        }
+        // While a call is held back the client sees that work goes on.
+        let passed = self.held.push(text);
+        self.ready.push_back(if passed.is_empty() { Delta::Alive } else { Delta::Text(passed) });
+    }
+
+    fn finish(&mut self, finish: Finish, tally: &Tally) {
+        let rest = self.stops.flush();
+        if !rest.is_empty() {
+            self.pass(&rest);
+        }
+        let reason = match finish {
+            Finish::End => Reason::Stop,
+            Finish::MaxTokens | Finish::ContextFull | Finish::Repetition => Reason::Length,
+        };
+        self.end(reason, tally);
+    }
+
+    /// Reads the calls in what was held back, else in the whole text, and ends the answer.
+    fn end(&mut self, reason: Reason, tally: &Tally) {
+        self.generation = None;
+        self.counts.add(tally);
+        let held = self.held.flush();
+        if !self.tools.is_empty() {
+            let before = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
+            let calls = self.read(if held.is_empty() { &self.text } else { &held });
+            let words = if calls.is_empty() { held.as_str() } else { before };
+            if !words.trim().is_empty() {
+                self.ready.push_back(Delta::Text(words.to_owned()));
+            }
+            self.calls = calls.len();
+            self.ready.extend(calls.into_iter().map(Delta::Call));
+        } else if !held.is_empty() {
+            self.ready.push_back(Delta::Text(held));
+        }
+        let reason = if self.calls > 0 && reason != Reason::Length { Reason::Calls } else { reason };
+        let (prompt, cached, generated) = (tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens);
+        self.ready.push_back(Delta::Finished(End { reason, prompt, cached, generated }));
+    }
+
+    /// The calls in `text`, repaired where they can mean only one thing. What does not fit a schema is the client's to refuse.
+    fn read(&self, text: &str) -> Vec<Call> {
+        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, Tier::Lenient);
+        let named = |name: &str| self.tools.iter().any(|tool| tool.name == name);
+        let calls = reading.calls.into_iter().filter_map(|raw| match check::check(&raw, &self.tools) {
+            Ok(checked) => Some((checked.call.tool, checked.call.arguments)),
+            Err(problem) => {
+                tracing::debug!(%problem, "a call that does not fit");
+                named(&raw.name).then_some((raw.name, raw.arguments))
+            }
+        });
+        calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
+    }
+}
+
+fn logprobs(generation: &mut Generation) -> Vec<TokenLogprobs> {
+    let taken = generation.take_logprobs();
+    let bytes = |token| generation.bytes_of(token).to_vec();
+    let one = |token: crate::engine::Logprobs| TokenLogprobs {
+        bytes: bytes(token.token),
+        logprob: token.logprob,
+        top: token.top.into_iter().map(|(token, logprob)| (bytes(token), logprob)).collect(),
+    };
+    taken.into_iter().map(one).collect()
+}

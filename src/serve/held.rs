@@ -1,0 +1,116 @@
+//! Holds back what a model writes once it may be a tool call: half a call is no text for a client.
+
+use crate::base::half_of;
+use crate::models::dialect::Dialect;
+
+/// What a reply that is a call begins with, whatever the family: small models often write calls as JSON.
+const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<function"];
+
+/// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere in a reply.
+pub fn openers(dialect: &dyn Dialect) -> Vec<String> {
+    let mark = dialect.call_marks().0;
+    // Of `<tool_call>\n{"name": "` the first line: models differ in the blanks.
+    let own = mark.lines().next().unwrap_or(mark).trim_end_matches(['{', '"', ' ']);
+    [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()
+}
+
+/// Where a reply stands.
+enum State {
+    /// Nothing but blanks so far, or half an opener.
+    Start,
+    Words,
+    Call,
+}
+
+/// The text of a reply that is not passed on yet.
+pub struct Held {
+    openers: Vec<String>,
+    state: State,
+    text: String,
+}
+
+impl Held {
+    /// Passes everything.
+    pub fn never() -> Held {
+        Held { openers: Vec::new(), state: State::Words, text: String::new() }
+    }
+
+    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply.
+    pub fn at(openers: Vec<String>) -> Held {
+        Held { openers, state: State::Start, text: String::new() }
+    }
+
+    /// The mark of the model's family.
+    pub fn mark(&self) -> Option<&str> {
+        self.openers.first().map(String::as_str)
+    }
+
+    /// The text that can be passed on.
+    pub fn push(&mut self, text: &str) -> String {
+        self.text.push_str(text);
+        if let State::Start = self.state {
+            let begun = self.text.trim_start();
+            if self.openers.iter().any(|opener| begun.starts_with(opener.as_str())) {
+                self.state = State::Call;
+            } else if !self.openers.iter().any(|opener| opener.starts_with(begun)) {
+                self.state = State::Words;
+            }
+        }
+        match self.state {
+            State::Start | State::Call => String::new(),
+            State::Words => self.words(),
+        }
+    }
+
+    /// The words before the family's mark.
+    fn words(&mut self) -> String {
+        // A bracket is too common a mark to hold words back.
+        let Some(mark) = self.openers.first().filter(|mark| mark.len() > 1) else {
+            return std::mem::take(&mut self.text);
+        };
+        let kept = match self.text.find(mark.as_str()) {
+            Some(at) => {
+                self.state = State::Call;
+                self.text.len() - at
+            }
+            None => half_of(&self.text, mark),
+        };
+        let rest = self.text.split_off(self.text.len() - kept);
+        std::mem::replace(&mut self.text, rest)
+    }
+
+    /// What was held back, at the end of the reply.
+    pub fn flush(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::dialect::by_name;
+
+    /// What is passed on at once, and what is held back.
+    fn split(dialect: &str, pieces: &[&str]) -> (String, String) {
+        let dialect = by_name(dialect).expect("a dialect");
+        let mut held = Held::at(openers(&*dialect));
+        let passed: String = pieces.iter().map(|piece| held.push(piece)).collect();
+        let rest = held.flush();
+        (passed, rest)
+    }
+
+    #[test]
+    fn a_call_is_held_back_and_the_words_before_it_are_not() {
+        let (passed, held) = split("hermes", &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"]);
+        assert_eq!((passed.as_str(), held.starts_with("<tool_call>")), ("I look. ", true));
+    }
+
+    #[test]
+    fn a_reply_that_begins_as_json_is_held_back_and_plain_words_are_not() {
+        assert_eq!(split("hermes", &["\n``", "`json\n{}"]).0, "");
+        assert_eq!(split("hermes", &["{", "\"name\": 1}"]).0, "");
+        assert_eq!(split("hermes", &["``", "`python\nx = 1\n```"]).1, "");
+        assert_eq!(split("chatml", &["It is [1, 2]."]).0, "It is [1, 2].");
+        assert_eq!(split("chatml", &["[ls(path=\"a\")]"]).0, "");
+    }
+}

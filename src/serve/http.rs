@@ -1,0 +1,73 @@
+//! Accepts connections on a loopback address, a limited number at a time, and ends those that are too slow.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+
+use crate::base::Cancel;
+
+/// Connections at a time; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 64;
+/// Longest time that a request's head may take to arrive.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// Longest time that a client may take nothing of an answer.
+const WRITE_TIME: Duration = Duration::from_secs(60);
+/// Pause after a connection could not be accepted, for example for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Listens on `address`, which must be of this machine alone.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    if !address.ip().is_loopback() {
+        bail!("{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there");
+    }
+    TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on; --listen names another port"))
+}
+
+/// Serves `router` until `cancel`.
+pub async fn serve(listener: TcpListener, router: Router, cancel: &Cancel) {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &connections) => accepted,
+            () = cancel.cancelled() => return,
+        };
+        let Some((stream, place)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let router = router.clone();
+        tokio::spawn(async move {
+            let mut stream = TimeoutStream::new(stream);
+            stream.set_write_timeout(Some(WRITE_TIME));
+            let service = TowerToHyperService::new(router);
+            let served = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIME)
+                .serve_connection(TokioIo::new(Box::pin(stream)), service)
+                .await;
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection ended");
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = connections.clone().acquire_owned().await.ok()?;
+    let (stream, _) = listener.accept().await.ok()?;
+    // Tokens go out one by one, each at once.
+    stream.set_nodelay(true).ok()?;
+    Some((stream, place))
+}

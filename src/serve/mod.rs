@@ -1,0 +1,204 @@
+//! `monobloc serve`: the models and the agent behind the APIs that other programs speak, for this machine alone.
+//!
+//! Every protocol (`wire/`) is read into an [`ask::Ask`] and written from the [`reply::Delta`]s of a [`reply::Reply`]; the engine
+//! does the rest. `guard` decides who may ask, `http` how many at a time.
+
+mod about;
+mod agent;
+mod ask;
+mod generate;
+mod guard;
+mod held;
+mod http;
+mod problem;
+mod prompt;
+mod reply;
+mod stop;
+mod token;
+mod wire;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::routing::{get, post};
+use tokio::sync::OnceCell;
+
+use self::about::Counts;
+use self::agent::Agent;
+use self::ask::{Ask, Model};
+use self::generate::ModelReply;
+use self::guard::Guard;
+use self::problem::{Kind, Problem};
+use self::reply::Reply;
+use self::token::Token;
+use crate::app::App;
+use crate::embed::Embedder;
+use crate::engine::pool::{Leased, Pool};
+use crate::models::dialect::Prompt;
+use crate::models::{ModelSpec, Registry, Role};
+
+/// Where to listen and what to ask for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A loopback address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    pub token_file: PathBuf,
+}
+
+/// Serves until the app's cancel flag is set; `ready` is called with the address once requests are answered.
+pub async fn run(app: &App, options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+    let token = Token::of(&options.token_file)?;
+    let server = Server::new(app.clone())?;
+    let listener = http::listen(options.listen).await?;
+    let address = listener.local_addr()?;
+    let router = router(server, Guard::new(token, address));
+    ready(address);
+    http::serve(listener, router, &app.cancel).await;
+    Ok(())
+}
+
+fn router(server: Server, guard: Guard) -> Router {
+    Router::new()
+        .route("/health", get(about::health))
+        .route("/metrics", get(about::metrics))
+        .route("/props", get(about::props))
+        .route("/v1/models", get(about::models))
+        .route("/v1/models/{name}", get(about::model))
+        .route("/v1/chat/completions", post(wire::chat::create))
+        .route("/v1/completions", post(wire::completions::create))
+        .route("/v1/embeddings", post(wire::embeddings::create))
+        .route("/v1/responses", post(wire::responses::create))
+        .route("/v1/messages", post(wire::messages::create))
+        .route("/v1/messages/count_tokens", post(wire::messages::count_tokens))
+        .fallback(about::unknown)
+        // The guard has read the body within its own limit.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(guard, guard::check))
+        .with_state(server)
+}
+
+/// What every request works with. Clones share it.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    app: App,
+    registry: Registry,
+    pool: Pool,
+    agent: Agent,
+    embedder: OnceCell<Embedder>,
+    counts: Counts,
+    started: Instant,
+}
+
+impl Server {
+    /// Reads the headers of the model files; loads nothing.
+    pub fn new(app: App) -> Result<Server> {
+        let registry = app.registry()?;
+        let pool = app.pool(app.registry()?);
+        let agent = Agent::new(app.clone(), pool.clone());
+        let (embedder, counts, started) = (OnceCell::new(), Counts::default(), Instant::now());
+        Ok(Server { inner: Arc::new(Inner { app, registry, pool, agent, embedder, counts, started }) })
+    }
+
+    /// The model that a client names: a role, `agent`, or the file of a role with or without its ending.
+    pub fn model(&self, name: &str) -> Result<Model, Problem> {
+        match name {
+            "planner" => Ok(Model::Planner),
+            "router" => Ok(Model::Router),
+            "agent" => Ok(Model::Agent),
+            _ => [(Role::Planner, Model::Planner), (Role::Router, Model::Router)]
+                .into_iter()
+                .find(|(role, _)| self.spec(*role).is_ok_and(|spec| is_named(spec, name)))
+                .map(|(_, model)| model)
+                .ok_or_else(|| unknown_model(name)),
+        }
+    }
+
+    fn spec(&self, role: Role) -> Result<&ModelSpec, Problem> {
+        self.inner.registry.get(role).map_err(|error| Problem::new(Kind::Unavailable, error.to_string()))
+    }
+
+    /// Starts the answer to `ask`.
+    pub async fn reply(&self, ask: Ask) -> Result<Reply, Problem> {
+        let ask = ask.checked()?;
+        let Some(role) = role(ask.model) else {
+            return Ok(Reply::Turn(Box::new(self.inner.agent.reply(&ask).await?)));
+        };
+        let model = self.lease(role).await?;
+        let request = prompt::request(&ask, &model);
+        Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
+    }
+
+    /// Starts what follows the raw text `prompt`, in which the names of control tokens count.
+    pub async fn complete(&self, ask: Ask, text: String) -> Result<Reply, Problem> {
+        let ask = ask.checked()?;
+        let Some(role) = role(ask.model) else {
+            return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
+        };
+        let model = self.lease(role).await?;
+        let request = model.engine.request(&Prompt::default().special(text), 0);
+        let request = prompt::plain(&ask, &model, request);
+        Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
+    }
+
+    /// Whether clients may call the embedder so: `embedder`, its folder's name, or one of the names that clients take by default.
+    pub fn is_embedder(&self, name: &str) -> bool {
+        let folder = self.inner.registry.embedder().and_then(|spec| spec.path.file_name());
+        name == "embedder" || folder.is_some_and(|folder| folder == name) || name.starts_with("text-embedding-")
+    }
+
+    /// The tokens of the prompt of `ask`.
+    pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
+        let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
+        Ok(model.engine.tokenize(&prompt::prompt(ask, &*model.dialect)).len())
+    }
+
+    /// The model of `role`, loaded now if it is not yet.
+    async fn lease(&self, role: Role) -> Result<Leased, Problem> {
+        if let Some(leased) = self.inner.pool.resident(role) {
+            return Ok(leased);
+        }
+        let (pool, cancel) = (self.inner.pool.clone(), self.inner.app.cancel.clone());
+        let load = tokio::task::spawn_blocking(move || pool.lease(role, move |_, _| !cancel.is_cancelled()));
+        Ok(load.await.map_err(Problem::failed)??)
+    }
+
+    /// The embedder, loaded at the first call.
+    async fn embedder(&self) -> Result<Embedder, Problem> {
+        let load = || async {
+            let app = self.inner.app.clone();
+            let loaded = tokio::task::spawn_blocking(move || app.embedder(&app.registry().map_err(|e| e.to_string())?));
+            let loaded = loaded.await.map_err(Problem::failed)?;
+            loaded.map_err(|why| Problem::new(Kind::Unavailable, why))
+        };
+        self.inner.embedder.get_or_try_init(load).await.cloned()
+    }
+}
+
+fn role(model: Model) -> Option<Role> {
+    match model {
+        Model::Planner => Some(Role::Planner),
+        Model::Router => Some(Role::Router),
+        Model::Agent => None,
+    }
+}
+
+/// Whether `name` is the name of the file of `spec`.
+fn is_named(spec: &ModelSpec, name: &str) -> bool {
+    let is = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| part == name);
+    is(spec.path.file_name()) || is(spec.path.file_stem())
+}
+
+fn unknown_model(name: &str) -> Problem {
+    let text = format!("there is no model `{name}`; /v1/models lists them: planner, router, embedder, agent");
+    Problem { field: Some("model"), ..Problem::new(Kind::NotFound, text) }
+}

@@ -1,0 +1,87 @@
+//! Turns a client's request into what a model reads: its family's marks, the tool list, a grammar.
+
+use super::ask::{Ask, Call, Choice, Format, Turn};
+use crate::budget::permit::Priority;
+use crate::engine::pool::Leased;
+use crate::engine::{Grammar, Request};
+use crate::models::dialect::{Dialect, Message, Prompt, ToolText};
+use crate::orchestrate::notation::{self, Reply};
+use std::time::Duration;
+
+/// Longest time of one answer: a long prompt takes minutes on a small machine.
+const DEADLINE: Duration = Duration::from_secs(3600);
+
+/// The conversation in the marks of the model's family.
+pub fn prompt(ask: &Ask, dialect: &dyn Dialect) -> Prompt {
+    let mut system: Vec<String> = Vec::new();
+    let mut messages = Vec::new();
+    for turn in &ask.turns {
+        match turn {
+            // One system message, first: families know no other, and tools stand in it.
+            Turn::System(text) => system.push(text.clone()),
+            Turn::User(text) => messages.push(Message::user(text.as_str())),
+            Turn::Assistant { text, calls } => messages.push(Message::assistant(said(text, calls, dialect))),
+            Turn::Tool(text) => messages.push(Message::tool(text.as_str())),
+        }
+    }
+    let tools = offered(ask);
+    if !tools.is_empty() {
+        system.push(dialect.tool_list(&tools));
+    }
+    if !system.is_empty() {
+        messages.insert(0, Message::system(system.join("\n\n")));
+    }
+    dialect.render(&messages)
+}
+
+/// What the model said, with its calls as it wrote them.
+fn said(text: &str, calls: &[Call], dialect: &dyn Dialect) -> String {
+    let (open, close) = dialect.call_marks();
+    let written = calls.iter().map(|call| format!("{open}{}{close}", dialect.write_call(&call.name, &call.arguments)));
+    let words = Some(text.to_owned()).filter(|text| !text.is_empty());
+    words.into_iter().chain(written).collect::<Vec<_>>().join("\n")
+}
+
+/// The tools that the model may call, as it is shown them.
+fn offered(ask: &Ask) -> Vec<ToolText> {
+    let wanted = |name: &str| match &ask.choice {
+        Choice::None => false,
+        Choice::Named(one) => one == name,
+        Choice::Auto | Choice::Required => true,
+    };
+    ask.tools.iter().filter(|tool| wanted(&tool.name)).map(|tool| notation::shown(tool, notation::WHOLE)).collect()
+}
+
+/// The request to the engine. Calls are generated inside a grammar if one must be made, or if that was measured to help.
+pub fn request(ask: &Ask, model: &Leased) -> Request {
+    let tools = offered(ask);
+    let reply = match &ask.choice {
+        Choice::Required | Choice::Named(_) => Some(Reply::Call),
+        Choice::Auto if model.measured.as_ref().is_some_and(|measured| measured.grammar_helps()) => Some(Reply::Either),
+        Choice::Auto | Choice::None => None,
+    };
+    let grammar = match (&ask.format, reply) {
+        (_, Some(reply)) if !tools.is_empty() => Some(notation::grammar(&*model.dialect, &tools, reply)),
+        (Format::Schema(schema), _) => Some(Grammar::JsonSchema(schema.clone())),
+        (Format::Text, _) => None,
+    };
+    let request = model.engine.request(&prompt(ask, &*model.dialect), 0);
+    plain(ask, model, Request { grammar, ..request })
+}
+
+/// `request` with the limits and the sampling of `ask`.
+pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
+    let request = Request {
+        sampling: ask.sampling,
+        priority: Priority::User,
+        deadline: DEADLINE,
+        lookup: ask.logprobs.is_none(),
+        logprobs: ask.logprobs,
+        ..request
+    };
+    // A grammar leaves no room for thinking.
+    let silent = !ask.thinks && request.grammar.is_none();
+    let request = if silent { model.engine.without_thinking(request) } else { request };
+    let left = model.engine.limits().context.saturating_sub(request.prompt.len());
+    Request { max_tokens: ask.max_tokens.unwrap_or(left).min(left.max(1)), ..request }
+}

@@ -1,0 +1,97 @@
+//! An answer on its way: pieces of text, thoughts and calls, one form for all models and protocols.
+
+use super::agent::TurnReply;
+use super::ask::Call;
+use super::generate::ModelReply;
+use super::problem::Problem;
+
+/// A piece of an answer. [`Delta::Finished`] is the last.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    Text(String),
+    Thinking(String),
+    Call(Call),
+    /// The log-probabilities of tokens; they come before the text that the tokens are part of.
+    Tokens(Vec<TokenLogprobs>),
+    /// Nothing has come for a while, and work goes on.
+    Alive,
+    Finished(End),
+}
+
+/// A generated token with its log-probability and those of the likeliest tokens in its place, in nats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenLogprobs {
+    pub bytes: Vec<u8>,
+    pub logprob: f32,
+    pub top: Vec<(Vec<u8>, f32)>,
+}
+
+/// How an answer ended, and what it took, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub reason: Reason,
+    pub prompt: usize,
+    /// Those of `prompt` that were in the cache.
+    pub cached: usize,
+    pub generated: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The model came to its end.
+    Stop,
+    /// A stop text, the number of which this is, would have come next.
+    StopText(usize),
+    /// Tokens or context are used up, or the model went in circles.
+    Length,
+    /// The answer is tool calls.
+    Calls,
+}
+
+/// An answer that is being written. Dropping it ends the work.
+pub enum Reply {
+    Model(Box<ModelReply>),
+    Turn(Box<TurnReply>),
+}
+
+impl Reply {
+    /// The next piece; `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
+        match self {
+            Reply::Model(reply) => reply.next().await,
+            Reply::Turn(reply) => reply.next().await,
+        }
+    }
+
+    /// Waits for the whole answer.
+    pub async fn whole(mut self) -> Result<Whole, Problem> {
+        let mut whole = Whole::default();
+        while let Some(delta) = self.next().await? {
+            match delta {
+                Delta::Text(text) => whole.text.push_str(&text),
+                Delta::Thinking(text) => whole.thinking.push_str(&text),
+                Delta::Call(call) => whole.calls.push(call),
+                Delta::Tokens(tokens) => whole.tokens.extend(tokens),
+                Delta::Alive => {}
+                Delta::Finished(end) => whole.end = Some(end),
+            }
+        }
+        Ok(whole)
+    }
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Whole {
+    pub text: String,
+    pub thinking: String,
+    pub calls: Vec<Call>,
+    pub tokens: Vec<TokenLogprobs>,
+    end: Option<End>,
+}
+
+impl Whole {
+    pub fn end(&self) -> End {
+        self.end.unwrap_or(End { reason: Reason::Stop, prompt: 0, cached: 0, generated: 0 })
+    }
+}

@@ -1,0 +1,88 @@
+//! The secret that every request must carry, kept in a file that its owner alone can read.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use subtle::ConstantTimeEq;
+
+/// Shortest token that is taken from a file, in characters.
+const LENGTH_MIN: usize = 16;
+/// Random bytes of a new token.
+const BYTES: usize = 32;
+
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// The token in `file`; a new one is written there if there is no such file.
+    pub fn of(file: &Path) -> Result<Token> {
+        let name = file.display();
+        match fs::metadata(file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Token::made(file),
+            Err(error) => bail!("the token file {name} cannot be read: {error}"),
+            Ok(about) if about.mode() & 0o077 != 0 => bail!(
+                "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` closes it",
+                about.permissions().mode() & 0o777
+            ),
+            Ok(_) => {}
+        }
+        let text = fs::read_to_string(file).with_context(|| format!("the token file {name} cannot be read"))?;
+        let token = text.trim();
+        if token.len() < LENGTH_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            bail!("the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks; remove the file, and one is made");
+        }
+        Ok(Token(token.to_owned()))
+    }
+
+    fn made(file: &Path) -> Result<Token> {
+        let name = file.display();
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
+        let token = crate::base::hex(&bytes);
+        if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).with_context(|| format!("the folder of the token file {name} cannot be made"))?;
+        }
+        // `create_new`: a file that has appeared meanwhile, or a link, is not written through.
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+        let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
+        writeln!(made, "{token}").with_context(|| format!("the token file {name} cannot be written"))?;
+        Ok(Token(token))
+    }
+
+    /// Whether `given` is the token; takes the same time whichever of its characters are wrong.
+    pub fn is(&self, given: &str) -> bool {
+        self.0.as_bytes().ct_eq(given.as_bytes()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_its_owner_alone_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/token");
+        let first = Token::of(&file).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(first.is(&Token::of(&file).unwrap().0) && first.0.len() == 2 * BYTES);
+        assert!(!first.is("") && !first.is(&first.0[1..]));
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_and_a_short_token_are_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        fs::write(&file, "0123456789abcdef\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = Token::of(&file).err().unwrap().to_string();
+        assert!(refused.contains("644") && refused.contains("chmod 600"), "{refused}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(Token::of(&file).unwrap().is("0123456789abcdef"));
+        fs::write(&file, "short").unwrap();
+        assert!(Token::of(&file).err().unwrap().to_string().contains("16 or more"));
+    }
+}

@@ -1,0 +1,137 @@
+//! OpenAI's `/v1/embeddings`.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::base::Cancel;
+use crate::embed::{EmbedError, Embedder};
+use crate::serve::problem::Problem;
+use crate::serve::{Server, unknown_model};
+
+/// Most texts of one request.
+const TEXTS_MAX: usize = 2048;
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    model: Option<String>,
+    input: Input,
+    encoding_format: Option<String>,
+    dimensions: Option<usize>,
+}
+
+/// Texts, or the numbers of their tokens in the embedder's own vocabulary.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Texts(Vec<String>),
+    Tokens(Vec<u32>),
+    TokensOfTexts(Vec<Vec<u32>>),
+}
+
+impl Input {
+    fn texts(self, embedder: &Embedder) -> Result<Vec<String>, Problem> {
+        let decoded = |tokens: Vec<u32>| {
+            embedder.text_of(&tokens).map_err(|error| {
+                Problem::invalid("input", format!("{error}; send texts instead (LangChain: check_embedding_ctx_length=False)"))
+            })
+        };
+        match self {
+            Input::Text(text) => Ok(vec![text]),
+            Input::Texts(texts) => Ok(texts),
+            Input::Tokens(tokens) => Ok(vec![decoded(tokens)?]),
+            Input::TokensOfTexts(all) => all.into_iter().map(decoded).collect(),
+        }
+    }
+}
+
+pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Value>, Problem> {
+    let request: Request = super::read(&body)?;
+    let name = request.model.unwrap_or_else(|| "embedder".to_owned());
+    if ["planner", "router", "agent"].contains(&name.as_str()) {
+        let text = format!("`{name}` writes text; /v1/embeddings takes the model `embedder`");
+        return Err(Problem::invalid("model", text));
+    }
+    if !server.is_embedder(&name) {
+        return Err(unknown_model(&name));
+    }
+    let base64 = match request.encoding_format.as_deref() {
+        None | Some("float") => false,
+        Some("base64") => true,
+        Some(other) => {
+            return Err(Problem::invalid("encoding_format", format!("`{other}` is neither float nor base64")));
+        }
+    };
+    let embedder = server.embedder().await?;
+    let wanted = request.dimensions.unwrap_or(embedder.dimensions());
+    if wanted != embedder.dimensions() {
+        let text = format!("this embedder's vectors have {} numbers, not {wanted}", embedder.dimensions());
+        return Err(Problem::invalid("dimensions", text));
+    }
+    let texts = request.input.texts(&embedder)?;
+    if texts.is_empty() || texts.len() > TEXTS_MAX {
+        return Err(Problem::invalid("input", format!("{} texts; 1 to {TEXTS_MAX} are taken", texts.len())));
+    }
+    let (vectors, tokens) = embedded(embedder, texts).await?;
+    let data: Vec<Value> = vectors
+        .iter()
+        .enumerate()
+        .map(|(index, vector)| json!({ "object": "embedding", "index": index, "embedding": written(vector, base64) }))
+        .collect();
+    let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });
+    Ok(Json(json!({ "object": "list", "data": data, "model": name, "usage": usage })))
+}
+
+/// The vectors of `texts` and the number of their tokens. The work ends if the client leaves.
+async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32>>, usize), Problem> {
+    let cancel = CancelOnDrop(Cancel::new());
+    let flag = cancel.0.clone();
+    let work = tokio::task::spawn_blocking(move || -> Result<_, EmbedError> {
+        Ok((embedder.embed(&texts, &flag)?, embedder.count_tokens(&texts)?))
+    });
+    Ok(work.await.map_err(Problem::failed)??)
+}
+
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A vector as a list of numbers, or as base64 of little-endian f32.
+fn written(vector: &[f32], base64: bool) -> Value {
+    if !base64 {
+        return json!(vector);
+    }
+    let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+    Value::String(STANDARD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_of_little_endian_floats() {
+        assert_eq!(written(&[1.0, -2.0], true), "AACAPwAAAMA=");
+        assert_eq!(written(&[1.0], false), json!([1.0]));
+    }
+
+    #[test]
+    fn texts_and_tokens_are_told_apart() {
+        let read = |input: Value| serde_json::from_value::<Request>(json!({ "input": input })).map(|read| read.input);
+        assert!(matches!(read(json!("a")), Ok(Input::Text(_))));
+        assert!(matches!(read(json!(["a", "b"])), Ok(Input::Texts(texts)) if texts.len() == 2));
+        assert!(matches!(read(json!([1, 2])), Ok(Input::Tokens(_))));
+        assert!(matches!(read(json!([[1], [2]])), Ok(Input::TokensOfTexts(_))));
+        assert!(read(json!({ "a": 1 })).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The protocols that clients speak: each reads its requests into an `Ask` and writes answers in its own shape.
+
+pub mod chat;
+pub mod completions;
+mod conversation;
+pub mod embeddings;
+pub mod messages;
+pub mod responses;
+mod stream;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub use stream::{Frame, Wire, streamed};
+
+use super::problem::{Kind, Problem};
+
+/// Reads the body of a request. Unknown fields are left alone, as clients send many.
+pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
+}
+
+/// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.
+pub fn openai_error(problem: &Problem) -> Value {
+    let (kind, code) = match problem.kind {
+        Kind::Invalid => ("invalid_request_error", None),
+        Kind::Unauthorized => ("authentication_error", Some("invalid_api_key")),
+        Kind::Forbidden => ("permission_error", None),
+        Kind::NotFound => ("invalid_request_error", Some("not_found")),
+        Kind::TooLong { .. } => ("invalid_request_error", Some("context_length_exceeded")),
+        Kind::Busy => ("rate_limit_error", Some("rate_limit_exceeded")),
+        Kind::Unavailable => ("unavailable_error", None),
+        Kind::Failed => ("server_error", None),
+    };
+    let mut error = json!({ "message": problem.message, "type": kind, "param": problem.field, "code": code });
+    if let Kind::TooLong { prompt, context } = problem.kind {
+        error["n_prompt_tokens"] = prompt.into();
+        error["n_ctx"] = context.into();
+    }
+    json!({ "error": error })
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status(), Json(openai_error(&self))).into_response()
+    }
+}
+
+/// Seconds since 1970, as OpenAI's objects say when they were made.
+pub fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}

@@ -1,0 +1,151 @@
+//! Writes a client's configuration into its file, or takes it out; shows the difference and says how to go back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use similar::TextDiff;
+
+use super::entries::Entry;
+use super::setup::{Form, Setup};
+use super::{copies, entries, whole};
+
+/// Writes what `setup` says. With `dry_run` only the difference is shown.
+pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
+    let (file, old, new) = match &setup.form {
+        Form::Entries { file, entries } => {
+            let old = copies::read(file)?;
+            let new = entries::put(file, old.as_deref().unwrap_or_default(), entries)?;
+            (file, old, new)
+        }
+        Form::Whole { file, text } => {
+            let old = copies::read(file)?;
+            if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !whole::is_unchanged(old)) {
+                bail!(
+                    "{} is there, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
+                    file.display()
+                );
+            }
+            (file, old, whole::marked(text))
+        }
+        Form::Printed { place, .. } => {
+            bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs into {place}")
+        }
+    };
+    if old.as_deref() == Some(new.as_str()) {
+        println!("{} has this already; nothing was written", file.display());
+        return Ok(());
+    }
+    show(file, old.as_deref(), Some(&new));
+    if dry_run {
+        println!("nothing was written (--dry-run)");
+        return Ok(());
+    }
+    let kept = old.as_deref().map(|old| copies::keep(file, old)).transpose()?;
+    copies::replace(file, &new)?;
+    let before =
+        kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
+    println!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
+    Ok(())
+}
+
+/// Takes out what [`write`] wrote. With `dry_run` only the difference is shown.
+pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
+    let file = match &setup.form {
+        Form::Entries { file, .. } | Form::Whole { file, .. } => file,
+        Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to take out"),
+    };
+    let Some(text) = copies::read(file)? else {
+        println!("{} is not there; nothing to take out", file.display());
+        return Ok(());
+    };
+    let step = match &setup.form {
+        Form::Entries { entries, .. } => back(file, &text, entries)?,
+        _ if whole::is_unchanged(&text) => Some(Step::Remove),
+        _ if text.contains("monobloc") => {
+            bail!("{} was changed since or written by hand; take the lines about monobloc out yourself", file.display())
+        }
+        _ => None,
+    };
+    let Some(step) = step else {
+        println!("{} has nothing of monobloc; nothing to take out", file.display());
+        return Ok(());
+    };
+    step.show(file, &text);
+    if dry_run {
+        println!("nothing was written (--dry-run)");
+        return Ok(());
+    }
+    step.take(file)
+}
+
+/// How a file gets rid of monobloc.
+enum Step {
+    /// The copy's text comes back, and the copy goes: apart from monobloc nothing has changed since.
+    PutBack { copy: PathBuf, text: String },
+    /// Others changed the file since, or there is no copy: only the entries go.
+    TakeOut(String),
+    /// The file was made by monobloc, and nothing else is in it.
+    Remove,
+}
+
+/// The way back; `None` if the file has no entry of monobloc.
+fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Step>> {
+    if !entries::has(file, text, all)? {
+        return Ok(None);
+    }
+    let bare = entries::without(file, text, all)?;
+    let copies = copies::of(file);
+    for copy in &copies {
+        let Ok(old) = fs::read_to_string(copy) else { continue };
+        if is_before(file, &old, &bare, all).unwrap_or(false) {
+            return Ok(Some(Step::PutBack { copy: copy.clone(), text: old }));
+        }
+    }
+    let made = copies.is_empty() && entries::is_bare(&bare);
+    Ok(Some(if made { Step::Remove } else { Step::TakeOut(bare) }))
+}
+
+/// Whether `old`, with entries put in and taken out again, is `bare`.
+fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> {
+    if entries::has(file, old, all)? {
+        return Ok(false);
+    }
+    let with = entries::put(file, old, all)?;
+    Ok(entries::without(file, &with, all)? == bare)
+}
+
+impl Step {
+    fn show(&self, file: &Path, old: &str) {
+        match self {
+            Step::PutBack { text, .. } | Step::TakeOut(text) => show(file, Some(old), Some(text)),
+            Step::Remove => show(file, Some(old), None),
+        }
+    }
+
+    fn take(self, file: &Path) -> Result<()> {
+        match self {
+            Step::PutBack { copy, text } => {
+                copies::replace(file, &text)?;
+                fs::remove_file(&copy)?;
+                println!("{} is as it was before", file.display());
+            }
+            Step::TakeOut(text) => {
+                copies::replace(file, &text)?;
+                println!("took monobloc out of {}; all else in it stays", file.display());
+            }
+            Step::Remove => {
+                fs::remove_file(file)?;
+                println!("removed {}, which had nothing but monobloc in it", file.display());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prints the unified difference; `None` where there is no file before or after.
+fn show(file: &Path, old: Option<&str>, new: Option<&str>) {
+    let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
+    let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());
+    print!("{}", lines.unified_diff().context_radius(3).header(&name(old), &name(new)));
+}

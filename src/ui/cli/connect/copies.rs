@@ -1,0 +1,114 @@
+//! Reads and replaces a client's file, and keeps old ones beside it as `NAME.before-monobloc`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::NamedTempFile;
+
+/// Most copies of one file; who has more has a loop somewhere.
+const COPIES_MAX: usize = 100;
+
+/// The text of a file; `None` if it is not there.
+pub fn read(file: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read; nothing was written", file.display())),
+    }
+}
+
+/// Replaces the file that the path leads to at once, and keeps its permissions: many such files hold keys. A new file
+/// is for its owner only.
+pub fn replace(file: &Path, text: &str) -> Result<()> {
+    let written = || -> io::Result<()> {
+        // A link to another folder, as dotfiles often are, stays one.
+        let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let folder = target.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut new = NamedTempFile::new_in(folder)?;
+        new.write_all(text.as_bytes())?;
+        if let Ok(old) = fs::metadata(&target) {
+            new.as_file().set_permissions(old.permissions())?;
+        }
+        new.persist(&target).map_err(|failed| failed.error)?;
+        Ok(())
+    };
+    written().with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Keeps the file's present text beside it, under the first name that is free or has this text already.
+pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
+    for number in 0..COPIES_MAX {
+        let copy = name(file, number);
+        let written = || -> io::Result<()> {
+            let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy)?;
+            to.write_all(text.as_bytes())?;
+            to.set_permissions(fs::metadata(file)?.permissions())
+        };
+        match written() {
+            Ok(()) => return Ok(copy),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if fs::read_to_string(&copy).is_ok_and(|old| old == text) {
+                    return Ok(copy);
+                }
+            }
+            Err(error) => {
+                let why = format!("{} cannot be written, so {} stays as it is", copy.display(), file.display());
+                return Err(error).context(why);
+            }
+        }
+    }
+    bail!("{} has {COPIES_MAX} copies beside it; delete those that you do not need", file.display())
+}
+
+/// The copies that are there, the latest first.
+pub fn of(file: &Path) -> Vec<PathBuf> {
+    (0..COPIES_MAX).rev().map(|number| name(file, number)).filter(|copy| copy.exists()).collect()
+}
+
+fn name(file: &Path, number: usize) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".before-monobloc");
+    if number > 0 {
+        name.push(format!(".{number}"));
+    }
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_copy_never_takes_the_place_of_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        fs::write(&file, "1").unwrap();
+        let kept = ["1", "2", "2", "1"].map(|text| keep(&file, text).unwrap());
+        assert_eq!(kept[0], folder.path().join("a.json.before-monobloc"));
+        assert_eq!(kept[1], folder.path().join("a.json.before-monobloc.1"));
+        assert_eq!((&kept[2], &kept[3]), (&kept[1], &kept[0]));
+        assert_eq!(of(&file), [kept[1].clone(), kept[0].clone()]);
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_permissions_and_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("dotfiles"), folder.path().join("b/config"));
+        fs::create_dir(folder.path().join("b")).unwrap();
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        replace(&folder.path().join("c/new"), "x").unwrap();
+        let mode = fs::metadata(folder.path().join("c/new")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,188 @@
+//! Puts monobloc's entries into the text of a JSON or TOML file and takes them out; all else stays as it is written.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+
+use crate::edit::keyed::{self, Change, Keys};
+use crate::edit::line_of;
+
+/// An entry of a file. A null stands for an entry that is not wanted; it is taken out.
+pub type Entry = (Keys, Value);
+
+/// The text with these entries; a blank text is an empty file.
+///
+/// # Errors
+/// If the file cannot be parsed, or has something else in the place of an entry; the message names file and place.
+pub fn put(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
+    let form = Form::of(file);
+    let mut text = if text.trim().is_empty() { form.empty.to_owned() } else { text.to_owned() };
+    parsed(file, &text)?;
+    let mut all = Vec::new();
+    for (keys, value) in entries {
+        leaves(keys, value, &mut all);
+    }
+    let (unwanted, wanted): (Vec<Entry>, Vec<Entry>) = all.into_iter().partition(|(_, value)| value.is_null());
+    for (keys, _) in unwanted {
+        text = form.removed(text, &keys).map_err(|why| named(file, &why))?;
+    }
+    let wanted: Vec<Change> = wanted.into_iter().map(|(keys, value)| Change::Set(keys, value)).collect();
+    keyed::changed(form.name, &text, &wanted).map_err(|why| named(file, &why))
+}
+
+/// The text without these entries, and without the objects that are empty then.
+pub fn without(file: &Path, text: &str, entries: &[Entry]) -> Result<String> {
+    parsed(file, text)?;
+    let form = Form::of(file);
+    let mut text = text.to_owned();
+    for (keys, _) in entries {
+        text = form.removed(text, keys).map_err(|why| named(file, &why))?;
+    }
+    Ok(text)
+}
+
+/// Whether the entry that is called monobloc is there.
+pub fn has(file: &Path, text: &str, entries: &[Entry]) -> Result<bool> {
+    let there = parsed(file, text)?;
+    let own = |keys: &Keys| keys.iter().any(|key| key == "monobloc");
+    Ok(entries.iter().any(|(keys, _)| own(keys) && there.contains(keys)))
+}
+
+/// Whether nothing is in the text, no comment either.
+pub fn is_bare(text: &str) -> bool {
+    let text: String = text.split_whitespace().collect();
+    matches!(text.as_str(), "" | "{}")
+}
+
+/// The keys of all entries.
+fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
+    let form = Form::of(file);
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    if form.is_toml() {
+        toml::from_str::<toml::Table>(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(text, span.start));
+            named(file, &format!("{} on line {line}", error.message().replace('\n', ", ")))
+        })?;
+    }
+    // Without changes it only parses, and says where it cannot.
+    keyed::changed(form.name, text, &[]).map_err(|why| named(file, &why))?;
+    let all = keyed::entries(form.name, text).ok_or_else(|| named(file, "it has no entries"))?;
+    Ok(all.into_iter().map(|(keys, _)| keys).collect())
+}
+
+fn named(file: &Path, why: &str) -> anyhow::Error {
+    anyhow!(
+        "{}: {why}; nothing was written. Correct that first, or copy what `monobloc connect CLIENT` prints",
+        file.display()
+    )
+}
+
+/// The values in an entry that are no objects, with the keys of each.
+fn leaves(keys: &[String], value: &Value, found: &mut Vec<Entry>) {
+    let Value::Object(entries) = value else {
+        found.push((keys.to_vec(), value.clone()));
+        return;
+    };
+    for (key, value) in entries {
+        let mut inner = keys.to_vec();
+        inner.push(key.clone());
+        leaves(&inner, value, found);
+    }
+}
+
+/// How the entries of a file are written.
+#[derive(Clone, Copy)]
+struct Form {
+    /// A name by which [`keyed`] knows the form; the client's own may end in `.jsonc`.
+    name: &'static str,
+    /// A file without entries.
+    empty: &'static str,
+}
+
+impl Form {
+    fn of(file: &Path) -> Form {
+        if file.extension().is_some_and(|ending| ending == "toml") {
+            Form { name: "client.toml", empty: "" }
+        } else {
+            Form { name: "client.json", empty: "{}\n" }
+        }
+    }
+
+    fn is_toml(self) -> bool {
+        self.empty.is_empty()
+    }
+
+    /// The text without an entry, and without each object around it that is empty then and has no comment in it.
+    fn removed(self, text: String, keys: &[String]) -> Result<String, String> {
+        let all = |text: &str| keyed::entries(self.name, text).unwrap_or_default();
+        if !all(&text).iter().any(|(one, _)| one == keys) {
+            return Ok(text);
+        }
+        let shorter = keyed::changed(self.name, &text, &[Change::Remove(keys.to_vec())])?;
+        let outer = &keys[..keys.len() - 1];
+        let inside = |one: &Keys| one.len() > outer.len() && one.starts_with(outer);
+        if outer.is_empty() || all(&shorter).iter().any(|(one, _)| inside(one)) {
+            return Ok(shorter);
+        }
+        let pruned = self.removed(shorter.clone(), outer)?;
+        Ok(if comments(&pruned) < comments(&shorter) { shorter } else { pruned })
+    }
+}
+
+/// Signs that begin a comment. Some stand in strings, but only a difference counts.
+fn comments(text: &str) -> usize {
+    ["//", "/*", "#"].iter().map(|sign| text.matches(sign).count()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entries() -> Vec<Entry> {
+        let keys = |all: &[&str]| -> Keys { all.iter().map(|&key| key.to_owned()).collect() };
+        let value = json!({ "command": "/m", "args": ["acp"], "limit": { "context": 8 } });
+        vec![(keys(&["s", "monobloc"]), value), (keys(&["unwanted"]), Value::Null)]
+    }
+
+    /// Entries go in once and come out again.
+    fn check(name: &str, text: &str) -> String {
+        let file = Path::new(name);
+        let with = put(file, text, &entries()).unwrap();
+        assert!(has(file, &with, &entries()).unwrap() && !has(file, text, &entries()).unwrap(), "{with}");
+        assert_eq!(put(file, &with, &entries()).unwrap(), with, "a second time changes nothing");
+        let without = without(file, &with, &entries()).unwrap();
+        assert!(!has(file, &without, &entries()).unwrap(), "{without}");
+        without
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let json = "{\n  // mine\n  \"s\": {\n    \"o\": 1 // keep\n  }\n}\n";
+        assert!(check("a.json", json).contains("\"o\": 1"));
+        assert!(check("a.jsonc", "{ \"a\": 1 }").contains("\"a\": 1"));
+        assert!(check("a.json", "{\n  \"s\": {\n    // only this\n  }\n}\n").contains("// only this"));
+        assert_eq!(check("a.toml", "# mine\na = 1 # why\n"), "# mine\na = 1 # why\n");
+        assert!(is_bare(&check("a.json", "")) && is_bare(&check("a.toml", "\n")));
+    }
+
+    #[test]
+    fn an_entry_that_is_not_wanted_is_taken_out() {
+        let with = put(Path::new("a.toml"), "unwanted = 1\n", &entries()).unwrap();
+        assert!(!with.contains("unwanted"), "{with}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_with_its_name_and_line() {
+        let refused = |name: &str, text: &str| put(Path::new(name), text, &entries()).unwrap_err().to_string();
+        for (name, text) in [("a.json", "{\n \"a\": "), ("a.toml", "a = 1\nb = \n")] {
+            let why = refused(name, text);
+            assert!(why.starts_with(name) && why.contains("line"), "{why}");
+        }
+        assert!(refused("a.json", "[1]").contains("no entries"));
+        assert!(refused("a.json", "{\"s\": 1}").contains("`s` has no entries"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `monobloc connect`: configures editors and agents to use monobloc, only where they are named and asked for.
+
+mod agents;
+mod change;
+mod copies;
+mod editors;
+mod entries;
+mod setup;
+mod whole;
+
+use std::env;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::app::App;
+use crate::base::near::nearest;
+use crate::models::{Role, places};
+use setup::{Client, Form, Setup, Wish, shell};
+
+/// Connect an editor or agent to monobloc: print its configuration, write it into its file, or take it out again
+#[derive(Args)]
+pub struct Connect {
+    /// The client; without it all are listed, with their files
+    client: Option<String>,
+    /// Write into the client's file; all else in it stays, and the old file is kept beside it as NAME.before-monobloc
+    #[arg(long, requires = "client", conflicts_with = "undo")]
+    write: bool,
+    /// Take monobloc out of the client's file again
+    #[arg(long, requires = "client")]
+    undo: bool,
+    /// Write nothing: print the configuration, or with --write or --undo the difference
+    #[arg(long)]
+    dry_run: bool,
+    /// Where `monobloc serve` listens
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
+    listen: SocketAddr,
+    /// The file with the secret of `monobloc serve` [default: serve-token in the folder of the configuration]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+}
+
+/// As in `monobloc serve`.
+const DEFAULT_LISTEN: &str = "127.0.0.1:8765";
+
+static CLIENTS: [Client; 11] = [
+    Client { name: "zed", about: "editor, over ACP", setup: editors::zed },
+    Client { name: "jetbrains", about: "IDEs, over ACP", setup: editors::jetbrains },
+    Client { name: "neovim", about: "editor, over ACP", setup: editors::neovim },
+    Client { name: "cursor", about: "editor, over MCP", setup: editors::cursor },
+    Client { name: "claude-desktop", about: "chat, over MCP", setup: editors::claude_desktop },
+    Client { name: "opencode", about: "agent, over the server", setup: agents::opencode },
+    Client { name: "codex", about: "agent, over the server", setup: agents::codex },
+    Client { name: "qwen", about: "agent, over the server", setup: agents::qwen },
+    Client { name: "claude", about: "agent, over the server", setup: agents::claude },
+    Client { name: "aider", about: "agent, over the server", setup: agents::aider },
+    Client { name: "continue", about: "extension, over the server", setup: agents::continues },
+];
+
+impl Connect {
+    pub fn run(self, app: &App) -> Result<()> {
+        if self.listen.port() == 0 {
+            bail!("--listen {}: a client needs the port that `monobloc serve` printed", self.listen);
+        }
+        let Some(name) = &self.client else {
+            return list(&self.wish(app, None)?);
+        };
+        let client = find(name)?;
+        let setup = (client.setup)(&self.wish(app, context(app))?);
+        if self.undo {
+            return change::undo(client.name, &setup, self.dry_run);
+        }
+        if self.write {
+            change::write(client.name, &setup, self.dry_run)?;
+        } else {
+            print(client.name, &setup)?;
+        }
+        for remark in &setup.remarks {
+            eprintln!("monobloc: {remark}");
+        }
+        Ok(())
+    }
+
+    fn wish(&self, app: &App, context: Option<u32>) -> Result<Wish> {
+        let absolute = |path: &Path| std::path::absolute(path).map(|path| path.display().to_string());
+        let program = env::current_exe().context("the path of this program is not known")?;
+        let mut serve = "monobloc serve".to_owned();
+        if self.listen.to_string() != DEFAULT_LISTEN {
+            serve += &format!(" --listen {}", self.listen);
+        }
+        let token_file = match &self.token_file {
+            Some(file) => {
+                let file = absolute(file)?;
+                serve += &format!(" --token-file {}", shell(&file));
+                file
+            }
+            None => absolute(&places::config_dir().join("serve-token"))?,
+        };
+        Ok(Wish {
+            program: program.display().to_string(),
+            server: format!("http://{}", self.listen),
+            token_file,
+            serve,
+            project: absolute(&app.config.project)?,
+            context,
+        })
+    }
+}
+
+fn find(name: &str) -> Result<&'static Client> {
+    if let Some(client) = CLIENTS.iter().find(|client| client.name == name) {
+        return Ok(client);
+    }
+    let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+    let meant = nearest(name, names.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+    bail!("`{name}` is no client that monobloc knows; it knows {}{meant}", names.join(", "))
+}
+
+/// Tokens that a slot of the planner holds; `None` where no planner is found: then the client's own default counts.
+fn context(app: &App) -> Option<u32> {
+    app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
+}
+
+fn list(wish: &Wish) -> Result<()> {
+    for client in &CLIENTS {
+        println!("{:<15} {:<27} {}", client.name, client.about, state(&(client.setup)(wish).form));
+    }
+    println!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
+    Ok(())
+}
+
+/// The file, and what monobloc has to do with it.
+fn state(form: &Form) -> String {
+    let (file, found) = match form {
+        Form::Printed { .. } => return "is printed, not written".to_owned(),
+        Form::Whole { file, .. } => (file, copies::read(file).map(|text| text.map(|text| text.contains("monobloc")))),
+        Form::Entries { file, entries } => {
+            let has = |text: String| entries::has(file, &text, entries);
+            (file, copies::read(file).and_then(|text| text.map(has).transpose()))
+        }
+    };
+    let state = match found {
+        Ok(None) => "not there",
+        Ok(Some(true)) => "has monobloc",
+        Ok(Some(false)) => "there, without monobloc",
+        Err(_) => "there, but cannot be read",
+    };
+    format!("{}: {state}", file.display())
+}
+
+/// The configuration goes to standard output alone, so that it can be piped.
+fn print(client: &str, setup: &Setup) -> Result<()> {
+    match &setup.form {
+        Form::Entries { file, entries } => {
+            print!("{}", entries::put(file, "", entries)?);
+            eprintln!(
+                "monobloc: this belongs into {}; `monobloc connect {client} --write` puts it there",
+                file.display()
+            );
+        }
+        Form::Whole { file, text } => {
+            print!("{text}");
+            eprintln!(
+                "monobloc: this belongs into {}; `monobloc connect {client} --write` makes the file if it is not there",
+                file.display()
+            );
+        }
+        Form::Printed { place, text } => {
+            print!("{text}");
+            eprintln!("monobloc: this belongs into {place}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! `monobloc serve`: the models and the agent behind the APIs that other programs speak.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::app::App;
+use crate::models::places;
+use crate::serve::{self, Options};
+
+/// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router, embedder and the whole
+/// agent
+#[derive(Args)]
+pub struct Serve {
+    /// Address of this machine alone, with a port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8765")]
+    listen: SocketAddr,
+    /// The secret that every request must carry; the file is made if it is not there [default: serve-token in the folder of
+    /// the configuration]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+}
+
+impl Serve {
+    pub async fn run(self, app: &App) -> Result<()> {
+        let token_file = self.token_file.unwrap_or_else(|| places::config_dir().join("serve-token"));
+        for note in app.recover()? {
+            eprintln!("monobloc: note: {note}");
+        }
+        let options = Options { listen: self.listen, token_file };
+        let name = options.token_file.display().to_string();
+        let ready = |address| {
+            println!("listening on http://{address}");
+            // It fails if nobody reads; the server serves all the same.
+            let _ = std::io::stdout().flush();
+            eprintln!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
+        };
+        serve::run(app, &options, ready).await
+    }
+}
