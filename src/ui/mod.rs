@@ -1,3 +1,5 @@
-//! The user interface: the command line.
+//! The user interfaces: the command line, and the full-screen terminal.
 
 pub mod cli;
+mod open;
+mod screen;

@@ -107,7 +107,7 @@ fn edited_arguments_are_the_ones_that_are_run() {
 fn in_a_conversation_the_next_line_is_the_answer() {
     let project = Project::todo();
     let answers = [("> ", CHANGE), ("[y]es", "y"), ("> ", "/ps"), ("> ", "/exit")];
-    let text = converse_with(&project, &["chat"], &answers);
+    let text = converse_with(&project, &["chat", "--plain"], &answers);
     assert!(text.contains("no model is loaded") && text.contains("are free"), "{text}");
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 }

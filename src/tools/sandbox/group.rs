@@ -61,12 +61,9 @@ impl Group {
     }
 
     fn finish(&mut self) -> Vec<Aside> {
-        let Some(group) = self.leader.take().and_then(|id| libc::pid_t::try_from(id).ok()).filter(|id| *id > 1) else {
-            return Vec::new();
-        };
-        // SAFETY: killpg takes two integers and touches no memory. The group was made for this command by `setsid`;
-        // once all its processes are gone the call finds nothing to kill.
-        unsafe { libc::killpg(group, libc::SIGKILL) };
+        let Some(leader) = self.leader.take() else { return Vec::new() };
+        // The group was made for this command by `setsid`.
+        kill_group(leader);
         // `number` is `None` for this program's own namespace, in which nothing is killed.
         if let Some(space) = self.number() {
             let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
@@ -86,6 +83,14 @@ impl Group {
         // SAFETY: kill takes two integers and touches no memory.
         inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count() > 0
     }
+}
+
+/// Kills every process of the group that the process `leader` was started to lead.
+pub fn kill_group(leader: u32) {
+    let Some(group) = libc::pid_t::try_from(leader).ok().filter(|id| *id > 1) else { return };
+    // SAFETY: killpg takes two integers and touches no memory. Once all processes of the group are gone the call finds nothing
+    // to kill.
+    unsafe { libc::killpg(group, libc::SIGKILL) };
 }
 
 /// The processes in the namespace of that number.

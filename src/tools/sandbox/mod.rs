@@ -21,7 +21,7 @@ use crate::base::config::Commands;
 
 pub use git_redirects::Aside;
 use git_redirects::GitRedirects;
-pub use group::Group;
+pub use group::{Group, kill_group};
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "macos")]

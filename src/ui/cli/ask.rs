@@ -11,9 +11,10 @@ use super::output::Printer;
 use crate::app::App;
 use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
+use crate::ui::open::{self, Told};
 
 /// Longest request, in bytes: a longer one would not fit into a slot's context.
-pub(super) const REQUEST_BYTES_MAX: usize = 64 << 10;
+pub(in crate::ui) const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// Carry out a request: plan it, run tools step by step, answer from their results
 #[derive(Args)]
@@ -43,8 +44,8 @@ pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
 }
 
 /// Most `--context` files, and the largest size of each: they must leave room in a slot's context.
-const GIVEN_MAX: usize = 8;
-const GIVEN_BYTES_MAX: u64 = 256 << 10;
+pub(in crate::ui) const GIVEN_MAX: usize = 8;
+pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
 /// Reads the `--context` files.
 fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
@@ -153,17 +154,11 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 
 /// A session on the project with models, tools and a refreshed index; prints notes about what is missing.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
-    let registry = app.registry()?;
-    for note in app.recover()?.into_iter().chain(registry.replaced().cloned()) {
-        eprintln!("monobloc: note: {note}");
-    }
-    // Fail now without a planner, not after minutes of indexing.
-    registry.get(crate::models::Role::Planner)?;
-    let embedder = super::or_note(app.embedder(&registry));
-    for note in &app.catalog().1 {
-        eprintln!("monobloc: note: {note}");
-    }
-    let index = super::index::opened(app, embedder.as_ref(), !json)?;
-    let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
-    Ok(app.session(toolkit)?.of(command))
+    let bar = super::index::bar(!json);
+    let session = open::session(app, command, &mut |told| match told {
+        Told::Note(note) => bar.suspend(|| eprintln!("monobloc: note: {note}")),
+        Told::Indexing(progress) => super::index::show(&bar, progress),
+    });
+    bar.finish_and_clear();
+    session
 }

@@ -147,7 +147,8 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     Ok(index)
 }
 
-fn bar(visible: bool) -> ProgressBar {
+/// The progress of a refresh, on standard error if it is `visible`.
+pub fn bar(visible: bool) -> ProgressBar {
     let bar = if visible { ProgressBar::new(1) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("index: {msg} {bar:30} {pos}/{len}") {
         bar.set_style(style);
@@ -155,7 +156,8 @@ fn bar(visible: bool) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, progress: Progress) {
+/// Shows how far a refresh has come.
+pub fn show(bar: &ProgressBar, progress: Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
     bar.set_message(progress.stage.name());

@@ -1,9 +1,9 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
-mod ask;
+pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
-mod chat;
+pub(in crate::ui) mod chat;
 mod checkpoints;
 mod complete;
 mod config;
@@ -17,7 +17,7 @@ mod index;
 mod lessons;
 mod mcp;
 mod models;
-mod output;
+pub(in crate::ui) mod output;
 mod probe;
 mod sampling;
 mod search;
@@ -25,7 +25,7 @@ mod serve;
 mod settings;
 mod synth;
 mod telemetry;
-mod undo;
+pub(in crate::ui) mod undo;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -37,6 +37,7 @@ use crate::app::{self, App};
 use crate::base::Cancel;
 use crate::base::config::{Settings, resolve};
 use crate::embed::Embedder;
+use crate::ui::screen;
 
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
@@ -48,8 +49,9 @@ const BROKEN_PIPE: i32 = 141;
 #[derive(Parser)]
 #[command(name = "monobloc", version, max_term_width = 120)]
 struct Cli {
+    // Without one, a terminal gets the conversation that takes the whole of it.
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -94,7 +96,7 @@ impl Command {
 /// Runs the command line of this process and ends it.
 pub fn main() -> ! {
     exit_quietly_on_broken_pipe();
-    let matches = settings::arguments(Cli::command()).get_matches();
+    let matches = arguments().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
     let cancel = Cancel::new();
@@ -111,6 +113,12 @@ pub fn main() -> ! {
         }
     };
     app::exit(code)
+}
+
+/// The command line. Without a terminal to take over, a verb is required.
+fn arguments() -> clap::Command {
+    let command = settings::arguments(Cli::command());
+    if screen::fits() { command } else { command.subcommand_required(true).arg_required_else_help(true) }
 }
 
 /// Checks that `words`, the program's name first, are a valid command line; the error is the message a user would get.
@@ -142,7 +150,7 @@ fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
 }
 
 /// The error's message with its causes, without causes that it contains already.
-fn told(error: &anyhow::Error) -> String {
+pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
         if !message.contains(&cause) {
@@ -155,16 +163,17 @@ fn told(error: &anyhow::Error) -> String {
 fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
-    if app.lacks_accelerator() && cli.command.runs_models() {
+    let command = cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default()));
+    if app.lacks_accelerator() && command.runs_models() {
         eprintln!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");
     }
     // `chat` handles Ctrl-C itself: it ends the running request, not the program.
-    if !matches!(cli.command, Command::Chat(_)) {
+    if !matches!(command, Command::Chat(_)) {
         runtime.spawn(watch_for_interrupt(app.clone()));
     }
     runtime.spawn(watch_for_end(app.clone()));
     runtime.spawn(app.watch());
-    let ended = match cli.command {
+    let ended = match command {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
         Command::Plan(plan) => runtime.block_on(plan.run(&app)),
         Command::Chat(chat) => runtime.block_on(chat.run(&app)),
@@ -223,6 +232,7 @@ async fn watch_for_end(app: App) {
         _ = terminated.recv() => SignalKind::terminate(),
         _ = hung_up.recv() => SignalKind::hangup(),
     };
+    screen::restore();
     app.exit(128 + number.as_raw_value());
 }
 

@@ -4,22 +4,34 @@ use super::back::Back;
 use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 
+/// Every command with its arguments, and what it does.
+pub const COMMANDS: [(&str, &str); 14] = [
+    ("/models", "the model files at hand, and what each would take"),
+    ("/load NAME", "load a role's model, or a file of the model folder"),
+    ("/unload NAME", "give a model's memory back"),
+    ("/swap OLD NEW", "put NEW in the place of OLD; it takes over OLD's roles"),
+    ("/ps", "what is in memory; answers while a request runs"),
+    ("/pin NAME", "keep a model in memory"),
+    ("/unpin NAME", "no longer keep it"),
+    (
+        "/undo",
+        "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
+    ),
+    ("/rewind C", "go back to a checkpoint, c3 say"),
+    ("/checkpoints", "the states to go back to"),
+    ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
+    ("/help", "this list"),
+    ("/exit", "end, after what was asked before; so does Ctrl-D"),
+    ("/quit", "the same"),
+];
+
 /// The text of `/help`.
-pub const HELP: &str = "\
-anything else      is a request, as with `monobloc ask`
-/models            the model files at hand, and what each would take
-/load NAME         load a role's model, or a file of the model folder
-/unload NAME       give a model's memory back
-/swap OLD NEW      put NEW in the place of OLD; it takes over OLD's roles
-/ps                what is in memory; answers while a request runs
-/pin NAME          keep a model in memory, /unpin NAME no longer
-/undo              take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not
-/rewind C          go back to a checkpoint, c3 say
-/checkpoints       the states to go back to
-/resume            the conversations of this project; /resume 1 goes on with the last one
-/help              this list
-/exit              end, after what was asked before; so does Ctrl-D
-A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+pub fn help() -> String {
+    let request = ("anything else", "is a request, as with `monobloc ask`");
+    let rows = [request].into_iter().chain(COMMANDS).map(|(command, what)| format!("{command:<18} {what}\n"));
+    let end = "A NAME is planner, router, a file, or a part of a file's name. Ctrl-C ends the running request, and without one the conversation.";
+    rows.collect::<String>() + end
+}
 
 /// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +160,7 @@ mod tests {
         for command in
             ["models", "load", "unload", "swap", "ps", "pin", "unpin", "undo", "rewind", "checkpoints", "help", "exit"]
         {
-            assert!(HELP.contains(&format!("/{command}")), "{command}");
+            assert!(help().contains(&format!("/{command}")), "{command}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! `monobloc chat`: a conversation that handles input, the running request and Ctrl-C concurrently.
 
-mod back;
+pub(in crate::ui) mod back;
 pub(super) mod consent;
 mod input;
-mod line;
-mod table;
+pub(in crate::ui) mod line;
+pub(in crate::ui) mod table;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -23,16 +23,21 @@ use crate::app::App;
 use crate::base::Cancel;
 use crate::protocol::{Ask, Event, Mode, Op, Record};
 use crate::session::{Message, Session};
+use crate::ui::screen;
 
 /// Requests that wait behind the running one. If there are more, no line is read until one is done.
-const QUEUE_MAX: usize = 16;
+pub(in crate::ui) const QUEUE_MAX: usize = 16;
 
 /// Conversations that are listed.
-const TALKS_MAX: usize = 20;
+pub(in crate::ui) const TALKS_MAX: usize = 20;
 
-/// Start a conversation: every line is a request, models stay in memory between them; /help lists the commands
-#[derive(Args)]
+/// Start a conversation: models stay in memory between requests, /help lists the commands; takes the whole terminal, or reads
+/// line by line
+#[derive(Args, Default)]
 pub struct Chat {
+    /// Read and write line by line, on a terminal too
+    #[arg(long)]
+    plain: bool,
     /// Print one JSON object per line instead of text
     #[arg(long)]
     json: bool,
@@ -49,6 +54,10 @@ pub struct Chat {
 
 impl Chat {
     pub async fn run(self, app: &App) -> Result<()> {
+        if !self.plain && !self.json && screen::fits() {
+            let options = screen::Options { mode: self.mode, approves: self.yes, continues: self.continues };
+            return screen::run(app, options).await;
+        }
         let talking = Arc::new(AtomicBool::new(false));
         let interrupts = interrupts(app.clone(), talking.clone());
         let session = Arc::new(super::ask::session(app, "monobloc chat", self.json)?);
@@ -248,7 +257,9 @@ impl Conversation {
     fn show(&mut self, what: Show) -> Result<()> {
         let (text, json) = match what {
             Show::Help => {
-                (line::HELP.to_owned(), serde_json::json!({ "type": "help", "data": { "text": line::HELP } }))
+                let help = line::help();
+                let json = serde_json::json!({ "type": "help", "data": { "text": help } });
+                (help, json)
             }
             Show::Memory => {
                 let memory = self.session.memory();

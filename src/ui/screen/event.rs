@@ -1,0 +1,93 @@
+//! Everything that can change the screen, and everything that the screen can have done.
+
+use crossterm::event::KeyEvent;
+
+use super::popup::Choice;
+use crate::protocol::{self, Decision, Given, Memory, Proposal};
+use crate::ui::cli::chat::line::{Show, Work};
+use crate::ui::open::Told;
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    Key(KeyEvent),
+    /// Text that the terminal marked as pasted.
+    Paste(String),
+    /// The mouse wheel; lines towards the beginning.
+    Wheel(isize),
+    Resize {
+        width: u16,
+        height: u16,
+    },
+    /// Sent [`super::state::TICKS_A_SECOND`] times a second.
+    Tick,
+    /// The program was interrupted by a signal.
+    Interrupt,
+    /// While the session is being opened.
+    Opening(Told),
+    /// The session takes requests; `asked` are the project's earlier requests, oldest first.
+    Opened {
+        asked: Vec<String>,
+    },
+    /// The running work reports something.
+    Turn(protocol::Event),
+    /// The running work waits for a decision.
+    Approve(Proposal),
+    /// The running work could not be finished.
+    Failed(String),
+    /// The running work has ended.
+    Done,
+    Memory(Memory),
+    /// The answer to [`Effect::Show`].
+    Shown(Result<String, String>),
+    /// The answer to [`Effect::ListCheckpoints`], newest first.
+    Checkpoints(Result<Vec<Choice>, String>),
+    /// The answer to [`Effect::ListFiles`].
+    Files(Vec<String>),
+    /// Output of the user's own command.
+    Output(String),
+    /// The user's own command has ended, and how.
+    ShellEnded(String),
+    /// The external editor was closed.
+    Edited {
+        what: Edited,
+        text: Result<String, String>,
+    },
+}
+
+/// What the external editor was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edited {
+    Input,
+    /// The arguments of the call that waits for a decision, as JSON.
+    Arguments,
+}
+
+/// What is to be done outside the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Start {
+        work: Work,
+        given: Vec<Given>,
+    },
+    /// Cancels the running work.
+    Cancel,
+    Decide(Decision),
+    Show(Show),
+    ListCheckpoints,
+    ListFiles,
+    /// Runs the user's own command.
+    Shell(String),
+    KillShell,
+    Edit {
+        what: Edited,
+        text: String,
+    },
+    /// Switches the capture of the mouse on or off.
+    Mouse(bool),
+    /// Draws everything anew.
+    Redraw,
+    Quit {
+        cancelled: bool,
+    },
+}

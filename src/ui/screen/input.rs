@@ -1,0 +1,235 @@
+//! The text that the user is writing, with long pastes folded into one mark each.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::style::Style;
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+
+use super::wrap::{clean, columns};
+use crate::protocol::Given;
+use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, REQUEST_BYTES_MAX};
+
+/// A paste of more lines, or of more bytes, is folded.
+const PASTE_LINES_SHOWN: usize = 8;
+const PASTE_BYTES_SHOWN: usize = 1_000;
+/// Most rows of the input on the screen; then it scrolls.
+pub const ROWS_MAX: usize = 8;
+
+/// The input line, which can have several lines.
+pub struct Input {
+    area: TextArea<'static>,
+    pastes: Vec<Paste>,
+}
+
+/// A folded paste: the mark that stands in the input, and the text.
+#[derive(Clone, Debug)]
+struct Paste {
+    mark: String,
+    text: String,
+}
+
+/// What was sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Submitted {
+    /// With marks in the place of long pastes.
+    pub shown: String,
+    /// With the pastes, unless they are `given`.
+    pub text: String,
+    /// Pastes that are too long for the request itself.
+    pub given: Vec<Given>,
+}
+
+impl Default for Input {
+    fn default() -> Input {
+        Input { area: area(""), pastes: Vec::new() }
+    }
+}
+
+fn area(text: &str) -> TextArea<'static> {
+    let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+    area.set_cursor_line_style(Style::new());
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    area.move_cursor(CursorMove::Bottom);
+    area.move_cursor(CursorMove::End);
+    area
+}
+
+impl Input {
+    /// For drawing.
+    pub fn area(&self) -> &TextArea<'static> {
+        &self.area
+    }
+
+    /// The text with its marks.
+    pub fn shown(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.area.lines().iter().all(String::is_empty)
+    }
+
+    /// Replaces the text; the cursor goes to its end.
+    pub fn set(&mut self, text: &str) {
+        self.area = area(text);
+    }
+
+    pub fn clear(&mut self) {
+        *self = Input::default();
+    }
+
+    /// Edits the text. A backspace behind a mark takes the whole mark.
+    pub fn key(&mut self, key: KeyEvent) {
+        let before = self.before_cursor();
+        let mark = self.pastes.iter().find(|paste| before.ends_with(&paste.mark)).map(|paste| paste.mark.clone());
+        match mark.filter(|_| key.code == KeyCode::Backspace) {
+            Some(mark) => self.delete_before_cursor(mark.chars().count()),
+            None => {
+                self.area.input(key);
+            }
+        }
+    }
+
+    fn delete_before_cursor(&mut self, characters: usize) {
+        for _ in 0..characters {
+            self.area.delete_char();
+        }
+    }
+
+    pub fn newline(&mut self) {
+        self.area.insert_newline();
+    }
+
+    /// Takes pasted text in; an error says why it does not.
+    pub fn paste(&mut self, text: &str) -> Result<(), String> {
+        // Terminals send the line ends of a paste as carriage returns.
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let lines = text.lines().count();
+        if lines <= PASTE_LINES_SHOWN && text.len() <= PASTE_BYTES_SHOWN {
+            let cleaned: Vec<String> = text.split('\n').map(clean).collect();
+            self.area.insert_str(cleaned.join("\n"));
+            return Ok(());
+        }
+        let shown = self.shown();
+        self.pastes.retain(|paste| shown.contains(&paste.mark));
+        if text.len() as u64 > GIVEN_BYTES_MAX || self.pastes.len() == GIVEN_MAX {
+            return Err(format!(
+                "the paste has {} bytes; {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes are taken: put it into a file of the project and name the file",
+                text.len()
+            ));
+        }
+        let mark = self.mark(lines, text.len());
+        self.area.insert_str(&mark);
+        self.pastes.push(Paste { mark, text });
+        Ok(())
+    }
+
+    /// A mark that is not in use yet, for example `[10,000 lines pasted]`.
+    fn mark(&self, lines: usize, bytes: usize) -> String {
+        let size =
+            if lines > 1 { format!("{} lines", thousands(lines)) } else { format!("{} bytes", thousands(bytes)) };
+        // There are at most GIVEN_MAX pastes, so one of these is free.
+        let names = (1..=GIVEN_MAX + 1).map(|n| if n == 1 { String::new() } else { format!(" ({n})") });
+        let mut marks = names.map(|n| format!("[{size} pasted{n}]"));
+        marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default()
+    }
+
+    /// What would be sent. Pastes are part of the request, or given with it if that would be too long.
+    pub fn submitted(&self) -> Submitted {
+        let shown = self.shown();
+        let used: Vec<&Paste> = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).collect();
+        let whole = used.iter().fold(shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text));
+        if whole.len() <= REQUEST_BYTES_MAX {
+            return Submitted { shown, text: whole, given: Vec::new() };
+        }
+        let name = |paste: &Paste| paste.mark.trim_matches(['[', ']']).to_owned();
+        let given = used.iter().map(|paste| Given { name: name(paste), text: paste.text.clone() }).collect();
+        Submitted { text: shown.clone(), shown, given }
+    }
+
+    /// The text of the cursor's line before the cursor.
+    fn before_cursor(&self) -> String {
+        let cursor = self.area.cursor();
+        self.area.lines()[cursor.0].chars().take(cursor.1).collect()
+    }
+
+    /// The letters behind the `@` of the word at the cursor, if it has one.
+    pub fn mention(&self) -> Option<String> {
+        let before = self.before_cursor();
+        let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+        word.strip_prefix('@').map(str::to_owned)
+    }
+
+    /// Puts a path in the place of the `@` word at the cursor.
+    pub fn complete(&mut self, path: &str) {
+        let Some(letters) = self.mention() else { return };
+        // The `@` too.
+        self.delete_before_cursor(letters.chars().count() + 1);
+        self.area.insert_str(format!("{path} "));
+    }
+
+    pub fn on_first_line(&self) -> bool {
+        self.area.cursor().0 == 0
+    }
+
+    pub fn on_last_line(&self) -> bool {
+        self.area.cursor().0 + 1 == self.area.lines().len()
+    }
+
+    /// The rows that the text takes at this width.
+    pub fn rows(&self, width: usize) -> usize {
+        let rows = |line: &String| (columns(line) + 1).div_ceil(width.max(1));
+        self.area.lines().iter().map(rows).sum::<usize>().clamp(1, ROWS_MAX)
+    }
+}
+
+/// The number with commas: `10,000`.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pastes: &[&str]) -> Input {
+        let mut input = Input::default();
+        pastes.iter().for_each(|paste| input.paste(paste).expect("it is taken"));
+        input
+    }
+
+    #[test]
+    fn a_long_paste_is_folded_and_sent_whole() {
+        let long = "line\r".repeat(10_000);
+        let mut input = with(&["look at ", &long]);
+        assert_eq!(input.shown(), "look at [10,000 lines pasted]");
+        assert_eq!(input.submitted().text, format!("look at {}", "line\n".repeat(10_000)));
+        input.key(KeyEvent::from(KeyCode::Backspace));
+        assert_eq!(input.shown(), "look at ");
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_request_is_given_with_it() {
+        let long = "a longer line\n".repeat(10_000);
+        let submitted = with(&[&long, &long]).submitted();
+        assert_eq!(submitted.text, "[10,000 lines pasted][10,000 lines pasted (2)]");
+        let names: Vec<&str> = submitted.given.iter().map(|given| given.name.as_str()).collect();
+        assert_eq!(names, ["10,000 lines pasted", "10,000 lines pasted (2)"]);
+        assert!(Input::default().paste(&"x".repeat(300 << 10)).unwrap_err().contains("put it into a file"));
+    }
+
+    #[test]
+    fn the_word_at_the_cursor_is_completed_to_a_path() {
+        let mut input = with(&["read @ret"]);
+        assert_eq!(input.mention().as_deref(), Some("ret"));
+        input.complete("src/retry.ts");
+        assert_eq!(input.shown(), "read src/retry.ts ");
+        assert_eq!(input.mention(), None);
+    }
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!([7, 1_000, 12_345_678].map(thousands), ["7", "1,000", "12,345,678"]);
+    }
+}

@@ -1,0 +1,90 @@
+//! The keys: which key means what, and the list of them for `/help` and the documentation.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The keys as `/help` shows them.
+pub const KEYS: [(&str, &str); 14] = [
+    ("Enter", "send; Alt-Enter or Ctrl-J begins a new line"),
+    ("Esc", "close a list, say no, or cancel what runs"),
+    ("Ctrl-C", "cancel what runs; twice ends the program"),
+    ("Ctrl-D", "end, after what was asked before"),
+    ("/", "the commands"),
+    ("@", "a file of the project, found by some of its letters"),
+    ("!", "run a command of yours in the project: !git status"),
+    ("Ctrl-R", "search earlier requests; the arrow up brings the last one"),
+    ("Ctrl-G", "write in the editor of $VISUAL or $EDITOR"),
+    ("Ctrl-O", "unfold thinking and diffs, or fold them"),
+    ("PageUp, PageDown", "scroll"),
+    ("Ctrl-U, Ctrl-W", "take back an edit, delete a word"),
+    ("Ctrl-L", "draw the screen anew"),
+    ("/mouse", "let the mouse wheel scroll, and the terminal no longer select text; again: not"),
+];
+
+/// What a key means outside the text of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Submit,
+    Newline,
+    Escape,
+    Interrupt,
+    End,
+    History,
+    Editor,
+    Fold,
+    Redraw,
+    PageUp,
+    PageDown,
+    Up,
+    Down,
+    Complete,
+    /// It edits the input, or answers a question.
+    Other,
+}
+
+/// What the key means.
+pub fn action(key: &KeyEvent) -> Action {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let bare = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+    match key.code {
+        KeyCode::Enter if bare => Action::Submit,
+        KeyCode::Enter => Action::Newline,
+        KeyCode::Char('j') if control => Action::Newline,
+        KeyCode::Esc => Action::Escape,
+        KeyCode::Char('c') if control => Action::Interrupt,
+        KeyCode::Char('d') if control => Action::End,
+        KeyCode::Char('r') if control => Action::History,
+        KeyCode::Char('g') if control => Action::Editor,
+        KeyCode::Char('o') if control => Action::Fold,
+        KeyCode::Char('l') if control => Action::Redraw,
+        KeyCode::Char('p') if control => Action::Up,
+        KeyCode::Char('n') if control => Action::Down,
+        KeyCode::PageUp => Action::PageUp,
+        KeyCode::PageDown => Action::PageDown,
+        KeyCode::Up if bare => Action::Up,
+        KeyCode::Down if bare => Action::Down,
+        KeyCode::Tab => Action::Complete,
+        _ => Action::Other,
+    }
+}
+
+/// The list of keys as text.
+pub fn help() -> String {
+    KEYS.iter().map(|(key, what)| format!("{key:<18} {what}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: KeyCode, modifiers: KeyModifiers, expected: Action) {
+        assert_eq!(action(&KeyEvent::new(code, modifiers)), expected, "{code:?} {modifiers:?}");
+    }
+
+    #[test]
+    fn enter_sends_and_with_a_modifier_begins_a_line() {
+        check(KeyCode::Enter, KeyModifiers::NONE, Action::Submit);
+        check(KeyCode::Enter, KeyModifiers::ALT, Action::Newline);
+        check(KeyCode::Char('j'), KeyModifiers::CONTROL, Action::Newline);
+        check(KeyCode::Char('j'), KeyModifiers::NONE, Action::Other);
+    }
+}

@@ -1,0 +1,58 @@
+//! The full-screen terminal: a conversation with its transcript, input, questions and memory in view.
+//!
+//! [`Screen`] is the state, and changes by events alone; `view` draws it; `run` connects both to the terminal and the session.
+
+mod approve;
+mod code;
+mod diff;
+mod doer;
+mod editor;
+mod event;
+mod footer;
+mod fuzzy;
+mod history;
+mod input;
+mod keys;
+mod lookup;
+mod markdown;
+mod plan;
+mod popup;
+mod run;
+mod shell;
+mod state;
+mod status;
+mod submit;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod transcript;
+mod turn;
+mod typing;
+mod view;
+mod wrap;
+
+use std::io::{IsTerminal, stdin, stdout};
+
+use crate::protocol::Mode;
+
+pub use run::run;
+pub use terminal::restore;
+
+use state::Screen;
+
+/// How a conversation is held.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub mode: Mode,
+    /// Every call that needs consent is approved.
+    pub approves: bool,
+    /// Goes on with the last conversation of the project.
+    pub continues: bool,
+}
+
+/// Whether there is a terminal that can be taken over.
+pub fn fits() -> bool {
+    let can_move = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+    can_move && stdin().is_terminal() && stdout().is_terminal()
+}

@@ -1,0 +1,146 @@
+//! A list to choose from above the input: commands, files, earlier requests, checkpoints.
+
+use super::fuzzy;
+
+/// Most rows that can be chosen; a longer query finds the others.
+const ROWS_MAX: usize = 200;
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The query is the command in the input.
+    Commands,
+    /// The query is the `@` word in the input.
+    Files,
+    /// The query is typed into the list.
+    History,
+    /// The query is typed into the list.
+    Checkpoints,
+}
+
+/// Something to choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    pub label: String,
+    pub detail: String,
+    /// What is put into the input, or the name of the checkpoint.
+    pub value: String,
+}
+
+/// An open list.
+#[derive(Debug)]
+pub struct Popup {
+    pub kind: Kind,
+    pub query: String,
+    /// Whether what can be chosen is still being looked up.
+    pub waits: bool,
+    all: Vec<Choice>,
+    /// Places in `all`, best first.
+    found: Vec<usize>,
+    selected: usize,
+}
+
+impl Popup {
+    pub fn new(kind: Kind, all: Vec<Choice>) -> Popup {
+        let mut popup = Popup { kind, query: String::new(), waits: false, all, found: Vec::new(), selected: 0 };
+        popup.find("");
+        popup
+    }
+
+    /// A list whose choices come later: [`Popup::fill`].
+    pub fn waiting(kind: Kind) -> Popup {
+        Popup { waits: true, ..Popup::new(kind, Vec::new()) }
+    }
+
+    pub fn fill(&mut self, all: Vec<Choice>) {
+        (self.all, self.waits) = (all, false);
+        let query = self.query.clone();
+        self.find(&query);
+    }
+
+    /// Keeps what fits the query, best first.
+    pub fn find(&mut self, query: &str) {
+        self.query = query.to_owned();
+        self.selected = 0;
+        self.found = match self.kind {
+            Kind::Commands => {
+                let begins = |place: &usize| self.all[*place].value.trim_end().starts_with(query);
+                (0..self.all.len()).filter(begins).collect()
+            }
+            _ => fuzzy::ranked(query, self.all.iter().map(|choice| choice.label.as_str()), ROWS_MAX),
+        };
+    }
+
+    /// Whether letters go into the list's own query.
+    pub fn takes_letters(&self) -> bool {
+        matches!(self.kind, Kind::History | Kind::Checkpoints)
+    }
+
+    /// Moves the selection by `rows`, around the ends.
+    pub fn select(&mut self, rows: isize) {
+        let count = self.found.len() as isize;
+        if count > 0 {
+            self.selected = (self.selected as isize + rows).rem_euclid(count) as usize;
+        }
+    }
+
+    pub fn chosen(&self) -> Option<&Choice> {
+        self.found.get(self.selected).map(|&place| &self.all[place])
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The `rows` choices around the selected one, and whether each is it.
+    pub fn visible(&self, rows: usize) -> impl Iterator<Item = (&Choice, bool)> {
+        let from = (self.selected + 1).saturating_sub(rows);
+        let places = self.found.iter().enumerate().skip(from).take(rows);
+        places.map(|(row, &place)| (&self.all[place], row == self.selected))
+    }
+
+    pub fn title(&self) -> String {
+        let what = match self.kind {
+            Kind::Commands => "commands".to_owned(),
+            Kind::Files => "files".to_owned(),
+            Kind::History => format!("earlier requests: {}", self.query),
+            Kind::Checkpoints => format!("go back to: {}", self.query),
+        };
+        if self.waits { format!(" {what} … ") } else { format!(" {what} ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(kind: Kind) -> Popup {
+        let choice = |name: &&str| Choice { label: name.to_string(), value: name.to_string(), ..Choice::default() };
+        Popup::new(kind, ["/load ", "/ps", "/pin "].iter().map(choice).collect())
+    }
+
+    fn chosen(popup: &Popup) -> &str {
+        popup.chosen().map_or("", |choice| &choice.value)
+    }
+
+    #[test]
+    fn commands_are_found_by_their_beginning_and_the_selection_goes_around() {
+        let mut popup = list(Kind::Commands);
+        popup.find("/p");
+        assert_eq!(chosen(&popup), "/ps");
+        popup.select(-1);
+        assert_eq!(chosen(&popup), "/pin ");
+        popup.select(1);
+        assert_eq!(chosen(&popup), "/ps");
+        popup.find("/x");
+        assert!(popup.is_empty() && popup.chosen().is_none());
+    }
+
+    #[test]
+    fn the_selected_row_is_visible() {
+        let mut popup = list(Kind::Files);
+        popup.select(2);
+        let rows: Vec<bool> = popup.visible(2).map(|(_, selected)| selected).collect();
+        assert_eq!(rows, [false, true]);
+    }
+}
