@@ -63,9 +63,8 @@ mod tests {
 
     fn check(line: &str, language: &str, coloured: &[&str]) {
         let spans = painted(line, language, Theme::Coloured);
-        assert_eq!(spans.iter().map(|span| span.content.as_ref()).collect::<String>(), line);
-        let found: Vec<&str> =
-            spans.iter().filter(|span| span.style.fg.is_some()).map(|span| span.content.as_ref()).collect();
+        assert_eq!(spans.iter().map(|span| &*span.content).collect::<String>(), line);
+        let found: Vec<&str> = spans.iter().filter(|span| span.style.fg.is_some()).map(|span| &*span.content).collect();
         assert_eq!(found, coloured, "{line}");
     }
 

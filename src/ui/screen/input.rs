@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::Style;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
-use super::wrap::{clean, columns};
+use super::wrap::columns;
 use crate::protocol::Given;
 use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, REQUEST_BYTES_MAX};
 
@@ -45,12 +45,17 @@ impl Default for Input {
 }
 
 fn area(text: &str) -> TextArea<'static> {
-    let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+    let mut area = TextArea::new(text.split('\n').map(without_controls).collect());
     area.set_cursor_line_style(Style::new());
     area.set_wrap_mode(WrapMode::WordOrGlyph);
     area.move_cursor(CursorMove::Bottom);
     area.move_cursor(CursorMove::End);
     area
+}
+
+/// A line without what would move the terminal's cursor.
+fn without_controls(line: &str) -> String {
+    line.chars().filter(|c| *c == '\t' || !c.is_control()).collect()
 }
 
 impl Input {
@@ -105,8 +110,8 @@ impl Input {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let lines = text.lines().count();
         if lines <= PASTE_LINES_SHOWN && text.len() <= PASTE_BYTES_SHOWN {
-            let cleaned: Vec<String> = text.split('\n').map(clean).collect();
-            self.area.insert_str(cleaned.join("\n"));
+            let lines: Vec<String> = text.split('\n').map(without_controls).collect();
+            self.area.insert_str(lines.join("\n"));
             return Ok(());
         }
         let shown = self.shown();

@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 8;
 
 /// The lines of a text in Markdown, at most `width` columns wide. A text that is not complete yet is rendered as far as it goes.
 pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = Writer { width: width.max(8), theme, ..Writer::new(theme) };
+    let mut writer = Writer { width: width.max(8), ..Writer::new(theme) };
     for event in
         Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
     {
@@ -69,7 +69,11 @@ impl Writer {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.language.is_some() => self.code(&text),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
+            Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
+            Event::Html(text) => {
+                self.text(text.trim_end());
+                self.flush();
+            }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 let style = self.theme.code();
                 self.styled(&text, style);
@@ -157,7 +161,9 @@ impl Writer {
                 }
             }
             TagEnd::Table => self.table(),
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => drop(self.styles.pop()),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
             TagEnd::Link | TagEnd::Image => self.link(),
             _ => {}
         }
@@ -180,7 +186,7 @@ impl Writer {
     fn link(&mut self) {
         self.styles.pop();
         let Some((address, from)) = self.links.pop() else { return };
-        let shown: String = self.spans.iter().skip(from).map(|span| span.content.as_ref()).collect();
+        let shown: String = self.spans.iter().skip(from).map(|span| &*span.content).collect();
         if shown != address && !address.is_empty() {
             let style = self.theme.dim();
             self.styled(&format!(" ({address})"), style);

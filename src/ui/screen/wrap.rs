@@ -17,14 +17,16 @@ pub fn clean(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' => cleaned.push_str(TAB),
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
-                cleaned.push('\u{fffd}');
-            }
-            c if c.is_control() => cleaned.push('\u{fffd}'),
+            c if c.is_control() || hides(c) => cleaned.push('\u{fffd}'),
             c => cleaned.push(c),
         }
     }
     cleaned
+}
+
+/// Characters without width that scripts and emoji do not need, and those that reverse the order of text.
+fn hides(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The line in pieces of at most `width` columns, broken at spaces where there are some. All but the first are indented by

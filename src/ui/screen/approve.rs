@@ -1,0 +1,156 @@
+//! The question for consent: what would be done, with the hunks of a diff, and the keys that answer.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::text::{Line, Span};
+use serde_json::{Map, Value};
+
+use super::diff;
+use super::theme::Theme;
+use super::wrap::wrapped;
+use crate::protocol::{Decision, Proposal};
+
+/// Ticks during which no letter answers: whoever is typing when the question appears has not read it.
+const UNREAD_TICKS: u64 = 2;
+
+/// An open question.
+#[derive(Debug)]
+pub struct Question {
+    pub proposal: Proposal,
+    /// Lines above the view.
+    pub above: usize,
+    /// The tick at which it appeared.
+    asked_at: u64,
+    /// Why the edited arguments were not taken.
+    pub wrong: Option<String>,
+}
+
+/// What a key means to the question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Decided(Decision),
+    /// The arguments are to be edited.
+    Edit,
+    Scroll(isize),
+    None,
+}
+
+impl Question {
+    pub fn new(proposal: Proposal, tick: u64) -> Question {
+        Question { proposal, above: 0, asked_at: tick, wrong: None }
+    }
+
+    /// What the key answers at the tick `now`.
+    pub fn answer(&self, key: &KeyEvent, now: u64) -> Answer {
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return Answer::None;
+        }
+        let unread = now < self.asked_at + UNREAD_TICKS;
+        match key.code {
+            KeyCode::Up => Answer::Scroll(-1),
+            KeyCode::Down => Answer::Scroll(1),
+            KeyCode::PageUp => Answer::Scroll(-10),
+            KeyCode::PageDown => Answer::Scroll(10),
+            KeyCode::Esc => Answer::Decided(Decision::Reject),
+            KeyCode::Char(_) if unread => Answer::None,
+            KeyCode::Char('y' | 'Y') => Answer::Decided(Decision::Approve),
+            KeyCode::Char('n' | 'N') => Answer::Decided(Decision::Reject),
+            KeyCode::Char('a' | 'A') if self.proposal.always.is_some() => Answer::Decided(Decision::Always),
+            KeyCode::Char('e' | 'E') => Answer::Edit,
+            _ => Answer::None,
+        }
+    }
+
+    /// The arguments as JSON, for the editor.
+    pub fn arguments(&self) -> String {
+        serde_json::to_string_pretty(&self.proposal.arguments).unwrap_or_default()
+    }
+
+    /// The decision that the edited arguments make; else the question stays open and says what is wrong.
+    pub fn edited(&mut self, text: &str) -> Option<Decision> {
+        match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(arguments) if arguments == self.proposal.arguments => {
+                self.wrong = Some("the arguments are as they were".to_owned());
+                None
+            }
+            Ok(arguments) => Some(Decision::Modify(arguments)),
+            Err(error) => {
+                self.wrong = Some(format!("that is no JSON object: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Moves the view by `lines` towards the end, within `total` lines of which `height` are in view.
+    pub fn scroll(&mut self, lines: isize, total: usize, height: usize) {
+        self.above = self.above.saturating_add_signed(lines).min(total.saturating_sub(height));
+    }
+
+    pub fn title(&self) -> String {
+        let counts = diff::counts(&self.proposal.preview);
+        let size = match counts.hunks {
+            0 => String::new(),
+            1 => format!(" +{} -{}", counts.added, counts.removed),
+            hunks => format!(" +{} -{} in {hunks} hunks", counts.added, counts.removed),
+        };
+        format!(" {}{size} ", self.proposal.tool)
+    }
+
+    /// What would be done.
+    pub fn preview(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        diff::lines(&self.proposal.preview, theme).iter().flat_map(|line| wrapped(line, width, 2)).collect()
+    }
+
+    /// Why it is asked, and the keys.
+    pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
+        let mut lines = wrapped(&Line::styled(reason.clone(), theme.warning()), width, 0);
+        let key = |key: &'static str| Span::styled(key, theme.accent());
+        let mut spans =
+            vec![key("y"), Span::raw(" yes · "), key("n"), Span::raw(" no · "), key("e"), Span::raw(" edit")];
+        if let Some(always) = &self.proposal.always {
+            spans.extend([Span::raw(" · "), key("a"), Span::raw(format!(" always now: {always}"))]);
+        }
+        lines.extend(wrapped(&Line::from(spans), width, 2));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(always: Option<&str>) -> Question {
+        let proposal = Proposal {
+            tool: "edit_file".into(),
+            arguments: Map::new(),
+            reason: "it changes a file".into(),
+            preview: "@@ -1 +1 @@\n-a\n+b".into(),
+            always: always.map(str::to_owned),
+        };
+        Question::new(proposal, 10)
+    }
+
+    fn check(letter: char, tick: u64, always: Option<&str>, expected: Answer) {
+        let key = KeyEvent::from(KeyCode::Char(letter));
+        assert_eq!(question(always).answer(&key, tick), expected, "{letter} at {tick}");
+    }
+
+    #[test]
+    fn letters_answer_once_the_question_could_be_read() {
+        check('y', 11, None, Answer::None);
+        check('y', 12, None, Answer::Decided(Decision::Approve));
+        check('n', 12, None, Answer::Decided(Decision::Reject));
+        check('a', 12, None, Answer::None);
+        check('a', 12, Some("edits"), Answer::Decided(Decision::Always));
+        check('e', 12, None, Answer::Edit);
+        check('x', 12, None, Answer::None);
+    }
+
+    #[test]
+    fn edited_arguments_decide_unless_they_are_no_object() {
+        let mut question = question(None);
+        assert_eq!(question.edited("[]"), None);
+        assert!(question.wrong.as_deref().is_some_and(|wrong| wrong.contains("no JSON object")));
+        assert!(matches!(question.edited("{\"a\": 1}"), Some(Decision::Modify(_))));
+    }
+}

@@ -1,0 +1,162 @@
+//! The last lines of the screen: memory by holder, the context that is left, tokens a second.
+
+use ratatui::text::{Line, Span};
+
+use super::theme::Theme;
+use super::wrap::columns;
+use crate::base::Bytes;
+use crate::protocol::{Memory, Usage};
+
+/// Signs of the holders of memory, so that they differ without colours.
+const SIGNS: [&str; 4] = ["█", "▓", "▒", "░"];
+const FREE: &str = "·";
+
+/// What the footer tells.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub memory: Option<Memory>,
+    /// Tokens of the longest sequence of the last turn.
+    context_used: Option<usize>,
+    /// Tokens a second that the last turn generated.
+    rate: Option<f64>,
+}
+
+impl Facts {
+    /// Takes in what a turn cost.
+    pub fn used(&mut self, usage: &Usage) {
+        let longest = usage.calls.iter().map(|call| call.prompt_tokens + call.generated_tokens).max();
+        self.context_used = longest.or(self.context_used);
+        let tokens: usize = usage.calls.iter().map(|call| call.generated_tokens).sum();
+        let ms: u64 = usage.calls.iter().map(|call| call.decode_ms).sum();
+        if tokens > 0 && ms > 0 {
+            self.rate = Some(tokens as f64 * 1000.0 / ms as f64);
+        }
+    }
+
+    /// Tokens of the planner's window that the last turn left free.
+    fn context_left(&self) -> Option<String> {
+        let planner = self
+            .memory
+            .iter()
+            .flat_map(|memory| &memory.models)
+            .find(|model| model.roles.iter().any(|role| role == "planner"))?;
+        let left = planner.context.saturating_sub(self.context_used?);
+        Some(format!("context {left} of {} left", planner.context))
+    }
+
+    /// The footer in `rows` lines of at most `width` columns; parts that do not fit are left out.
+    pub fn lines(&self, width: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
+        let Some(memory) = &self.memory else {
+            return vec![Line::default(); rows];
+        };
+        let mut spans = gauge(memory, if width < 60 { 8 } else { 16 }, theme);
+        let free = format!(" {} of {} free", memory.free_bytes, memory.budget_bytes);
+        spans.push(Span::styled(free, theme.dim()));
+        let rate = self.rate.map(|rate| format!("{rate:.0} tokens/s"));
+        let rungs = memory.models.iter().filter_map(|model| model.rung.as_ref()).map(|rung| format!("reduced: {rung}"));
+        let rest: Vec<String> = self.context_left().into_iter().chain(rate).chain(rungs).collect();
+        if rows == 1 {
+            return vec![with(spans, &rest, width, theme)];
+        }
+        let holders: Vec<String> = holders(memory)
+            .iter()
+            .enumerate()
+            .map(|(at, (name, bytes))| format!("{} {name} {bytes}", sign(at)))
+            .collect();
+        vec![with(spans, &rest, width, theme), with(Vec::new(), &holders, width, theme)]
+    }
+}
+
+/// The line with as many parts as fit.
+fn with(mut spans: Vec<Span<'static>>, parts: &[String], width: usize, theme: Theme) -> Line<'static> {
+    let mut used: usize = spans.iter().map(|span| columns(&span.content)).sum();
+    for part in parts {
+        let part = if used == 0 { part.clone() } else { format!(" · {part}") };
+        used += columns(&part);
+        if used > width {
+            break;
+        }
+        spans.push(Span::styled(part, theme.dim()));
+    }
+    Line::from(spans)
+}
+
+fn sign(place: usize) -> &'static str {
+    SIGNS[place % SIGNS.len()]
+}
+
+/// Who holds memory, models first. A model that shares its weights is counted with what it holds itself.
+fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
+    let model = |model: &crate::protocol::ModelRow| {
+        let name = if model.roles.is_empty() { model.file.clone() } else { model.roles.join("+") };
+        (name, model.bytes)
+    };
+    memory.models.iter().map(model).chain(memory.others.iter().cloned()).collect()
+}
+
+/// A bar of `cells` cells: each holder's part of the budget, then what is free.
+fn gauge(memory: &Memory, cells: usize, theme: Theme) -> Vec<Span<'static>> {
+    let budget = memory.budget_bytes.0.max(1) as f64;
+    let (mut spans, mut filled, mut held) = (vec![Span::styled("▕", theme.dim())], 0, 0.0);
+    for (at, (_, bytes)) in holders(memory).iter().enumerate() {
+        held += bytes.0 as f64;
+        let until = ((held / budget * cells as f64).round() as usize).min(cells);
+        spans.push(Span::styled(sign(at).repeat(until.saturating_sub(filled)), theme.holder(at)));
+        filled = filled.max(until);
+    }
+    spans.push(Span::styled(FREE.repeat(cells - filled), theme.dim()));
+    spans.push(Span::styled("▏", theme.dim()));
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{CallCost, ModelRow};
+
+    fn facts() -> Facts {
+        let model = ModelRow {
+            roles: vec!["planner".into()],
+            file: "m.gguf".into(),
+            slots: 1,
+            context: 8192,
+            kv_type: "q8_0".into(),
+            bytes: Bytes::mib(512),
+            parts: Vec::new(),
+            shares_weights: false,
+            lora: Vec::new(),
+            idle_s: None,
+            pinned: false,
+            rung: Some("4096 tokens".into()),
+        };
+        let memory = Memory {
+            models: vec![model],
+            others: vec![("embedder".into(), Bytes::mib(256))],
+            loading: None,
+            budget_bytes: Bytes::gib(1),
+            free_bytes: Bytes::mib(256),
+        };
+        let mut facts = Facts { memory: Some(memory), ..Facts::default() };
+        let call = CallCost { prompt_tokens: 2000, generated_tokens: 100, decode_ms: 2000, ..CallCost::default() };
+        facts.used(&Usage { calls: vec![call], ..Usage::default() });
+        facts
+    }
+
+    fn check(width: usize, rows: usize, expected: &[&str]) {
+        let lines: Vec<String> = facts().lines(width, rows, Theme::Coloured).iter().map(ToString::to_string).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn memory_is_shown_by_holder_and_what_does_not_fit_is_left_out() {
+        check(
+            120,
+            2,
+            &[
+                "▕████████▓▓▓▓····▏ 256.0 MiB of 1.0 GiB free · context 6092 of 8192 left · 50 tokens/s · reduced: 4096 tokens",
+                "█ planner 512.0 MiB · ▓ embedder 256.0 MiB",
+            ],
+        );
+        check(40, 1, &["▕████▓▓··▏ 256.0 MiB of 1.0 GiB free"]);
+    }
+}

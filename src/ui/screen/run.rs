@@ -1,0 +1,198 @@
+//! Connects the screen to the terminal, the session and the clock, until the user ends it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use crossterm::event::{self, EventStream, MouseEventKind};
+use futures_util::StreamExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+
+use super::doer::Doer;
+use super::event::{Edited, Effect, Event};
+use super::state::TICKS_A_SECOND;
+use super::terminal::Terminal;
+use super::theme::Theme;
+use super::{Options, Screen, editor, lookup};
+use crate::app::App;
+use crate::session::Session;
+use crate::ui::open;
+
+/// Events from the background that wait; then the background waits.
+const EVENTS_MAX: usize = 256;
+/// Time between two frames: thirty a second, which a connection over ssh carries.
+const FRAME: Duration = Duration::from_millis(33);
+/// Lines that the mouse wheel scrolls.
+const WHEEL_LINES: isize = 3;
+
+/// An opened session with the project's earlier requests, or why there is none.
+type Opened = Result<(Session, Vec<String>)>;
+
+/// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
+pub async fn run(app: &App, options: Options) -> Result<()> {
+    let mut terminal = Terminal::take()?;
+    let screen = Screen::new(Theme::of_environment(), terminal.area()?, options);
+    terminal.draw(&screen)?;
+    let (sender, events) = mpsc::channel(EVENTS_MAX);
+    let opened = opening(app.clone(), sender.clone());
+    let mut clock = interval(Duration::from_millis(1000 / TICKS_A_SECOND));
+    clock.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut conversation = Conversation {
+        screen,
+        terminal,
+        doer: Doer::new(app.clone(), options, sender),
+        events,
+        opened: Some(opened),
+        input: EventStream::new(),
+        interrupts: signal(SignalKind::interrupt())?,
+        clock,
+        due: Instant::now(),
+        stale: true,
+        ended: None,
+    };
+    let ended = conversation.hold().await;
+    conversation.doer.end();
+    let lines: Vec<String> = conversation.screen.transcript.lines().map(|line| line.to_string()).collect();
+    // Gives the terminal back; then the transcript goes where the shell's output is.
+    drop(conversation);
+    lines.iter().for_each(|line| println!("{}", line.trim_end()));
+    if ended? {
+        app.cancel.cancel();
+        bail!("cancelled");
+    }
+    Ok(())
+}
+
+/// Opens the session on a thread of its own, and tells the screen about it.
+fn opening(app: App, events: mpsc::Sender<Event>) -> oneshot::Receiver<Opened> {
+    let (sender, opened) = oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        // These fail if the screen is gone, which then needs no session.
+        let session = open::session(&app, "monobloc", &mut |told| drop(events.blocking_send(Event::Opening(told))));
+        let _ = sender.send(session.map(|session| (session, lookup::asked(&app))));
+    });
+    opened
+}
+
+struct Conversation {
+    screen: Screen,
+    terminal: Terminal,
+    doer: Doer,
+    events: mpsc::Receiver<Event>,
+    /// `None` once the session is open.
+    opened: Option<oneshot::Receiver<Opened>>,
+    input: EventStream,
+    interrupts: Signal,
+    clock: Interval,
+    /// When the next frame may be drawn.
+    due: Instant,
+    /// Whether something has changed since the last frame.
+    stale: bool,
+    /// Set at the end; whether it was cancelled.
+    ended: Option<bool>,
+}
+
+impl Conversation {
+    /// Runs until the end; whether the user cancelled.
+    async fn hold(&mut self) -> Result<bool> {
+        loop {
+            let event = tokio::select! {
+                () = sleep_until(self.due), if self.stale => {
+                    self.terminal.draw(&self.screen)?;
+                    (self.stale, self.due) = (false, Instant::now() + FRAME);
+                    continue;
+                }
+                event = self.input.next() => {
+                    let event = event.context("the terminal is closed")??;
+                    match heard(event) {
+                        Some(event) => event,
+                        None => continue,
+                    }
+                }
+                opened = opened(&mut self.opened) => {
+                    let (session, asked) = opened?;
+                    self.doer.open(session);
+                    Event::Opened { asked }
+                }
+                event = self.doer.next() => event,
+                Some(event) = self.events.recv() => event,
+                Some(()) = self.interrupts.recv() => Event::Interrupt,
+                _ = self.clock.tick() => {
+                    self.look_at_memory();
+                    Event::Tick
+                }
+            };
+            self.stale = true;
+            let effects = self.screen.apply(event);
+            self.carry_out(effects)?;
+            if let Some(cancelled) = self.ended {
+                return Ok(cancelled);
+            }
+        }
+    }
+
+    /// Once a second.
+    fn look_at_memory(&mut self) {
+        if self.screen.ticks.is_multiple_of(TICKS_A_SECOND)
+            && let Some(memory) = self.doer.memory()
+        {
+            self.screen.apply(Event::Memory(memory));
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) -> Result<()> {
+        for effect in effects {
+            match effect {
+                Effect::Edit { what, text } => self.edit(what, &text)?,
+                Effect::Mouse(on) => self.terminal.capture_mouse(on)?,
+                Effect::Redraw => self.terminal.clear()?,
+                Effect::Quit { cancelled } => self.ended = Some(cancelled),
+                other => self.doer.carry_out(other),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lends the terminal to the editor. The turn goes on; what it reports waits.
+    fn edit(&mut self, what: Edited, text: &str) -> Result<()> {
+        let ending = match what {
+            Edited::Input => ".md",
+            Edited::Arguments => ".json",
+        };
+        let terminal = &mut self.terminal;
+        // Dropped first, because its thread would read the keys that are for the editor; made anew afterwards.
+        let (quiet, events) = (EventStream::new(), &mut self.input);
+        drop(std::mem::replace(events, quiet));
+        let edited = tokio::task::block_in_place(|| terminal.lend(|| editor::edited(text, ending)))?;
+        // A Ctrl-C within the editor was the editor's, so only later ones count.
+        self.interrupts = signal(SignalKind::interrupt())?;
+        let area = self.terminal.area()?;
+        self.screen.apply(Event::Resize { width: area.width, height: area.height });
+        let effects = self.screen.apply(Event::Edited { what, text: edited });
+        self.carry_out(effects)
+    }
+}
+
+/// The opened session, once; waits forever when it is open.
+async fn opened(opening: &mut Option<oneshot::Receiver<Opened>>) -> Opened {
+    let Some(receiver) = opening else { return std::future::pending().await };
+    let opened = receiver.await.context("opening the project ended early; MONOBLOC_LOG=debug says why");
+    *opening = None;
+    opened?
+}
+
+/// What a terminal's event means to the screen; `None` if nothing.
+fn heard(event: event::Event) -> Option<Event> {
+    match event {
+        event::Event::Key(key) => Some(Event::Key(key)),
+        event::Event::Paste(text) => Some(Event::Paste(text)),
+        event::Event::Resize(width, height) => Some(Event::Resize { width, height }),
+        event::Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Some(Event::Wheel(WHEEL_LINES)),
+            MouseEventKind::ScrollDown => Some(Event::Wheel(-WHEEL_LINES)),
+            _ => None,
+        },
+        event::Event::FocusGained | event::Event::FocusLost => None,
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs a command of the user with the user's shell: in the project, for ten minutes at most, with a bound on its output.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use super::event::Event;
+use crate::base::Cancel;
+use crate::tools::sandbox::kill_group;
+
+/// Bytes of output that are shown.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// A command that runs longer is ended.
+const WALL_MAX: Duration = Duration::from_secs(600);
+/// After the command itself has ended, processes it left behind may hold its output open for this long.
+const DRAIN_MAX: Duration = Duration::from_millis(500);
+
+/// Runs `line` and sends its output as it comes; the last event is [`Event::ShellEnded`].
+pub async fn run(line: String, project: &Path, cancel: Cancel, events: mpsc::Sender<Event>) {
+    let how = match ended(&line, project, cancel, &events).await {
+        Ok(how) => how,
+        Err(error) => format!("it could not be run: {error}"),
+    };
+    // It fails if the screen is gone, which then needs nothing.
+    let _ = events.send(Event::ShellEnded(how)).await;
+}
+
+async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender<Event>) -> std::io::Result<String> {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
+    let mut command = Command::new(shell);
+    command.arg("-c").arg(line).current_dir(project);
+    // A group of its own, so that all of it can be ended.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let leader = child.id();
+    let (sender, mut output) = mpsc::channel(16);
+    read(child.stdout.take(), sender.clone());
+    read(child.stderr.take(), sender);
+    let deadline = tokio::time::Instant::now() + WALL_MAX;
+    let mut shown = Shown { left: OUTPUT_BYTES_MAX, events };
+    let status = loop {
+        tokio::select! {
+            Some(bytes) = output.recv() => shown.show(&bytes).await,
+            status = child.wait() => break Ok(status?),
+            () = cancel.cancelled() => break Err("ended by you".to_owned()),
+            () = tokio::time::sleep_until(deadline) => break Err(format!("ended after {} minutes", WALL_MAX.as_secs() / 60)),
+        }
+    };
+    if status.is_err()
+        && let Some(leader) = leader
+    {
+        kill_group(leader);
+    }
+    // What was written just before the end still comes.
+    let drained = async {
+        while let Some(bytes) = output.recv().await {
+            shown.show(&bytes).await;
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN_MAX, drained).await;
+    Ok(match status {
+        Ok(status) if status.success() => "done".to_owned(),
+        Ok(status) => status.to_string(),
+        Err(why) => why,
+    })
+}
+
+/// Reads on a task of its own until the end of the output.
+fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<Vec<u8>>) {
+    let Some(mut from) = from else { return };
+    tokio::spawn(async move {
+        let mut block = vec![0; 8192];
+        while let Ok(read @ 1..) = from.read(&mut block).await {
+            if to.send(block[..read].to_vec()).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Sends output on until its bound is reached; what comes later is read and left out, so that the command does not wait.
+struct Shown<'a> {
+    left: usize,
+    events: &'a mpsc::Sender<Event>,
+}
+
+impl Shown<'_> {
+    async fn show(&mut self, bytes: &[u8]) {
+        if self.left == 0 {
+            return;
+        }
+        let kept = &bytes[..bytes.len().min(self.left)];
+        self.left -= kept.len();
+        let text = String::from_utf8_lossy(kept);
+        let mut text = console::strip_ansi_codes(&text).replace("\r\n", "\n").replace('\r', "\n");
+        if self.left == 0 {
+            text.push_str(&format!("\n… only the first {} KiB are shown", OUTPUT_BYTES_MAX >> 10));
+        }
+        // It fails if the screen is gone.
+        let _ = self.events.send(Event::Output(text)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn told(line: &str, cancel: Cancel) -> (String, String) {
+        let (sender, mut events) = mpsc::channel(64);
+        let project = tempfile::tempdir().unwrap();
+        let line = line.to_owned();
+        let running = tokio::spawn(async move { run(line, project.path(), cancel, sender).await });
+        let (mut text, mut how) = (String::new(), String::new());
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Output(more) => text.push_str(&more),
+                Event::ShellEnded(end) => how = end,
+                _ => {}
+            }
+        }
+        running.await.unwrap();
+        (text, how)
+    }
+
+    #[tokio::test]
+    async fn output_and_exit_code_of_a_command_are_told() {
+        assert_eq!(told("echo one", Cancel::new()).await, ("one\n".to_owned(), "done".to_owned()));
+        let (text, how) = told("echo wrong >&2; exit 3", Cancel::new()).await;
+        assert!(text == "wrong\n" && how.contains('3'), "{text} {how}");
+    }
+
+    #[tokio::test]
+    async fn long_output_is_cut_and_a_cancelled_command_ends() {
+        let (text, how) = told("head -c 200000 /dev/zero | tr '\\0' x", Cancel::new()).await;
+        assert!(text.len() < 66_000 && text.contains("only the first 64 KiB"), "{}", text.len());
+        assert_eq!(how, "done");
+        let cancel = Cancel::new();
+        cancel.cancel();
+        assert_eq!(told("sleep 60", cancel).await.1, "ended by you");
+    }
+}

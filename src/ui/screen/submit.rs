@@ -1,0 +1,159 @@
+//! What happens with a line that was sent: a request, a command, or a command for the user's shell. Work waits for its turn.
+
+use super::event::Effect;
+use super::input::Submitted;
+use super::popup::{Kind, Popup};
+use super::state::{Running, Screen, TICKS_A_SECOND, Waiting};
+use super::transcript::Entry;
+use super::keys;
+use crate::protocol::Given;
+use crate::ui::cli::ask::REQUEST_BYTES_MAX;
+use crate::ui::cli::chat::QUEUE_MAX;
+use crate::ui::cli::chat::line::{self, Line, Show, Work};
+
+/// A second Ctrl-C within this time ends the program.
+const ARMED_TICKS: u64 = 2 * TICKS_A_SECOND;
+
+impl Screen {
+    /// Sends what stands in the input.
+    pub fn submit(&mut self) -> Vec<Effect> {
+        let submitted = self.input.submitted();
+        if submitted.text.len() > REQUEST_BYTES_MAX {
+            self.note(&format!(
+                "the request has {} bytes, {REQUEST_BYTES_MAX} are taken: put long text into a file of the project and name the file",
+                submitted.text.len()
+            ));
+            return Vec::new();
+        }
+        if self.queue.len() >= QUEUE_MAX {
+            self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
+            return Vec::new();
+        }
+        self.input.clear();
+        self.popup = None;
+        self.transcript.follow();
+        self.history.add(submitted.shown.clone());
+        self.carry_out(submitted)
+    }
+
+    fn carry_out(&mut self, submitted: Submitted) -> Vec<Effect> {
+        let Submitted { shown, text, given } = submitted;
+        if let Some(command) = text.trim().strip_prefix('!') {
+            return self.shell(command.trim());
+        }
+        match text.trim() {
+            "/mouse" => return self.switch_mouse(),
+            "/undo" | "/rewind" => {
+                self.popup = Some(Popup::waiting(Kind::Checkpoints));
+                return vec![Effect::ListCheckpoints];
+            }
+            _ => {}
+        }
+        match line::read(&text) {
+            Line::Nothing => Vec::new(),
+            Line::Wrong(why) => {
+                self.transcript.push(Entry::Failure(why));
+                Vec::new()
+            }
+            Line::Show(Show::Help) => {
+                self.transcript.push(Entry::Text(format!("{}\n\n{}", line::help(), keys::help())));
+                Vec::new()
+            }
+            Line::Show(_) if self.opening.is_some() => {
+                self.note("the project is still being opened; ask again in a moment");
+                Vec::new()
+            }
+            Line::Show(what) => vec![Effect::Show(what)],
+            Line::Work(work) => self.enqueue(shown, work, given),
+        }
+    }
+
+    fn shell(&mut self, command: &str) -> Vec<Effect> {
+        if command.is_empty() {
+            self.note("behind ! stands a command: !git status");
+            return Vec::new();
+        }
+        if self.shell_runs {
+            self.note("one command at a time; Esc ends the one that runs");
+            return Vec::new();
+        }
+        self.shell_runs = true;
+        self.transcript.push(Entry::Shell { command: command.to_owned(), output: String::new(), ended: None });
+        vec![Effect::Shell(command.to_owned())]
+    }
+
+    fn switch_mouse(&mut self) -> Vec<Effect> {
+        self.mouse = !self.mouse;
+        self.note(if self.mouse {
+            "the mouse wheel scrolls; the terminal selects text with Shift held, or after /mouse again"
+        } else {
+            "the mouse is the terminal's again"
+        });
+        vec![Effect::Mouse(self.mouse)]
+    }
+
+    /// Puts work behind what waits, and begins it if nothing runs.
+    pub fn enqueue(&mut self, shown: String, work: Work, given: Vec<Given>) -> Vec<Effect> {
+        self.queue.push_back(Waiting { shown, work, given });
+        self.start_next()
+    }
+
+    /// Begins the work that waits longest, if the session is open and nothing runs.
+    pub fn start_next(&mut self) -> Vec<Effect> {
+        if self.opening.is_some() || self.running.is_some() {
+            return Vec::new();
+        }
+        let Some(Waiting { shown, work, given }) = self.queue.pop_front() else { return Vec::new() };
+        if work == Work::Exit {
+            return vec![Effect::Quit { cancelled: false }];
+        }
+        self.transcript.push(Entry::Request(shown));
+        self.running = Some(Running { since: self.ticks, ..Running::default() });
+        vec![Effect::Start { work, given }]
+    }
+
+    /// Cancels what runs: the turn with all that waits behind it, and the user's command. `None` if nothing can be cancelled.
+    pub fn cancel(&mut self) -> Option<Vec<Effect>> {
+        let mut effects = Vec::new();
+        if let Some(running) = self.running.as_mut().filter(|running| !running.cancelled) {
+            running.cancelled = true;
+            self.question = None;
+            let dropped = self.queue.len();
+            self.queue.clear();
+            if dropped > 0 {
+                self.note(&format!("{dropped} waiting requests are not done; the arrow up brings them back"));
+            }
+            effects.push(Effect::Cancel);
+        } else if self.shell_runs {
+            effects.push(Effect::KillShell);
+        }
+        (!effects.is_empty()).then_some(effects)
+    }
+
+    /// Ctrl-C: cancels what runs. With nothing to cancel it clears the input, and a second one soon after ends the program.
+    pub fn interrupt(&mut self) -> Vec<Effect> {
+        self.popup = None;
+        if self.running.as_ref().is_some_and(|running| running.cancelled) {
+            return vec![Effect::Quit { cancelled: true }];
+        }
+        if let Some(effects) = self.cancel() {
+            return effects;
+        }
+        if self.is_armed() {
+            return vec![Effect::Quit { cancelled: true }];
+        }
+        self.input.clear();
+        self.armed_at = Some(self.ticks);
+        Vec::new()
+    }
+
+    /// Whether the next Ctrl-C ends the program.
+    pub fn is_armed(&self) -> bool {
+        self.armed_at.is_some_and(|tick| self.ticks < tick + ARMED_TICKS)
+    }
+
+    /// Opens the search through earlier requests.
+    pub fn search_history(&mut self) {
+        self.popup = Some(Popup::new(Kind::History, self.history.choices()));
+    }
+}

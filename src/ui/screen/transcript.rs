@@ -1,0 +1,330 @@
+//! What was said and done, as lines that fit the screen: kept rendered, because drawing must not depend on its length.
+
+use std::collections::VecDeque;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::plan::{self, Plan};
+use super::theme::Theme;
+use super::wrap::{cut, wrapped, wrapped_text};
+use super::{diff, markdown};
+use crate::base::StepId;
+use crate::protocol::StepReport;
+
+/// Most entries, and most bytes of one: hours of work. The oldest entries, and the ends of long texts, are left out.
+const ENTRIES_MAX: usize = 2_000;
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Lines of thinking that are shown folded.
+const THINKING_FOLDED: usize = 1;
+
+/// Something that was said or done.
+#[derive(Debug)]
+pub enum Entry {
+    Request(String),
+    /// An answer in Markdown; more may follow.
+    Answer(String),
+    Thinking(String),
+    Plan(Plan),
+    /// A step that belongs to no plan begins.
+    Step(String),
+    /// A call that belongs to no plan.
+    Call(StepReport),
+    /// A proposal that was decided, and how.
+    Decided {
+        preview: String,
+        decision: &'static str,
+    },
+    Note(String),
+    /// What is worth little attention, such as costs.
+    Detail(String),
+    Failure(String),
+    /// A table or another text whose lines are kept.
+    Text(String),
+    /// The user's own command, its output, and how it ended.
+    Shell {
+        command: String,
+        output: String,
+        ended: Option<String>,
+    },
+}
+
+#[derive(Debug)]
+struct Rendered {
+    entry: Entry,
+    lines: Vec<Line<'static>>,
+}
+
+/// The entries, and which part of them is in view.
+#[derive(Debug)]
+pub struct Transcript {
+    entries: VecDeque<Rendered>,
+    theme: Theme,
+    width: usize,
+    unfolded: bool,
+    /// Lines of all entries.
+    total: usize,
+    /// Lines below the view; 0 follows what is added.
+    below: usize,
+}
+
+impl Transcript {
+    pub fn new(theme: Theme, width: usize) -> Transcript {
+        Transcript { entries: VecDeque::new(), theme, width, unfolded: false, total: 0, below: 0 }
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        if self.entries.len() == ENTRIES_MAX
+            && let Some(oldest) = self.entries.pop_front()
+        {
+            self.total -= oldest.lines.len();
+        }
+        self.entries.push_back(Rendered { entry, lines: Vec::new() });
+        self.render(self.entries.len() - 1);
+    }
+
+    /// Adds a piece of an answer to the answer that is being written, or begins one.
+    pub fn answer(&mut self, piece: &str) {
+        match self.entries.back_mut() {
+            Some(Rendered { entry: Entry::Answer(text), .. }) => append(text, piece),
+            _ => return self.push(Entry::Answer(piece.to_owned())),
+        }
+        self.render(self.entries.len() - 1);
+    }
+
+    /// Adds a piece of thinking.
+    pub fn thinking(&mut self, piece: &str) {
+        match self.entries.back_mut() {
+            Some(Rendered { entry: Entry::Thinking(text), .. }) => append(text, piece),
+            _ => return self.push(Entry::Thinking(piece.to_owned())),
+        }
+        self.render(self.entries.len() - 1);
+    }
+
+    /// Changes the newest plan that has the step; false if there is none in this turn.
+    pub fn plan(&mut self, step: StepId, change: impl FnOnce(&mut Plan)) -> bool {
+        for at in (0..self.entries.len()).rev() {
+            match &mut self.entries[at].entry {
+                Entry::Plan(plan) if plan.has(step) => {
+                    change(plan);
+                    self.render(at);
+                    return true;
+                }
+                Entry::Request(_) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Adds output of the user's command that runs, or says how it ended.
+    pub fn shell(&mut self, more: &str, end: Option<String>) {
+        for at in (0..self.entries.len()).rev() {
+            if let Entry::Shell { output, ended, .. } = &mut self.entries[at].entry
+                && ended.is_none()
+            {
+                append(output, more);
+                *ended = end;
+                return self.render(at);
+            }
+        }
+    }
+
+    /// Whether the newest entries since the last request have an answer.
+    pub fn is_answered(&self) -> bool {
+        let mut turn = self.entries.iter().rev().take_while(|one| !matches!(one.entry, Entry::Request(_)));
+        turn.any(|one| matches!(one.entry, Entry::Answer(_)))
+    }
+
+    /// Fits the lines to another width.
+    pub fn resize(&mut self, width: usize) {
+        if width != self.width {
+            self.width = width;
+            self.render_all();
+        }
+    }
+
+    /// Shows thinking and diffs, or folds them.
+    pub fn fold(&mut self) {
+        self.unfolded = !self.unfolded;
+        self.render_all();
+    }
+
+    /// Moves the view by `lines` towards the beginning.
+    pub fn scroll(&mut self, lines: isize, height: usize) {
+        let most = self.total.saturating_sub(height);
+        self.below = self.below.saturating_add_signed(lines).min(most);
+    }
+
+    pub fn follow(&mut self) {
+        self.below = 0;
+    }
+
+    /// Lines below the view.
+    pub fn below(&self) -> usize {
+        self.below
+    }
+
+    /// The lines in a view of this height.
+    pub fn visible(&self, height: usize) -> Vec<&Line<'static>> {
+        let below = self.below.min(self.total.saturating_sub(height));
+        let newest_first = self.entries.iter().rev().flat_map(|one| one.lines.iter().rev());
+        let mut lines: Vec<&Line<'static>> = newest_first.skip(below).take(height).collect();
+        lines.reverse();
+        lines
+    }
+
+    /// All lines, for the scrollback of the terminal.
+    pub fn lines(&self) -> impl Iterator<Item = &Line<'static>> {
+        self.entries.iter().flat_map(|one| one.lines.iter())
+    }
+
+    fn render_all(&mut self) {
+        (0..self.entries.len()).for_each(|at| self.render(at));
+        self.below = self.below.min(self.total);
+    }
+
+    /// Renders an entry anew. A view that does not follow stays where it is.
+    fn render(&mut self, at: usize) {
+        let lines = rendered(&self.entries[at].entry, self.width, self.theme, self.unfolded);
+        let (old, new) = (self.entries[at].lines.len(), lines.len());
+        self.entries[at].lines = lines;
+        self.total = self.total + new - old;
+        if self.below > 0 {
+            self.below = (self.below + new).saturating_sub(old);
+        }
+    }
+}
+
+/// Adds to a text up to its bound.
+fn append(text: &mut String, more: &str) {
+    let room = TEXT_BYTES_MAX.saturating_sub(text.len());
+    let end = more.floor_char_boundary(room);
+    text.push_str(&more[..end]);
+}
+
+fn rendered(entry: &Entry, width: usize, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
+    let block = |lines: Vec<Line<'static>>, hang: usize| -> Vec<Line<'static>> {
+        lines.iter().flat_map(|line| wrapped(line, width, hang)).collect()
+    };
+    let marked = |mark: &str, style: Style, text: &str| {
+        let mut spans = vec![Span::styled(mark.to_owned(), style)];
+        spans.push(Span::styled(text.to_owned(), style));
+        block(vec![Line::from(spans)], 2)
+    };
+    let lines = match entry {
+        Entry::Request(text) => request(text, width, theme),
+        Entry::Answer(text) => markdown::lines(text, width, theme),
+        Entry::Thinking(text) => thinking(text, width, theme, unfolded),
+        Entry::Plan(plan) => block(plan.lines(theme, unfolded), 4),
+        Entry::Step(text) => marked("▸ ", theme.accent(), text),
+        Entry::Call(report) => block(plan::call(report, theme, unfolded), 4),
+        Entry::Decided { preview, decision } => decided(preview, decision, width, theme, unfolded),
+        Entry::Note(text) => text.lines().flat_map(|line| marked("note: ", theme.dim(), line)).collect(),
+        Entry::Detail(text) => wrapped_text(text, width, theme.dim()),
+        Entry::Failure(text) => wrapped_text(&format!("failed: {text}"), width, theme.bad()),
+        Entry::Text(text) => wrapped_text(text, width, theme.plain()),
+        Entry::Shell { command, output, ended } => {
+            let mut lines = vec![Line::styled(format!("! {command}"), theme.accent())];
+            lines.extend(output.lines().map(|line| Line::raw(line.to_owned())));
+            lines.extend(ended.iter().map(|end| Line::styled(end.clone(), theme.dim())));
+            block(lines, 0)
+        }
+    };
+    if !begins_a_block(entry) {
+        return lines;
+    }
+    std::iter::once(Line::default()).chain(lines).collect()
+}
+
+/// Whether an empty line stands before the entry.
+fn begins_a_block(entry: &Entry) -> bool {
+    matches!(entry, Entry::Request(_) | Entry::Answer(_) | Entry::Plan(_) | Entry::Shell { .. })
+}
+
+fn request(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let line = |(place, line): (usize, &str)| {
+        let mark = if place == 0 { "> " } else { "  " };
+        let spans = vec![Span::styled(mark, theme.accent()), Span::styled(line.to_owned(), theme.strong())];
+        wrapped(&Line::from(spans), width, 2)
+    };
+    text.lines().enumerate().flat_map(line).collect()
+}
+
+fn thinking(text: &str, width: usize, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
+    let lines = wrapped_text(text.trim(), width, theme.dim());
+    if unfolded || lines.len() <= THINKING_FOLDED {
+        return lines;
+    }
+    vec![Line::styled(cut(&format!("thinking: {} lines, Ctrl-O shows them", lines.len()), width), theme.dim())]
+}
+
+fn decided(preview: &str, decision: &str, width: usize, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
+    let counts = diff::counts(preview);
+    let what = if counts.hunks > 0 {
+        format!("+{} -{}", counts.added, counts.removed)
+    } else {
+        preview.lines().next().unwrap_or_default().to_owned()
+    };
+    let mut lines = wrapped_text(&format!("you: {decision} ({what})"), width, theme.dim());
+    if unfolded {
+        lines.extend(diff::lines(preview, theme).iter().flat_map(|line| wrapped(line, width, 2)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visible(transcript: &Transcript, height: usize) -> Vec<String> {
+        transcript.visible(height).iter().map(ToString::to_string).collect()
+    }
+
+    fn notes(count: usize) -> Transcript {
+        let mut transcript = Transcript::new(Theme::Plain, 40);
+        (1..=count).for_each(|n| transcript.push(Entry::Note(n.to_string())));
+        transcript
+    }
+
+    #[test]
+    fn the_view_follows_unless_it_was_scrolled() {
+        let mut transcript = notes(5);
+        assert_eq!(visible(&transcript, 2), ["note: 4", "note: 5"]);
+        transcript.scroll(2, 2);
+        transcript.push(Entry::Note("6".into()));
+        assert_eq!(visible(&transcript, 2), ["note: 2", "note: 3"]);
+        transcript.scroll(100, 2);
+        assert_eq!(visible(&transcript, 2), ["note: 1", "note: 2"]);
+        transcript.follow();
+        assert_eq!(visible(&transcript, 1), ["note: 6"]);
+    }
+
+    #[test]
+    fn old_entries_go_and_the_view_stays_within_what_is_left() {
+        let mut transcript = notes(ENTRIES_MAX + 10);
+        assert_eq!(transcript.lines().count(), ENTRIES_MAX);
+        transcript.scroll(isize::MAX, 2);
+        assert_eq!(visible(&transcript, 1), ["note: 12"]);
+    }
+
+    #[test]
+    fn thinking_is_folded_until_it_is_asked_for() {
+        let mut transcript = Transcript::new(Theme::Plain, 60);
+        transcript.thinking("one\n");
+        transcript.thinking("two");
+        assert_eq!(visible(&transcript, 9), ["thinking: 2 lines, Ctrl-O shows them"]);
+        transcript.fold();
+        assert_eq!(visible(&transcript, 9), ["one", "two"]);
+    }
+
+    #[test]
+    fn output_of_a_command_goes_to_the_command_that_runs() {
+        let mut transcript = Transcript::new(Theme::Plain, 40);
+        transcript.push(Entry::Shell { command: "ls".into(), output: String::new(), ended: None });
+        transcript.shell("a\nb\n", None);
+        transcript.push(Entry::Note("meanwhile".into()));
+        transcript.shell("", Some("exit code 0".into()));
+        assert_eq!(visible(&transcript, 9), ["", "! ls", "a", "b", "exit code 0", "note: meanwhile"]);
+    }
+}
