@@ -53,11 +53,10 @@ impl Doer {
     pub async fn next(&mut self) -> Event {
         loop {
             let Some(running) = &mut self.running else { return std::future::pending().await };
-            let cancelled = running.cancel.is_cancelled();
             match running.messages.recv().await {
                 Some(Message::Record(record)) => return Event::Turn(record.event),
                 // A cancelled turn needs no decision; dropping `reply` rejects the call.
-                Some(Message::Approve { .. }) if cancelled => {}
+                Some(Message::Approve { .. }) if running.cancel.is_cancelled() => {}
                 Some(Message::Approve { reply, .. }) if self.options.approves => {
                     // It fails if the turn has ended meanwhile.
                     let _: Result<(), Decision> = reply.send(Decision::Approve);

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use ignore::WalkBuilder;
+use serde_json::Value;
 
 use super::popup::Choice;
 use crate::app::{self, App};
@@ -34,15 +35,16 @@ pub fn files(app: &App) -> Vec<String> {
 
 /// The checkpoints to go back to, newest first.
 pub fn checkpoints(app: &App) -> Result<Vec<Choice>> {
-    let (text, rows) = back::list(app)?;
-    let rows = rows.as_array().cloned().unwrap_or_default();
-    let name = |row: &serde_json::Value| row["checkpoint"].as_str().unwrap_or_default().to_owned();
-    let choice = |(line, row): (&str, &serde_json::Value)| Choice {
-        label: line.trim().to_owned(),
-        detail: String::new(),
-        value: name(row),
+    let rows = back::list(app)?.1;
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let choice = |row: &Value| {
+        let name = text(row, "checkpoint");
+        let before = if text(row, "before") == "turn" { text(row, "request") } else { "going back".to_owned() };
+        let label = format!("{name:>5}  {}  before: {before}", text(row, "time"));
+        Choice { label: label.replace('\n', " "), detail: String::new(), value: name }
     };
-    Ok(text.lines().zip(&rows).map(choice).rev().collect())
+    let oldest_first: Vec<Choice> = rows.as_array().into_iter().flatten().map(choice).collect();
+    Ok(oldest_first.into_iter().rev().collect())
 }
 
 /// The project's earlier requests, oldest first; none if the journal cannot be read, which the session reports itself.

@@ -1,5 +1,6 @@
 //! Connects the screen to the terminal, the session and the clock, until the user ends it.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -44,7 +45,7 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
         doer: Doer::new(app.clone(), options, sender),
         events,
         opened: Some(opened),
-        input: EventStream::new(),
+        input: Some(EventStream::new()),
         interrupts: signal(SignalKind::interrupt())?,
         clock,
         due: Instant::now(),
@@ -82,7 +83,8 @@ struct Conversation {
     events: mpsc::Receiver<Event>,
     /// `None` once the session is open.
     opened: Option<oneshot::Receiver<Opened>>,
-    input: EventStream,
+    /// `None` while another program has the terminal.
+    input: Option<EventStream>,
     interrupts: Signal,
     clock: Interval,
     /// When the next frame may be drawn.
@@ -103,15 +105,15 @@ impl Conversation {
                     (self.stale, self.due) = (false, Instant::now() + FRAME);
                     continue;
                 }
-                event = self.input.next() => {
+                event = typed(&mut self.input) => {
                     let event = event.context("the terminal is closed")??;
                     match heard(event) {
                         Some(event) => event,
                         None => continue,
                     }
                 }
-                opened = opened(&mut self.opened) => {
-                    let (session, asked) = opened?;
+                found = opened(&mut self.opened) => {
+                    let (session, asked) = found?;
                     self.doer.open(session);
                     Event::Opened { asked }
                 }
@@ -160,17 +162,25 @@ impl Conversation {
             Edited::Input => ".md",
             Edited::Arguments => ".json",
         };
+        // Its thread would read the keys that are for the editor, and holds a lock that a second stream would wait for.
+        self.input = None;
         let terminal = &mut self.terminal;
-        // Dropped first, because its thread would read the keys that are for the editor; made anew afterwards.
-        let (quiet, events) = (EventStream::new(), &mut self.input);
-        drop(std::mem::replace(events, quiet));
         let edited = tokio::task::block_in_place(|| terminal.lend(|| editor::edited(text, ending)))?;
+        self.input = Some(EventStream::new());
         // A Ctrl-C within the editor was the editor's, so only later ones count.
         self.interrupts = signal(SignalKind::interrupt())?;
         let area = self.terminal.area()?;
         self.screen.apply(Event::Resize { width: area.width, height: area.height });
         let effects = self.screen.apply(Event::Edited { what, text: edited });
         self.carry_out(effects)
+    }
+}
+
+/// The next event of the terminal; waits forever while another program has it.
+async fn typed(input: &mut Option<EventStream>) -> Option<io::Result<event::Event>> {
+    match input {
+        Some(input) => input.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::event::Effect;
 use super::input::Submitted;
+use super::keys;
 use super::popup::{Kind, Popup};
 use super::state::{Running, Screen, TICKS_A_SECOND, Waiting};
 use super::transcript::Entry;
-use super::keys;
 use crate::protocol::Given;
 use crate::ui::cli::ask::REQUEST_BYTES_MAX;
 use crate::ui::cli::chat::QUEUE_MAX;

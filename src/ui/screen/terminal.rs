@@ -2,9 +2,8 @@
 
 use std::io::{self, Stdout, Write, stdout};
 use std::panic;
-use std::sync::Mutex;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
 use std::thread::{self, ThreadId};
 
 use anyhow::{Context as _, Result};
@@ -36,18 +35,15 @@ impl Terminal {
     /// Takes the terminal over.
     pub fn take() -> Result<Terminal> {
         restore_on_panic();
-        enter(false).context("the terminal cannot be taken over; `monobloc chat --plain` works line by line")?;
-        match ratatui::Terminal::new(CrosstermBackend::new(stdout())) {
-            Ok(inner) => Ok(Terminal { inner, mouse: false }),
-            Err(error) => {
-                restore();
-                Err(error.into())
-            }
-        }
+        let taken = enter(false).and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(stdout())));
+        let inner = taken
+            .inspect_err(|_| restore())
+            .context("the terminal cannot be taken over; `monobloc chat --plain` works line by line")?;
+        Ok(Terminal { inner, mouse: false })
     }
 
     pub fn area(&self) -> Result<Rect> {
-        Ok(Rect::from((ratatui::layout::Position::ORIGIN, self.inner.size()?)))
+        Ok(Rect::from(self.inner.size()?))
     }
 
     pub fn draw(&mut self, screen: &Screen) -> Result<()> {
@@ -55,9 +51,11 @@ impl Terminal {
         Ok(())
     }
 
-    /// Draws everything anew with the next frame.
+    /// Draws everything anew with the next frame. ratatui's own `clear` asks the terminal for the cursor, and the answer would
+    /// be read as keys.
     pub fn clear(&mut self) -> Result<()> {
-        Ok(self.inner.clear()?)
+        let area = self.area()?;
+        Ok(self.inner.resize(area)?)
     }
 
     /// Switches the capture of the mouse on or off.
