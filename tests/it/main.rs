@@ -32,6 +32,7 @@ mod offline;
 mod pool;
 mod pull;
 mod react;
+mod screen;
 mod scripted;
 mod serve;
 mod side_by_side;
