@@ -36,14 +36,16 @@ impl Window {
         // In a window of tmux the new server would be taken for the one that runs the tests.
         tmux.env_remove("TMUX").arg("-f").arg(&settings).args(["new-session", "-d"]);
         tmux.args(["-x", &width.to_string(), "-y", &height.to_string(), "-c"]).arg(project.path());
-        let started = tmux.arg(run.command.get_program()).status().expect("tmux; scripts/setup --tests installs it");
+        // Two words are run without a shell, so that the window's process is the program.
+        let started =
+            tmux.arg("env").arg(run.command.get_program()).status().expect("tmux; scripts/setup --tests installs it");
         assert!(started.success());
         window
     }
 
     fn tmux(&self, arguments: &[&str]) -> Command {
         let mut tmux = Command::new("tmux");
-        tmux.arg("-S").arg(&self.socket).args(arguments);
+        tmux.args(["-u", "-S", &self.socket]).args(arguments);
         tmux
     }
 
