@@ -73,13 +73,25 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
 fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<Vec<u8>>) {
     let Some(mut from) = from else { return };
     tokio::spawn(async move {
-        let mut block = vec![0; 8192];
+        let (mut block, mut bytes) = (vec![0; 8192], Vec::new());
         while let Ok(read @ 1..) = from.read(&mut block).await {
-            if to.send(block[..read].to_vec()).await.is_err() {
+            bytes.extend_from_slice(&block[..read]);
+            let rest = bytes.split_off(whole(&bytes));
+            if to.send(std::mem::replace(&mut bytes, rest)).await.is_err() {
                 return;
             }
         }
+        // It fails if nobody reads any more.
+        let _ = to.send(bytes).await;
     });
+}
+
+/// The bytes up to the end of the last whole character; all of them if they are no UTF-8.
+fn whole(bytes: &[u8]) -> usize {
+    match str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    }
 }
 
 /// Sends output on until its bound is reached; what comes later is read and left out, so that the command does not wait.
@@ -90,7 +102,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     async fn show(&mut self, bytes: &[u8]) {
-        if self.left == 0 {
+        if self.left == 0 || bytes.is_empty() {
             return;
         }
         let kept = &bytes[..bytes.len().min(self.left)];
@@ -124,6 +136,11 @@ mod tests {
         }
         running.await.unwrap();
         (text, how)
+    }
+
+    #[test]
+    fn a_character_is_not_cut_between_two_reads() {
+        assert_eq!((whole("ö".as_bytes()), whole(&"aö".as_bytes()[..2]), whole(b"\xff\xfe")), (2, 1, 2));
     }
 
     #[tokio::test]
