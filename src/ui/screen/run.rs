@@ -8,7 +8,7 @@ use crossterm::event::{self, EventStream, MouseEventKind};
 use futures_util::StreamExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::doer::Doer;
 use super::event::{Edited, Effect, Event};
@@ -24,6 +24,8 @@ use crate::ui::open;
 const EVENTS_MAX: usize = 256;
 /// Time between two frames: thirty a second, which a connection over ssh carries.
 const FRAME: Duration = Duration::from_millis(33);
+/// Longest wait for the end of the user's command when the program ends.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// Lines that the mouse wheel scrolls.
 const WHEEL_LINES: isize = 3;
 
@@ -53,7 +55,7 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
         ended: None,
     };
     let ended = conversation.hold().await;
-    conversation.doer.end();
+    conversation.settle().await;
     let lines: Vec<String> = conversation.screen.transcript.lines().map(|line| line.to_string()).collect();
     // Gives the terminal back; then the transcript goes where the shell's output is.
     drop(conversation);
@@ -131,6 +133,17 @@ impl Conversation {
             if let Some(cancelled) = self.ended {
                 return Ok(cancelled);
             }
+        }
+    }
+
+    /// Cancels what runs. Waits a moment for the user's command, so that nothing of it outlives the program.
+    async fn settle(&mut self) {
+        self.doer.end();
+        let events = &mut self.events;
+        let ended = async { while events.recv().await.is_some_and(|event| !matches!(event, Event::ShellEnded(_))) {} };
+        if self.screen.shell_runs {
+            // Without an answer in time it ends with the program.
+            let _ = timeout(SETTLE_MAX, ended).await;
         }
     }
 
