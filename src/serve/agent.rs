@@ -114,7 +114,10 @@ impl TurnReply {
             match self.messages.recv().await {
                 Some(Message::Record(record)) => self.take(record.event),
                 Some(Message::Approve { proposal, reply }) => {
-                    let why = format!("{} needs consent ({}), which nobody can give here: not done.\n", proposal.tool, proposal.reason);
+                    let why = format!(
+                        "{} needs consent ({}), which nobody can give here: not done.\n",
+                        proposal.tool, proposal.reason
+                    );
                     self.ready.push_back(Delta::Thinking(why));
                     // It fails if the turn has ended meanwhile, which then needs no decision.
                     let _ = reply.send(Decision::Reject);
@@ -130,7 +133,8 @@ impl TurnReply {
             Event::Token { text } => Delta::Text(text),
             Event::Thinking { text } => Delta::Thinking(text),
             Event::PlanCreated { plan } => {
-                let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
+                let steps =
+                    plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
                 Delta::Thinking(steps.collect())
             }
             Event::StepCompleted(report) => Delta::Thinking(line(&report)),
