@@ -134,7 +134,14 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
         Verdict::Ask { reason } => {
             let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?;
             let arguments = call.arguments.clone();
-            let proposal = Proposal { tool: call.tool.clone(), arguments, reason, preview, always: None };
+            let proposal = Proposal {
+                tool: call.tool.clone(),
+                arguments,
+                reason,
+                preview: preview.text,
+                changes: preview.changes,
+                always: None,
+            };
             let decision = Printer::new(json).consent(proposal, yes)?;
             policy.approve(call, spec, decision)?
         }
