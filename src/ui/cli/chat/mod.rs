@@ -2,7 +2,7 @@
 
 mod back;
 pub(super) mod consent;
-mod input;
+pub(in crate::ui) mod input;
 mod line;
 mod table;
 
@@ -173,7 +173,10 @@ impl Conversation {
     fn start(&mut self, work: Work) -> Result<()> {
         let cancel = Cancel::new();
         let messages = match work {
-            Work::Request(text) => self.asked(text, cancel.clone()),
+            Work::Request(text) => {
+                let ask = Ask { text, mode: self.mode, ..Ask::default() };
+                self.app.ask(&self.session, ask, cancel.clone())
+            }
             Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation(), back),
             Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
             Work::Resume(number) => return self.resume(number),
@@ -194,33 +197,6 @@ impl Conversation {
         let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
         self.event(Event::Notice { text })?;
         self.prompt()
-    }
-
-    /// Refreshes index and tools, which takes milliseconds if nothing has changed, and then runs a turn.
-    fn asked(&self, text: String, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
-        let (sender, messages) = mpsc::unbounded_channel();
-        let (session, app, mode) = (self.session.clone(), self.app.until(cancel.clone()), self.mode);
-        tokio::spawn(async move {
-            let (index, embedder) = (session.index(), session.embedder());
-            let refreshed = tokio::task::spawn_blocking(move || {
-                if let Some(index) = index {
-                    app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
-                }
-                app.changed_tools(embedder.as_ref())
-            });
-            match refreshed.await {
-                Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
-                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
-                _ => {}
-            }
-            let mut turn = session.submit_with(Op::Ask(Ask { text, mode, ..Ask::default() }), cancel);
-            while let Some(message) = turn.recv().await {
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
-        messages
     }
 
     /// Handles a message of the running work; `None` means it is done.
