@@ -1,3 +1,4 @@
-//! The user interface: the command line.
+//! The user interfaces: the command line, and programs that speak a protocol with this one over standard input and output.
 
 pub mod cli;
+mod lookup;
