@@ -1,4 +1,5 @@
 //! The user interfaces: the command line, and programs that speak a protocol with this one over standard input and output.
 
+mod acp;
 pub mod cli;
 mod lookup;

@@ -55,6 +55,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("oxc_resolver", &["src/index/resolve/modules/"]),
     ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/checkpoint/"]),
     ("rmcp", &["src/tools/mcp/"]),
+    ("agent_client_protocol_schema", &["src/ui/acp/"]),
     ("globset", &["src/tools/policy/"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["src/models/"]),

@@ -1,5 +1,6 @@
 //! One binary for everything that needs more than one module, or the program itself.
 
+mod acp;
 mod architecture;
 mod ask;
 mod chat;
