@@ -3,3 +3,4 @@
 mod acp;
 pub mod cli;
 mod lookup;
+mod mcp_server;

@@ -54,7 +54,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("petgraph", &["src/index/graph.rs", "src/index/graph/"]),
     ("oxc_resolver", &["src/index/resolve/modules/"]),
     ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/checkpoint/"]),
-    ("rmcp", &["src/tools/mcp/"]),
+    ("rmcp", &["src/tools/mcp/", "src/ui/mcp_server/"]),
     ("agent_client_protocol_schema", &["src/ui/acp/"]),
     ("globset", &["src/tools/policy/"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),

@@ -24,6 +24,7 @@ mod lessons;
 mod loops;
 mod lora;
 mod mcp;
+mod mcp_serve;
 mod mixed;
 mod models;
 mod names;
