@@ -358,6 +358,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_record_holds_no_full_text_of_a_changed_file() {
+        let changes = vec![FileChange { path: "a".to_owned(), old: Some("old".into()), new: Some("new".into()) }];
+        let (tool, arguments, preview) = ("write_file".to_owned(), Map::new(), "-old\n+new".to_owned());
+        let proposal = Proposal { tool, arguments, reason: String::new(), preview, changes, always: None };
+        let record =
+            Record::now(&ConversationId("c1".to_owned()), Event::ApprovalRequested { step: StepId(1), proposal });
+        let written = serde_json::to_value(&record).expect("it can be written");
+        assert_eq!(written["data"]["proposal"].as_object().map(|it| it.contains_key("changes")), Some(false));
+    }
+
+    #[test]
     fn a_masked_record_keeps_its_shape_and_loses_private_data() {
         let event = Event::TurnStarted { request: "mail ada@lovelace.org".to_owned(), approve: "Never".to_owned() };
         let masked = Record::now(&ConversationId("c1".to_owned()), event).masked(&Mask::Forms);

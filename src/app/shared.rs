@@ -44,6 +44,23 @@ impl App {
         Ok(App { config, cancel: Cancel::new(), rules, servers, catalog, names, indexed, ..self.clone() })
     }
 
+    /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns with it what the user should
+    /// know. Blocks until `cancel` is set, which is an error.
+    pub fn session_refreshed(
+        &self,
+        models: &SharedModels,
+        index: Arc<Index>,
+        cancel: &Cancel,
+    ) -> Result<(Session, Vec<String>)> {
+        let mut notes = self.recover()?;
+        notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
+        let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
+        if missing > 0 {
+            notes.push(format!("{missing} places are found by words only; `monobloc index` adds their meaning"));
+        }
+        Ok((self.session_with(models, index)?, notes))
+    }
+
     /// A session on this project with the models of the process.
     pub fn session_with(&self, models: &SharedModels, index: impl Into<Arc<Index>>) -> Result<Session> {
         let toolkit = self.toolkit(models.pool.clone(), models.embedder.clone(), Some(index.into()))?;

@@ -81,7 +81,7 @@ mod tests {
         assert!(outcome.diff.unwrap().contains("-two"));
         assert!(!project.dir.path().join("b/c.txt").exists() && project.text("a.txt") == "one\n");
         std::fs::write(project.dir.path().join("d.bin"), [0xff]).unwrap();
-        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap(), "d.bin would be gone\n");
+        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap().text, "d.bin would be gone\n");
         assert_eq!(call(run, &project, r#"{"path":"d.bin"}"#).diff, None);
         let long = format!("b/{}", "x".repeat(300));
         let refused = plan(Arguments(&path(&long)), &project.context).unwrap_err();

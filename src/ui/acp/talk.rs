@@ -118,15 +118,9 @@ impl Talk {
         if let Some(session) = &*session {
             return Ok(session.clone());
         }
-        let models = models.get()?;
-        let mut notes = self.app.recover()?;
-        notes.extend(models.notes.iter().chain(&self.app.catalog().1).cloned());
-        let index = self.app.index()?;
-        let missing = self.app.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
-        if missing > 0 {
-            notes.push(format!("{missing} places are found by words only; `monobloc index` adds their meaning"));
-        }
-        let opened = self.app.session_with(&models, index)?.of("monobloc acp");
+        let index = Arc::new(self.app.index()?);
+        let (opened, notes) = self.app.session_refreshed(&models.get()?, index, cancel)?;
+        let opened = opened.of("monobloc acp");
         opened.converse(&self.id)?;
         lock(&self.notes).extend(notes);
         Ok(session.insert(Arc::new(opened)).clone())

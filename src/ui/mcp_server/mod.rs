@@ -13,12 +13,12 @@ mod turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, InitializeResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ServerHandler, ServiceExt};
 use serde_json::Value;
@@ -48,15 +48,25 @@ pub async fn serve(
     let asks = server.asks.clone();
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
     let ended = tokio::select! {
-        ended = async { server.serve(transport).await?.waiting().await.map_err(anyhow::Error::from) } => ended.map(drop),
-        () = app.cancel.cancelled() => Ok(()),
+        ended = until_closed(server, transport) => ended,
+        () = app.cancel.cancelled() => Err(anyhow!("cancelled")),
     };
     asks.end().await;
-    if app.cancel.is_cancelled() {
-        bail!("cancelled")
+    ended
+}
+
+async fn until_closed<R, W>(server: Server, transport: AsyncRwTransport<RoleServer, R, W>) -> Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    match server.serve(transport).await {
+        Ok(running) => drop(running.waiting().await?),
+        // The client hung up before it had said anything.
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        Err(why) => return Err(why.into()),
     }
-    // A client that hangs up before it has said anything is no failure of this program.
-    ended.or_else(|why| if why.to_string().contains("closed") { Ok(()) } else { Err(why) })
+    Ok(())
 }
 
 /// What the client's calls work with.

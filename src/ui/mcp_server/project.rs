@@ -64,10 +64,7 @@ impl Project {
         let opened = self.opened()?;
         // A planner may have been fetched meanwhile; without one this is the error that says so.
         let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
-        let mut notes = self.app.recover()?;
-        notes.extend(models.notes.iter().chain(&self.app.catalog().1).cloned());
-        self.app.until(cancel.clone()).refresh_for_turn(&opened.index, models.embedder.as_ref(), &mut |_| ())?;
-        let made = self.app.session_with(&models, opened.index)?.of("monobloc mcp serve");
-        Ok((session.insert(Arc::new(made)).clone(), notes))
+        let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel)?;
+        Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))
     }
 }
