@@ -198,6 +198,7 @@ pub async fn perform<'e>(
         Ok(approved) => {
             let arguments = approved.call().arguments.clone();
             host.emit(Event::StepState { step, state: StepState::Executing });
+            host.emit(Event::CallStarted { step, tool: call.tool.clone(), arguments: arguments.clone() });
             let outcome = tokio::select! {
                 outcome = crate::tools::execute(approved, context) => outcome,
                 () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),

@@ -1,3 +1,6 @@
-//! The user interface: the command line.
+//! The user interfaces: the command line, and programs that speak a protocol with this one over standard input and output.
 
+mod acp;
 pub mod cli;
+mod lookup;
+mod mcp_server;

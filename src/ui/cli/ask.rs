@@ -13,7 +13,7 @@ use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
 
 /// Longest request, in bytes: a longer one would not fit into a slot's context.
-pub(super) const REQUEST_BYTES_MAX: usize = 64 << 10;
+pub(in crate::ui) const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// Carry out a request: plan it, run tools step by step, answer from their results
 #[derive(Args)]
@@ -43,8 +43,8 @@ pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
 }
 
 /// Most `--context` files, and the largest size of each: they must leave room in a slot's context.
-const GIVEN_MAX: usize = 8;
-const GIVEN_BYTES_MAX: u64 = 256 << 10;
+pub(in crate::ui) const GIVEN_MAX: usize = 8;
+pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
 /// Reads the `--context` files.
 fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
@@ -78,7 +78,7 @@ pub struct Plan {
 
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
-        let text = checked(self.request)?;
+        let text = read(self.request)?;
         let (mode, given) = (self.mode, given(&self.given)?);
         if self.dry_run {
             turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
@@ -90,13 +90,13 @@ impl Ask {
 
 impl Plan {
     pub async fn run(self, app: &App) -> Result<()> {
-        let text = checked(self.request)?;
+        let text = read(self.request)?;
         turn(app, Op::Plan(Request { text, ..Request::default() }), self.json, false).await
     }
 }
 
 /// The text of the request, from standard input for `-`. Errors if it is empty or too long.
-fn checked(request: String) -> Result<String> {
+fn read(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
             let mut bytes = Vec::new();
@@ -107,6 +107,11 @@ fn checked(request: String) -> Result<String> {
         }
         _ => request,
     };
+    checked(text)
+}
+
+/// The request. Errors if it is empty or too long.
+pub(in crate::ui) fn checked(text: String) -> Result<String> {
     if text.trim().is_empty() {
         bail!(
             "the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\""
@@ -153,17 +158,11 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 
 /// A session on the project with models, tools and a refreshed index; prints notes about what is missing.
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
-    let registry = app.registry()?;
-    for note in app.recover()?.into_iter().chain(registry.replaced().cloned()) {
+    // Without a planner this fails now, not after minutes of indexing.
+    let models = app.shared_models()?;
+    for note in app.recover()?.iter().chain(&models.notes).chain(&app.catalog().1) {
         eprintln!("monobloc: note: {note}");
     }
-    // Fail now without a planner, not after minutes of indexing.
-    registry.get(crate::models::Role::Planner)?;
-    let embedder = super::or_note(app.embedder(&registry));
-    for note in &app.catalog().1 {
-        eprintln!("monobloc: note: {note}");
-    }
-    let index = super::index::opened(app, embedder.as_ref(), !json)?;
-    let toolkit = app.toolkit(app.pool(registry), embedder, Some(index))?;
-    Ok(app.session(toolkit)?.of(command))
+    let index = super::index::opened(app, models.embedder.as_ref(), !json)?;
+    Ok(app.session_with(&models, index)?.of(command))
 }

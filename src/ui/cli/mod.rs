@@ -1,9 +1,10 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
-mod ask;
+mod acp;
+pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
-mod chat;
+pub(in crate::ui) mod chat;
 mod checkpoints;
 mod complete;
 mod config;
@@ -17,7 +18,7 @@ mod index;
 mod lessons;
 mod mcp;
 mod models;
-mod output;
+pub(in crate::ui) mod output;
 mod probe;
 mod sampling;
 mod search;
@@ -35,7 +36,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
 use crate::base::Cancel;
-use crate::base::config::{Settings, resolve};
+use crate::base::config::{Given, Settings, resolve};
 use crate::embed::Embedder;
 
 /// Exit code after Ctrl-C, as shells expect.
@@ -71,6 +72,7 @@ enum Command {
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
+    Acp(acp::Acp),
     Mcp(mcp::Mcp),
     Lessons(lessons::Lessons),
     Undo(undo::Undo),
@@ -86,8 +88,8 @@ enum Command {
 
 impl Command {
     fn runs_models(&self) -> bool {
-        use Command::{Ask, Bench, Chat, Complete, Eval, Fit, Serve};
-        matches!(self, Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Serve};
+        matches!(self, Acp(_) | Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
     }
 }
 
@@ -98,8 +100,9 @@ pub fn main() -> ! {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
     let cancel = Cancel::new();
-    let settings = resolve(&settings::given(&matches)).map_err(anyhow::Error::from);
-    let code = match settings.and_then(|settings| run(cli, settings, cancel.clone())) {
+    let given = settings::given(&matches);
+    let settings = resolve(&given).map_err(anyhow::Error::from);
+    let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
         Ok(()) => 0,
         Err(_) if cancel.is_cancelled() => {
             eprintln!("monobloc: cancelled");
@@ -142,7 +145,7 @@ fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
 }
 
 /// The error's message with its causes, without causes that it contains already.
-fn told(error: &anyhow::Error) -> String {
+pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string).filter(|cause| !cause.is_empty()) {
         if !message.contains(&cause) {
@@ -152,7 +155,7 @@ fn told(error: &anyhow::Error) -> String {
     message
 }
 
-fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
+fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
     if app.lacks_accelerator() && cli.command.runs_models() {
@@ -182,6 +185,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Config(config) => config.run(&settings),
+        Command::Acp(acp) => runtime.block_on(acp.run(&app, given)),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
         Command::Lessons(lessons) => lessons.run(&app),
         Command::Undo(undo) => undo.run(&app),
