@@ -58,7 +58,7 @@ impl Agent {
             Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
             Ok(Incoming::Answer { id, result }) => self.client.answered(id, result),
             Ok(Incoming::Stray) => {}
-            Err((id, error)) => self.client.answer::<Value>(&id, Err(error)).await,
+            Err(broken) => self.client.answer::<Value>(&broken.id, Err(broken.error)).await,
         }
         // Prompts that have ended are forgotten.
         while self.prompts.try_join_next().is_some() {}

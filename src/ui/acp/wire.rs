@@ -34,17 +34,28 @@ pub enum Incoming {
     Stray,
 }
 
-/// Reads one line. The error goes back to the client under the id beside it, which is null where none could be read.
-pub fn read(line: &str) -> Result<Incoming, (Value, Error)> {
+/// A line that is no message: the error goes back to the client under `id`, which is null where none could be read.
+#[derive(Debug)]
+pub struct Broken {
+    pub id: Value,
+    pub error: Error,
+}
+
+fn broken(id: Value, code: ErrorCode, why: impl Into<String>) -> Box<Broken> {
+    Box::new(Broken { id, error: error(code, why) })
+}
+
+/// Reads one line.
+pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let parsed = serde_json::from_str::<Value>(line);
     let value =
-        parsed.map_err(|why| (Value::Null, error(ErrorCode::ParseError, format!("the line is no JSON: {why}"))))?;
+        parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is no JSON: {why}")))?;
     let Value::Object(mut message) = value else {
         let why = "a message is one JSON object; batches are not taken, send one message a line";
-        return Err((Value::Null, error(ErrorCode::InvalidRequest, why)));
+        return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");
-    let wrong = |id: Option<Value>, why: &str| Err((id.unwrap_or_default(), error(ErrorCode::InvalidRequest, why)));
+    let wrong = |id: Option<Value>, why: &str| Err(broken(id.unwrap_or_default(), ErrorCode::InvalidRequest, why));
     if message.get("jsonrpc") != Some(&Value::from("2.0")) {
         return wrong(id, "the message does not say \"jsonrpc\": \"2.0\"");
     }
@@ -87,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     fn check(line: &str, expected: Result<Incoming, (Value, i32)>) {
-        let read = read(line).map_err(|(id, error)| (id, i32::from(error.code)));
+        let read = read(line).map_err(|broken| (broken.id, i32::from(broken.error.code)));
         assert_eq!(read, expected, "{line}");
     }
 
