@@ -10,7 +10,6 @@ pub mod failures;
 pub mod imports;
 mod indent;
 pub mod keyed;
-pub mod list_entries;
 pub mod merge;
 pub mod mutate;
 mod omissions;

@@ -24,12 +24,10 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
-mod switch;
 mod tested;
 mod tool;
 mod trial;
 mod verify;
-mod wording;
 
 use crate::edit::testing;
 use crate::engine::pool::Leased;
