@@ -238,7 +238,7 @@ fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
 pub fn planned(step: &Step) -> PlannedStep {
     let mut part = clauses::roles::plain(&step.text);
     part.verb = clauses::parts(&step.text).into_iter().next().and_then(|part| part.verb);
-    PlannedStep { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
+    PlannedStep { id: step.id, part, needs: Vec::new() }
 }
 
 fn is_prose(path: &str) -> bool {
