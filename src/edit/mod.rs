@@ -27,4 +27,5 @@ pub mod unchanged_value;
 
 pub use check::problems;
 pub use merge::{Hints, MergeError, What, has_grammar, merge};
-pub use text::line_of;
+pub use paths::relative;
+pub use text::{is_comment, line_of};

@@ -1,5 +1,6 @@
 //! Cuts a text into words, each with what is around it in the text.
 
+use crate::language::quotations;
 use crate::language::words::{is_capitalised, is_coined};
 use crate::request::kind::begins_something;
 
@@ -146,23 +147,8 @@ fn is_identifier(word: &str) -> bool {
 
 /// Whether the byte `at` of a text is inside quotation marks or parentheses.
 fn is_inside_value(text: &str, at: usize) -> bool {
-    let mut quote: Option<char> = None;
-    let mut depth = 0i32;
-    let mut before = ' ';
-    for letter in text[..at].chars() {
-        match (quote, letter) {
-            (Some(mark), _) if mark == letter => quote = None,
-            (Some(_), _) => {}
-            (None, '"') => quote = Some(letter),
-            // After a letter it is an apostrophe.
-            (None, '\'') if !before.is_alphanumeric() => quote = Some(letter),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            _ => {}
-        }
-        before = letter;
-    }
-    quote.is_some() || depth > 0
+    let all = quotations::of(text);
+    all.iter().any(|one| one.range.contains(&at)) || quotations::depth(text, &all, at) > 0
 }
 
 #[cfg(test)]
