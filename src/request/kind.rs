@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::is_listed;
 use crate::language::clauses::words::listed;
 use crate::language::clauses::{Part, PartKind};
 use crate::language::words;
@@ -132,7 +133,7 @@ fn is_polite(text: &str) -> bool {
 fn begins_with_order(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
-    let is_order = all.next().is_some_and(|word| is_one_of(word, OPENING_ORDERS));
+    let is_order = all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word));
     is_order && !matches!(all.next(), Some("for" | "of"))
 }
 
@@ -167,7 +168,7 @@ fn has_question_mark(text: &str) -> bool {
 
 /// Whether a word asks a question: `what`, and `whats` for `what's`.
 fn is_question_word(word: &str) -> bool {
-    is_one_of(word, QUESTIONS) || matches!(word, "whats" | "wheres" | "whos" | "hows")
+    is_listed(QUESTIONS, word) || matches!(word, "whats" | "wheres" | "whos" | "hows")
 }
 
 pub fn has_order(text: &str) -> bool {
@@ -184,22 +185,18 @@ pub fn only_asks(request: &str) -> bool {
     let all = words::split(text);
     let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
-    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
+    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_listed(ORDERS, &pair[1]));
     one_sentence && begins && !orders && !is_polite(text)
 }
 
 /// Whether a word in lower case can begin an order, a question or a command.
 pub fn begins_something(word: &str) -> bool {
-    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_one_of(word, list))
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
 
 /// Whether one of the words of `text` is in a list, which has spaces between its words.
 pub fn has_word(text: &str, list: &str) -> bool {
-    words::split(text).iter().any(|word| is_one_of(word, list))
-}
-
-fn is_one_of(word: &str, list: &str) -> bool {
-    list.split(' ').any(|one| one == word)
+    words::split(text).iter().any(|word| is_listed(list, word))
 }
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
@@ -236,7 +233,7 @@ pub fn is_red(text: &str) -> bool {
 
 /// Whether a clause begins with a word for the form of an answer: `list all of them`.
 pub fn says_how(text: &str) -> bool {
-    words::split(text).first().is_some_and(|word| is_one_of(word, LOOKS))
+    words::split(text).first().is_some_and(|word| is_listed(LOOKS, word))
 }
 
 /// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
