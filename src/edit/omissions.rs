@@ -1,4 +1,4 @@
-//! Recognizes the marks by which a model leaves code out (`# ... existing code`).
+//! Recognizes the marks by which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
 
 use crate::language::clauses::words::entries;
 
@@ -8,6 +8,8 @@ const MARK_BYTES_MAX: usize = 120;
 const WORDS_MAX: usize = 14;
 /// Most spaces between the comment sign and a mark; text further behind is an example in a comment.
 const SPACES_MAX: usize = 2;
+/// Share of common words from which two lines are taken for versions of one line.
+const ALIKE_MIN: f32 = 0.6;
 
 /// Words that make a comment a mark if it begins with dots: `... existing code`.
 const HINTS: &str = "\
@@ -68,6 +70,179 @@ pub fn has_marks(text: &str, before: &str) -> bool {
     text.lines().any(|line| is_mark(line, before))
 }
 
+/// The lines of a definition, and how many of them are its head.
+pub struct Body<'a> {
+    pub lines: Vec<&'a str>,
+    pub head: usize,
+}
+
+/// The lines of `new` with each mark replaced by old lines. Lines beside a mark that `old` has too show where those
+/// begin and end. `None` if that is not certain.
+pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
+    let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
+    for (at, line) in new.lines.iter().enumerate() {
+        if at >= new.head && is_mark(line, before) {
+            segments.push(Vec::new());
+        } else {
+            segments.last_mut()?.push(line);
+        }
+    }
+    let closing = |lines: &[&str]| lines.last().is_some_and(|line| line.trim_start().starts_with(['}', ')', ']']));
+    let tail = usize::from(closing(&new.lines) && closing(&old.lines) && new.lines.len() > 1 && old.lines.len() > 1);
+    let old_end = old.lines.len() - tail;
+    let last = segments.len() - 1;
+    let mut out: Vec<String> = Vec::new();
+    let mut done = old.head.min(old_end);
+    for (at, segment) in segments.iter().enumerate() {
+        let head = if at == 0 { new.head.min(segment.len()) } else { 0 };
+        let end = if at == last { segment.len().saturating_sub(tail) } else { segment.len() };
+        let inner = &segment[head.min(end)..end];
+        if at > 0 {
+            let stop = match first_anchor(&old.lines[done..old_end], inner) {
+                Found::At(new_line, old_line) => (new_line, done + old_line),
+                Found::Nothing if at == last => (inner.len(), old_end),
+                _ => return None,
+            };
+            let kept = &old.lines[done..stop.1];
+            if replaces(&inner[..stop.0], kept.iter().rev().copied()) {
+                return None;
+            }
+            out.extend(kept.iter().map(|line| line.to_string()));
+            done = stop.1;
+        }
+        if at == last && at > 0 && drops_an_end(&old.lines[done..old_end], inner) {
+            return None;
+        }
+        if at < last {
+            let (new_line, old_line) = match last_anchor(&old.lines[done..old_end], inner) {
+                Found::At(new_line, old_line) => (new_line + 1, done + old_line + 1),
+                Found::Nothing if at == 0 => (0, done),
+                _ => return None,
+            };
+            if replaces(&inner[new_line..], old.lines[old_line..old_end].iter().copied()) {
+                return None;
+            }
+            done = old_line;
+        }
+        out.extend(segment.iter().map(|line| line.to_string()));
+    }
+    Some(out)
+}
+
+/// Whether the old text goes on for longer than the new one behind the last line that both have.
+fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
+    let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
+    let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();
+    strong(&old[old_line + 1..]) > strong(&segment[new_line + 1..])
+}
+
+/// Where a line of the new text is in the old one.
+enum Found {
+    /// Line of the segment, and the equal line of the old text.
+    At(usize, usize),
+    Nothing,
+    Unsure,
+}
+
+/// Whether a line is too common to identify a place: `}`, `else:`, `return`.
+fn is_weak(line: &str) -> bool {
+    let letters = line.chars().filter(|c| c.is_alphanumeric()).count();
+    letters < 4
+        || matches!(
+            line.trim().trim_end_matches([';', ':', '{', ' ']),
+            "return" | "else" | "} else" | "break" | "continue" | "pass" | "return None" | "finally"
+        )
+}
+
+/// The last line of `segment` that `old` has, moved down over equal lines below it.
+fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
+    for at in (0..segment.len()).rev().filter(|at| !is_weak(segment[*at])) {
+        match place(old, segment, at) {
+            Found::At(mut new_line, mut old_line) => {
+                while new_line + 1 < segment.len()
+                    && old_line + 1 < old.len()
+                    && segment[new_line + 1].trim() == old[old_line + 1].trim()
+                {
+                    (new_line, old_line) = (new_line + 1, old_line + 1);
+                }
+                return Found::At(new_line, old_line);
+            }
+            Found::Nothing => {}
+            Found::Unsure => return Found::Unsure,
+        }
+    }
+    Found::Nothing
+}
+
+/// The first line of `segment` that `old` has, moved up over equal lines above it.
+fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
+    for at in (0..segment.len()).filter(|at| !is_weak(segment[*at])) {
+        match place(old, segment, at) {
+            Found::At(mut new_line, mut old_line) => {
+                while new_line > 0 && old_line > 0 && segment[new_line - 1].trim() == old[old_line - 1].trim() {
+                    (new_line, old_line) = (new_line - 1, old_line - 1);
+                }
+                return Found::At(new_line, old_line);
+            }
+            Found::Nothing => {}
+            Found::Unsure => return Found::Unsure,
+        }
+    }
+    Found::Nothing
+}
+
+/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line beside it.
+fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
+    let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
+    let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
+    let agreeing: Vec<usize> = places
+        .iter()
+        .copied()
+        .filter(|line| {
+            same(line.checked_sub(1).and_then(|l| old.get(l)), at.checked_sub(1).and_then(|a| segment.get(a)))
+                || same(old.get(line + 1), segment.get(at + 1))
+        })
+        .collect();
+    match (places.as_slice(), agreeing.as_slice()) {
+        ([], _) => Found::Nothing,
+        ([one], _) | (_, [one]) => Found::At(at, *one),
+        _ => Found::Unsure,
+    }
+}
+
+/// Whether a new line beside a mark looks like another version of an old line that the mark would keep.
+fn replaces<'a>(new: &[&str], kept: impl Iterator<Item = &'a str>) -> bool {
+    let near: Vec<&str> = kept.filter(|line| !line.trim().is_empty()).take(new.len() + 1).collect();
+    new.iter().filter(|line| !is_weak(line)).any(|line| near.iter().any(|old| is_version(line.trim(), old.trim())))
+}
+
+/// Whether two lines look like versions of one line: both leave the function, both set the same variable, or they share
+/// most words.
+fn is_version(new: &str, old: &str) -> bool {
+    let target = |line: &str| {
+        let (left, _) = line.split_once('=')?;
+        let left = left.trim().trim_start_matches("let ").trim_start_matches("const ").trim_start_matches("var ");
+        left.chars().all(|c| c.is_alphanumeric() || "_.: ".contains(c)).then(|| left.trim().to_owned())
+    };
+    let word = |line: &str| line.split([' ', '(', ';']).next().unwrap_or_default().to_owned();
+    let both_leave = matches!(word(new).as_str(), "return" | "raise" | "throw") && word(new) == word(old);
+    let same_target = target(new).is_some_and(|t| Some(t) == target(old));
+    both_leave || same_target || alike(new, old) >= ALIKE_MIN
+}
+
+/// Share of names and numbers that two lines have in common, from 0 to 1 (Dice coefficient).
+fn alike(a: &str, b: &str) -> f32 {
+    let words = |line: &str| -> Vec<String> {
+        let words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let (a, mut b) = (words(a), words(b));
+    let all = a.len() + b.len();
+    let shared =
+        a.iter().filter(|word| b.iter().position(|other| other == *word).map(|at| b.swap_remove(at)).is_some());
+    2.0 * shared.count() as f32 / all.max(1) as f32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +270,26 @@ mod tests {
         check("# the cache is kept unchanged while a request that came before it is served", false);
         check("...", false);
         check("x = 1  # unchanged", false);
+    }
+
+    fn check(old: &str, new: &str, expected: Option<&str>) {
+        let body = |text: &'static str| Body { lines: text.lines().collect(), head: 1 };
+        let (old, new) = (body(Box::leak(old.to_owned().into())), body(Box::leak(new.to_owned().into())));
+        assert_eq!(splice(&old, &new, "").map(|lines| lines.join("\n")).as_deref(), expected);
+    }
+
+    #[test]
+    fn old_lines_replace_a_mark() {
+        let old = "def f(x):\n    total = 0\n    for one in x:\n        total += one\n    return total";
+        check(
+            old,
+            "def f(x, y):\n    check_it(x)\n    # ... existing code\n    return total",
+            Some(
+                "def f(x, y):\n    check_it(x)\n    total = 0\n    for one in x:\n        total += one\n    return total",
+            ),
+        );
+        check(old, "def f(x):\n    total = 5\n    # ... rest unchanged", None);
+        check(old, "def f(x):\n    # ... existing code\n    return total + 1", None);
+        check("f() {\n  open();\n}", "f() {\n  // ...\n  close();\n}", Some("f() {\n  open();\n  close();\n}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Constrains a generation to a grammar: computes from a Lark text which tokens may come next.
+//! Constrains a generation to a grammar: computes from a Lark text or a JSON schema which tokens may come next.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,8 @@ pub enum Grammar {
     Lark(String),
     /// A Lark text in pieces: a special piece stands for marks, control tokens or text as in the vocabulary.
     Marked(Prompt),
+    /// Compact JSON that is valid under the schema.
+    JsonSchema(Value),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +42,7 @@ impl Grammars {
         let top = match grammar {
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
             Grammar::Marked(pieces) => TopLevelGrammar::from_lark(lark(&*self.vocabulary, pieces)),
+            Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(schema.clone()),
         };
         let mut matcher = Matcher::new(factory.create_parser(top));
         match matcher.get_error() {

@@ -1,8 +1,8 @@
-//! Replaces one definition, and keeps what the model left out: comments, decorators, the docstring.
+//! Replaces one definition, and keeps what the model left out: comments, decorators, lines that a mark stands for.
 
 use super::{Job, MergeError, Scope, What};
 use crate::edit::merge::function_form::{Fitted, fitted, form_of, has_forms, with_modifiers};
-use crate::edit::omissions::{is_left_out, is_mark};
+use crate::edit::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::edit::text::indent_at;
 use crate::index::parts::Part;
 
@@ -16,7 +16,7 @@ impl<'a> Job<'a> {
         let base = indent_at(self.old, old.core.start).to_owned();
         let core = self.piece(new.core.clone(), &base);
         let core = self.with_docstring(old, new, core, &base);
-        let core = self.without_marks(old, core)?;
+        let core = self.unmarked(old, new, core)?;
         let fitted = if has_forms(self.language, old, new) {
             let value = new.value.clone().map(|range| self.piece(range, &base));
             fitted(form_of(old, self.old), form_of(new, self.new), &old.name, core, value)
@@ -111,11 +111,30 @@ impl<'a> Job<'a> {
         lines.join("\n")
     }
 
-    /// `core`, unless a mark stands in it for lines that were left out.
-    fn without_marks(&self, old: &Part, core: String) -> Result<String, MergeError> {
-        match core.lines().find(|line| is_mark(line, self.old)) {
-            Some(mark) => Err(MergeError::Unclear { name: old.name.clone(), mark: mark.trim().to_owned() }),
-            None => Ok(core),
+    /// `core` with the old lines in place of marks.
+    fn unmarked(&self, old: &Part, new: &Part, core: String) -> Result<String, MergeError> {
+        if !has_marks(&core, self.old) {
+            return Ok(core);
         }
+        let mark = core.lines().find(|line| is_mark(line, self.old)).unwrap_or_default().trim().to_owned();
+        let unclear = || MergeError::Unclear { name: old.name.clone(), mark: mark.clone() };
+        let head = |part: &Part, text: &str| {
+            part.body.as_ref().map(|body| text[part.core.start..body.start].matches('\n').count() + 1)
+        };
+        let (Some(old_head), Some(mut new_head)) = (head(old, self.old), head(new, self.new)) else {
+            return Err(unclear());
+        };
+        let old_text = &self.old[old.core.clone()];
+        if new.docstring.is_none() && old.docstring.is_some() {
+            // The old docstring was put back below the head.
+            new_head += old.docstring.clone().map_or(0, |doc| self.old[doc].matches('\n').count() + 1);
+        }
+        let doc_lines =
+            |part: &Part, text: &str| part.docstring.clone().map_or(0, |doc| text[doc].matches('\n').count() + 1);
+        let old_head = old_head + doc_lines(old, self.old);
+        let new_head = new_head + doc_lines(new, self.new);
+        let old_body = Body { lines: old_text.split('\n').collect(), head: old_head };
+        let new_body = Body { lines: core.split('\n').collect(), head: new_head };
+        splice(&old_body, &new_body, self.old).map(|lines| lines.join("\n")).ok_or_else(unclear)
     }
 }

@@ -160,7 +160,12 @@ fn constants_are_replaced_where_they_stand() {
 }
 
 #[test]
-fn marks_for_lines_of_a_function_are_refused() {
+fn marks_inside_a_function_keep_its_lines() {
+    store(
+        "def get(self, key):\n    if key is None:\n        return None\n    key = clean(key)\n    # ... rest of the method\n",
+        "        value = self.items[key]\n",
+        "        key = clean(key)\n        value = self.items[key]\n",
+    );
     let text =
         with("a.py", STORE, "def get(self, key):\n    # ... existing code\n    return value * 2\n", Hints::default());
     assert!(text.starts_with("error: in `get` it is not clear which lines `# ... existing code` stands for"), "{text}");
