@@ -1,8 +1,8 @@
 //! `App` opens every layer once, bottom to top, and gives access to it; it contains no user-interface code.
 
 mod fit;
+mod shared;
 mod toolkit;
-mod turn;
 
 use crate::base::lock;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 pub use fit::FitRequest;
+pub use shared::SharedModels;
 
 use crate::base::{self, Bytes, Cancel, Config};
 use crate::budget::estimate::PROCESS;
@@ -64,6 +65,8 @@ pub struct App {
     permit: Permit,
     rules: Rules,
     servers: Servers,
+    /// Servers of other projects that this process works on.
+    others: Arc<Mutex<Vec<Servers>>>,
     /// The tools, and notes about missing ones. Made on first use, because that may start servers.
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
     /// Finds personal names with the router. Made when names are first masked.
@@ -81,8 +84,7 @@ impl App {
         // Where even this does not fit, no model fits either; the first load reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
-        let servers =
-            Servers::new(&config.servers, &config.commands, &config.project, &places::cache_dir().join("mcp"));
+        let servers = shared::servers_of(&config);
         Ok(App {
             config,
             cancel,
@@ -90,6 +92,7 @@ impl App {
             permit: Permit::new(),
             rules,
             servers,
+            others: Arc::default(),
             catalog: Arc::default(),
             names: Arc::default(),
             indexed: Arc::default(),
@@ -310,9 +313,11 @@ impl App {
         base::ACCELERATED && self.ledger.machine().accelerator.is_none()
     }
 
-    /// Ends the servers, which would otherwise outlive the program.
+    /// Ends the servers of every project, which would otherwise outlive the program.
     pub fn end(&self) {
         self.servers.end();
+        let others = std::mem::take(&mut *lock(&self.others));
+        others.iter().for_each(Servers::end);
     }
 
     /// Ends the servers and the process at once, without waiting for a running model.

@@ -1,5 +1,6 @@
 //! Defines the types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
 
+mod change;
 mod cost;
 mod memory;
 mod state;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::base::mask::Mask;
 use crate::base::{CallId, ConversationId, StepId};
 
+pub use change::FileChange;
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use memory::{LoadingRow, Memory, ModelFile, ModelRow};
 pub use state::StepState;
@@ -43,7 +45,7 @@ pub enum ModelsOp {
 }
 
 /// One request of the user.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     pub text: String,
     pub mode: Mode,
@@ -123,6 +125,9 @@ pub enum Event {
     /// A tool call waits for the user's consent.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
+    /// A tool call has its consent and begins; `step-completed` of the same step ends it. Not in the journal.
+    #[serde(rename = "call-started")]
+    CallStarted { step: StepId, tool: String, arguments: Map<String, Value> },
     /// Lessons from earlier turns were used instead of a model call, for the purpose `instead_of`.
     #[serde(rename = "lessons-used")]
     LessonsUsed { step: Option<StepId>, lessons: Vec<String>, problem: String, instead_of: String },
@@ -292,6 +297,12 @@ pub struct StepReport {
     /// A unified diff, if the call changed a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// The files that the call changed, with their full texts; empty for a command and for what is not text.
+    #[serde(skip)]
+    pub changes: Vec<FileChange>,
+    /// The result as a model reads it; a long one is cut in the middle.
+    #[serde(skip)]
+    pub output: String,
     pub wall_ms: u64,
 }
 
@@ -314,6 +325,9 @@ pub struct Proposal {
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
+    /// The files that the call would change, with their full texts; empty for a command and for what is not text.
+    #[serde(skip)]
+    pub changes: Vec<FileChange>,
     /// What [`Decision::Always`] would cover, in words; null if that answer is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
@@ -342,6 +356,17 @@ pub struct TurnFinished {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_holds_no_full_text_of_a_changed_file() {
+        let changes = vec![FileChange { path: "a".to_owned(), old: Some("old".into()), new: Some("new".into()) }];
+        let (tool, arguments, preview) = ("write_file".to_owned(), Map::new(), "-old\n+new".to_owned());
+        let proposal = Proposal { tool, arguments, reason: String::new(), preview, changes, always: None };
+        let record =
+            Record::now(&ConversationId("c1".to_owned()), Event::ApprovalRequested { step: StepId(1), proposal });
+        let written = serde_json::to_value(&record).expect("it can be written");
+        assert_eq!(written["data"]["proposal"].as_object().map(|it| it.contains_key("changes")), Some(false));
+    }
 
     #[test]
     fn a_masked_record_keeps_its_shape_and_loses_private_data() {

@@ -19,9 +19,8 @@ use crate::tools::{Catalog, Context};
 
 impl App {
     /// What turns on this project work with: all tools, models, index, lessons.
-    pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Index>) -> Result<Toolkit> {
+    pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Arc<Index>>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
-        let index = index.map(Arc::new);
         let catalog = self.catalog().0.clone();
         let lessons = if self.config.learn { Some(Arc::new(self.lessons_with(|| Ok(pool.clone()))?)) } else { None };
         let context = Context {

@@ -1,6 +1,6 @@
 //! Lists the definitions that use a name, by file, so that the model need not see their code.
 
-use crate::edit::testing;
+use crate::edit::{is_comment, testing};
 use crate::index::{Definition, Index, Kind, language_of, outline};
 use crate::language::grounding;
 use crate::tools::Context;
@@ -44,9 +44,9 @@ fn users<'d>(definitions: &'d [Definition], text: &str, name: &str) -> Vec<&'d s
             one.start <= at + 1 && at < one.end && matches!(one.kind, Kind::Function | Kind::Method)
         };
         let around = definitions.iter().filter(holds).min_by_key(|one| one.end - one.start);
-        let code = line.trim_start();
-        let is_comment = ["//", "#", "*", "/*"].iter().any(|mark| code.starts_with(mark)) && !code.starts_with("#[");
-        if let Some(one) = around.filter(|one| one.name != name && !is_comment && !users.contains(&one.name.as_str())) {
+        if let Some(one) =
+            around.filter(|one| one.name != name && !is_comment(line) && !users.contains(&one.name.as_str()))
+        {
             users.push(&one.name);
         }
     }

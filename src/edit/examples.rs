@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use claim::Claim;
+
+use crate::base::is_listed;
 pub use command::{command, given, wrong};
 
 /// A call and its expected result.
@@ -74,25 +76,10 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 /// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
 /// they return now, which has to change. Empty if a request wants something to stay, or an error to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    const STAYS: &[&str] = &[
-        "still",
-        "keep",
-        "keeps",
-        "stay",
-        "stays",
-        "remain",
-        "unchanged",
-        "same",
-        "raise",
-        "raises",
-        "throw",
-        "throws",
-        "weiterhin",
-        "bleibt",
-        "bleiben",
-        "toujours",
-    ];
-    if text.split(|c: char| !c.is_alphanumeric()).any(|word| STAYS.contains(&word.to_lowercase().as_str())) {
+    const STAYS: &str = "\
+        still keep keeps stay stays remain unchanged same raise raises throw throws weiterhin bleibt bleiben \
+        toujours";
+    if text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(STAYS, &word.to_lowercase())) {
         return Vec::new();
     }
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);

@@ -1,5 +1,6 @@
 //! Adds imports for names that new code uses and the project, or Python's standard library, defines.
 
+use crate::base::is_listed;
 use crate::index::language_of;
 use crate::index::uses::unbound;
 
@@ -7,44 +8,10 @@ use super::paths::ending;
 use super::{Hints, merge};
 
 /// Modules of Python's standard library that models use without importing them.
-const MODULES: &[&str] = &[
-    "re",
-    "os",
-    "sys",
-    "json",
-    "math",
-    "time",
-    "random",
-    "itertools",
-    "functools",
-    "collections",
-    "string",
-    "copy",
-    "logging",
-    "shutil",
-    "subprocess",
-    "tempfile",
-    "unittest",
-    "inspect",
-    "operator",
-    "statistics",
-    "textwrap",
-    "warnings",
-    "threading",
-    "types",
-    "typing",
-    "csv",
-    "hashlib",
-    "heapq",
-    "bisect",
-    "contextlib",
-    "asyncio",
-    "io",
-    "uuid",
-    "urllib",
-    "unicodedata",
-    "traceback",
-];
+const MODULES: &str = "\
+    re os sys json math time random itertools functools collections string copy logging shutil subprocess \
+    tempfile unittest inspect operator statistics textwrap warnings threading types typing csv hashlib heapq \
+    bisect contextlib asyncio io uuid urllib unicodedata traceback";
 
 /// `after` with the imports that its new names need. `place` gives the file that defines a name outside of any class;
 /// `None` if there is none, or more than one.
@@ -57,7 +24,7 @@ pub fn brought_in(path: &str, before: &str, after: &str, place: &dyn Fn(&str) ->
     for name in names.into_iter().filter(|name| !known.contains(name)) {
         let line = match (language_of(path), place(&name).filter(|from| from != path)) {
             ("python", Some(from)) => python(&from, &name),
-            ("python", None) if MODULES.contains(&name.as_str()) && after.contains(&format!("{name}.")) => {
+            ("python", None) if is_listed(MODULES, &name) && after.contains(&format!("{name}.")) => {
                 Some(format!("import {name}"))
             }
             ("javascript" | "typescript" | "tsx" | "jsx", Some(from)) => script(path, &text, &from, &name),

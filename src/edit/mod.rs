@@ -10,7 +10,6 @@ pub mod failures;
 pub mod imports;
 mod indent;
 pub mod keyed;
-pub mod list_entries;
 pub mod merge;
 pub mod mutate;
 mod omissions;
@@ -28,4 +27,5 @@ pub mod unchanged_value;
 
 pub use check::problems;
 pub use merge::{Hints, MergeError, What, has_grammar, merge};
-pub use text::line_of;
+pub use paths::relative;
+pub use text::{is_comment, line_of};

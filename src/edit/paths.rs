@@ -1,15 +1,12 @@
 //! Splits and joins paths of a project, as strings.
 
+pub use crate::index::paths::{folder_of as folder, join};
+
 /// Endings of files of code; those that end with another one come first.
 const ENDINGS: &[&str] = &[
     ".d.mts", ".d.cts", ".d.ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".pyi", ".pyw", ".ts", ".js", ".py",
     ".rs",
 ];
-
-/// The folder of a path, empty at the root.
-pub fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
 
 /// The last part of a path.
 pub fn name(path: &str) -> &str {
@@ -33,14 +30,6 @@ pub fn extension(path: &str) -> &str {
 
 pub fn without_extension(path: &str) -> &str {
     path.strip_suffix(extension(path)).unwrap_or(path)
-}
-
-pub fn join(folder: &str, below: &str) -> String {
-    match (folder, below) {
-        ("", below) => below.to_owned(),
-        (folder, "") => folder.to_owned(),
-        (folder, below) => format!("{folder}/{below}"),
-    }
 }
 
 /// The path that `./b` or `../c/d` means from a folder; `None` if it is outside the project.

@@ -53,8 +53,6 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
     Ok(text)
 }
 
-/// A change that drops more than this many lines for each new one is a loss.
-const PUT_BACK_SHARE: usize = 2;
 /// Lines by which a list may get shorter without being restored.
 const ENTRIES_LOST_MAX: usize = 2;
 
@@ -68,23 +66,6 @@ fn with_entries(was: &str, now: &str) -> Option<String> {
     let diff = similar::TextDiff::from_slices(&old, &new);
     let lines: Vec<&str> = diff.iter_all_changes().map(|change| change.value()).collect();
     Some(lines.join("\n"))
-}
-
-/// `now` with the lines of `was` that it lost and hardly replaced, put behind the new lines. `None` if there are none.
-pub fn put_back(was: &str, now: &str) -> Option<String> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (was.split_inclusive('\n').collect(), now.split_inclusive('\n').collect());
-    let mut lines: Vec<&str> = Vec::new();
-    let mut lost = false;
-    for op in similar::TextDiff::from_slices(&old, &new).ops() {
-        let (was, now) = (op.old_range(), op.new_range());
-        lines.extend(&new[now.clone()]);
-        let words = old[was.clone()].iter().any(|line| !line.trim().is_empty());
-        if op.tag() != similar::DiffTag::Equal && words && was.len() > PUT_BACK_SHARE * now.len() {
-            lines.extend(&old[was]);
-            lost = true;
-        }
-    }
-    lost.then(|| lines.concat())
 }
 
 fn key(span: &Span) -> (&[String], &str, &str) {
@@ -129,15 +110,5 @@ mod tests {
         let kept = taken_back("a.py", before, after, &|_| false).unwrap();
         assert!((1..=7).all(|entry| kept.contains(&format!("    {entry},\n"))), "{kept}");
         assert_eq!(taken_back("a.py", before, after, &|_| true).unwrap(), after);
-    }
-
-    #[test]
-    fn lost_lines_are_put_back_behind_the_new_ones() {
-        let was = "def f(s):\n    if not s:\n        raise E\n\n    s = s.upper()\n    if s == 'N':\n        return 0\n    return g(s)\n";
-        let now = "def f(s):\n    if not s:\n        raise E\n\n    s = s.strip()\n    return g(s)\n";
-        let back = put_back(was, now).expect("lines were lost");
-        assert!(back.contains("    s = s.strip()\n") && back.contains("    s = s.upper()\n"), "{back}");
-        assert_eq!(put_back("a = 1\nb = 2\n", "a = 2\nb = 2\nc = 3\n"), None);
-        assert_eq!(put_back("a\nb\nc\n", "a\nc\n").as_deref(), Some("a\nb\nc\n"));
     }
 }

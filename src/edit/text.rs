@@ -120,6 +120,15 @@ pub fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit"))
 }
 
+/// Whether a line looks like a comment in some language. Good enough to rank by, not to delete by.
+pub fn is_comment(line: &str) -> bool {
+    let start = line.trim_start();
+    ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))
+        && !start.starts_with("#[")
+        && !start.starts_with("#include")
+        && !start.starts_with("#define")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

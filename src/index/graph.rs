@@ -110,17 +110,9 @@ impl Graph {
         Bytes((nodes + edges + places + names + ENTRY * entries) as u64)
     }
 
-    pub fn node_count(&self) -> usize {
-        self.graph.node_count()
-    }
-
     /// The id of a file's module; 0 for a file that is not in the graph.
     pub fn module_id(&self, path: &str) -> i64 {
         self.modules.get(path).map_or(0, |at| self.graph[*at].id)
-    }
-
-    pub fn edge_count(&self) -> usize {
-        self.graph.edge_count()
     }
 
     /// Every file of the graph, by path.

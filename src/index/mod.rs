@@ -31,8 +31,8 @@ pub use scan::{Skipped, by_reason};
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
-    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SiteName, Spans,
-    SyntaxNode, import_sites, is_string, is_understood, language_of, names, outline, parts, spans, stretches,
+    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SiteName,
+    SyntaxNode, comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches,
     syntax_nodes, uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};

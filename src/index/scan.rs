@@ -8,8 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use ignore::WalkBuilder;
 
-use super::words;
-use crate::base::Bytes;
+use crate::base::{Bytes, is_listed};
 
 pub use text::read;
 
@@ -158,7 +157,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     if !kind.is_some_and(|k| k.is_file()) {
         return Some(format!("no plain file: {}", special(kind)));
     }
-    if words::is_among(LOCK_FILES, path.rsplit('/').next().unwrap_or_default()) {
+    if is_listed(LOCK_FILES, path.rsplit('/').next().unwrap_or_default()) {
         return Some("a lock file".into());
     }
     if let Some((_, what)) = BUNDLES.iter().find(|(ending, _)| path.ends_with(ending)) {

@@ -12,11 +12,6 @@ const STOP_WORDS: &[&str] = &[
 /// Longest word that is indexed, in bytes: beyond this it is data (base64, hashes), not language.
 const WORD_BYTES_MAX: usize = 64;
 
-/// Whether a list of words, separated by spaces, has this word.
-pub fn is_among(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|one| one == word)
-}
-
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }

@@ -12,16 +12,15 @@ use crate::protocol::{CognitiveState, Event, Proposal, Verification, Verificatio
 use crate::tools::policy::Policy;
 
 use super::evidence::Evidence;
-use super::plan::Plan;
+use super::plan::{Plan, PlannedStep};
 use super::synthesize::{self, Draft};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Deciding, Host, excerpt, technique};
 use crate::language::clauses::Part;
+use crate::language::clauses::words::entries;
 use crate::language::grounding;
 use crate::language::words;
 use crate::orchestrate::question::{Form, Question};
-use crate::request::classify;
-use crate::request::classify::Tier;
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// Form of the verifier's reply: score, verdict, one sentence.
@@ -35,6 +34,14 @@ const FAILURE_CHARS: usize = 160;
 /// Most evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
 const EVIDENCE_CHARS: usize = 6_000;
+/// Complexity from which a request is complex.
+const COMPLEX_FROM: f32 = 3.0;
+/// Bytes per token in ordinary prose. Exact counting needs a tokenizer and changes the score by hundredths.
+const TOKEN_BYTES: f32 = 4.0;
+/// Words that ask for reasoning.
+const REASONING: &str = "\
+    why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
+    investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
 /// Weight of the code's check in the score; the model's opinion has the rest.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
@@ -64,7 +71,17 @@ pub fn applies(brief: Brief<'_>) -> bool {
 
 fn is_complex(brief: Brief<'_>) -> bool {
     let files = brief.parts.iter().map(|part| part.paths.len()).sum();
-    classify::complexity(brief.request, files, brief.plan.steps.len()).tier > Tier::Small
+    complexity(brief.request, files, brief.plan.steps.len()) >= COMPLEX_FROM
+}
+
+/// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps`. Each step of the plan is a reasoning step,
+/// and so is each word that asks for reasoning.
+fn complexity(request: &str, files: usize, steps: usize) -> f32 {
+    let thousands = request.len() as f32 / TOKEN_BYTES / 1000.0;
+    let low = request.to_lowercase();
+    let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+    let reasons = entries(REASONING).filter(|word| words.contains(word)).count();
+    0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + reasons) as f32
 }
 
 /// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn.
@@ -112,7 +129,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, Turn
 
 /// The state before the first round.
 fn opened(brief: Brief<'_>) -> CognitiveState {
-    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.description)).collect();
+    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text())).collect();
     let calls = brief.evidence.entries().iter();
     CognitiveState {
         input: brief.request.to_owned(),
@@ -188,11 +205,11 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64
     let unbacked: Vec<&String> =
         sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
-    let open: Vec<&str> = plan
+    let open: Vec<String> = plan
         .steps
         .iter()
         .filter(|step| !evidence.of(step.id).any(|entry| entry.succeeded()))
-        .map(|step| step.description.as_str())
+        .map(PlannedStep::text)
         .collect();
     let covered = 1.0 - open.len() as f64 / plan.steps.len().max(1) as f64;
     let asked = request.contains('?') || !plan.questions.is_empty();
@@ -269,6 +286,13 @@ impl Host for Quiet<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn complexity_is_the_formula() {
+        let close = |score: f32, expected: f32| assert!((score - expected).abs() < 1e-3, "{score}");
+        close(complexity(&"x".repeat(4000), 2, 3), 0.3 + 0.4 + 1.5);
+        close(complexity("why is it slow", 0, 1), 0.3 * 14.0 / 4000.0 + 1.0);
+    }
 
     #[test]
     fn verdicts_are_read_inside_and_outside_their_form() {

@@ -29,7 +29,8 @@ pub async fn consent(
                 tool: call.tool.clone(),
                 arguments: call.arguments.clone(),
                 reason,
-                preview,
+                preview: preview.text,
+                changes: preview.changes,
                 always: policy.always(call, spec),
             };
             host.emit(Event::StepState { step, state: StepState::AwaitingApproval });

@@ -7,10 +7,13 @@ use serde_json::{Map, Value};
 use crate::base::{CallId, StepId};
 use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
-use crate::tools::outcome::Finding;
+use crate::tools::outcome::{Finding, cut_middle};
 
 /// Tool name of an entry for a text that the user handed over.
 pub const GIVEN: &str = "context";
+
+/// Longest result that a report carries, in bytes.
+const OUTPUT_MAX: usize = 16 << 10;
 
 /// One executed, refused or failed call.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ impl Entry {
             result_hash: self.outcome.fingerprint(),
             checkpoint: self.outcome.checkpoint.map(|id| format!("c{id}")),
             diff: self.outcome.diff.clone(),
+            changes: self.outcome.changes.clone(),
+            output: cut_middle(self.outcome.text.clone(), OUTPUT_MAX),
             wall_ms: self.wall_ms,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::base::CallId;
+use crate::edit::is_comment;
 use crate::tools::outcome::Finding;
 
 use super::evidence::Evidence;
@@ -78,11 +79,6 @@ fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
                 _ => near == place,
             }
     })
-}
-
-fn is_comment(text: &str) -> bool {
-    let text = text.trim_start();
-    ["//", "#", "/*", "*", "--", "\"\"\""].iter().any(|mark| text.starts_with(mark))
 }
 
 /// Scores each line by the words it shares with the question; a word that few lines have counts more.

@@ -20,9 +20,8 @@ use super::work;
 use crate::language::words;
 use crate::request;
 use crate::request::arguments::{removes, settle_removal};
-use crate::request::classify;
-use crate::request::classify::RequestKind;
 use crate::request::forms;
+use crate::request::small_talk;
 
 /// Longest text of a step in a message to the user, in characters.
 const STEP_CHARS: usize = 120;
@@ -57,9 +56,9 @@ pub async fn step(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence)
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
-    let kind = classify::kind(std::slice::from_ref(&step.part));
+    let part = std::slice::from_ref(&step.part);
     let may_change = match asked {
-        None => kind == RequestKind::Change,
+        None => kind::of(part) == Kind::Edit,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
     } || work::says_what_becomes_what(&step.part.text);
     if may_change && let Some(end) = changed(scene, step, evidence).await? {
@@ -69,6 +68,7 @@ pub async fn step(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence)
     if may_mend && let Some(end) = mended(scene, step, evidence).await? {
         return Ok(end);
     }
+    let asks = kind::of(part) == Kind::Ask && !small_talk::is_all(part);
     let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
         Some(tool) => (tool, forms::calls(toolkit.project(), tool, &step.part)),
         None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
@@ -77,7 +77,7 @@ pub async fn step(scene: Scene<'_>, step: &PlannedStep, evidence: &mut Evidence)
     match calls {
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
         // A question for which no call can be made goes to the index search as it is.
-        Err(_) if kind == RequestKind::Question && toolkit.index.is_some() => {
+        Err(_) if asks && toolkit.index.is_some() => {
             let calls = forms::calls(toolkit.project(), Builtin::IndexSearch, &step.part).unwrap_or_default();
             called(scene, step, (Builtin::IndexSearch, calls), evidence).await
         }
@@ -198,6 +198,7 @@ pub async fn perform<'e>(
         Ok(approved) => {
             let arguments = approved.call().arguments.clone();
             host.emit(Event::StepState { step, state: StepState::Executing });
+            host.emit(Event::CallStarted { step, tool: call.tool.clone(), arguments: arguments.clone() });
             let outcome = tokio::select! {
                 outcome = crate::tools::execute(approved, context) => outcome,
                 () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),

@@ -12,8 +12,7 @@ use super::toolkit::{Toolkit, TurnError};
 use super::{Host, cognitive, recall, work};
 use crate::language::clauses::Part;
 use crate::orchestrate::free_loop;
-use crate::request::classify;
-use crate::request::classify::RequestKind;
+use crate::request::small_talk;
 use crate::tools::Context;
 
 /// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
@@ -113,9 +112,7 @@ impl<'a> State<'a> {
     async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
         tracing::debug!(?node, spent = self.transitions.spent, "node");
         Ok(match (node, &toolkit.context) {
-            (Node::Sort, Some(_))
-                if classify::kind(&self.parts) != RequestKind::Chat && !recall::asks(self.request) =>
-            {
+            (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !recall::asks(self.request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
                 Transition::Next(if !plans {
                     Node::Free

@@ -90,8 +90,7 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
 
 /// The lesson that a step's successful call teaches.
 pub fn lesson(step: &PlannedStep, call: &Entry, tokens: usize, memory: &Recollection) -> Lesson {
-    let solution =
-        Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.description.clone() };
+    let solution = Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: step.text() };
     Lesson {
         problem: step.text(),
         solution: solution.to_text(),

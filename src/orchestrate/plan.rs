@@ -13,14 +13,12 @@ const TOKENS_A_STEP: usize = 1_500;
 pub struct PlannedStep {
     pub id: StepId,
     pub part: Part,
-    /// Understandable without the other steps.
-    pub description: String,
     /// Steps that have to succeed before this one.
     pub needs: Vec<StepId>,
 }
 
 impl PlannedStep {
-    /// Everything the user wrote about this step; the tool and its arguments are chosen from it.
+    /// Everything the user wrote about this step, understandable without the other steps; the tool and its arguments are chosen from it.
     pub fn text(&self) -> String {
         self.part.full_text()
     }
@@ -55,7 +53,7 @@ impl PlannedStep {
         PlanStep {
             id: self.id,
             name,
-            description: self.description.clone(),
+            description: self.text(),
             files_affected: self.part.paths.clone(),
             dependencies: self.needs.clone(),
             estimated_complexity: self.part.paths.len().clamp(1, 5) as u8,
@@ -84,7 +82,7 @@ pub fn floor(parts: &[Part]) -> Plan {
         let id = StepId(steps.len() + 1);
         places[place] = Some(id);
         needs.retain(|need| *need < id);
-        steps.push(PlannedStep { id, part: part.clone(), description: part.full_text(), needs });
+        steps.push(PlannedStep { id, part: part.clone(), needs });
     }
     Plan { steps, questions }
 }
@@ -98,7 +96,7 @@ pub fn whole(parts: &[Part], request: &str) -> Option<PlannedStep> {
         part.text = request.trim().to_owned();
         part.context.clear();
     }
-    Some(PlannedStep { id: StepId(1), description: part.full_text(), part, needs: Vec::new() })
+    Some(PlannedStep { id: StepId(1), part, needs: Vec::new() })
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
     let mut stuck = Vec::new();
     for step in &plan.steps {
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
-            stuck.push(format!("{}: a step it needs did not succeed", step.description));
+            stuck.push(format!("{}: a step it needs did not succeed", step.text()));
             continue;
         }
         let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
-        scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+        scene.host.emit(Event::StepExecuting { step: step.id, description: step.text() });
         state(StepState::Thinking);
         match execute::step(scene, step, evidence).await? {
             StepEnd::Done => state(StepState::Complete),
@@ -25,7 +25,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             StepEnd::Stuck(reason) => {
                 state(StepState::FailedToThink);
                 scene.host.notice(&format!("{}: {reason}", step.id));
-                stuck.push(format!("{}: {reason}", step.description));
+                stuck.push(format!("{}: {reason}", step.text()));
             }
         }
     }

@@ -226,7 +226,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
     }
     for step in &plan.steps {
         if evidence.of(step.id).next().is_none() {
-            facts.push(format!("- not done: {}", step.description));
+            facts.push(format!("- not done: {}", step.text()));
         }
     }
     facts

@@ -20,8 +20,8 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     add_left_out(&mut steps, request);
     if steps.is_empty() {
-        let kinds: Vec<_> = clauses::parts(request);
-        steps.push((kinds.first().map_or(Kind::Ask, kind::kind_of), request.to_owned()));
+        let parts = clauses::parts(request);
+        steps.push((kind::of(&parts[..parts.len().min(1)]), request.to_owned()));
     }
     steps.truncate(STEPS_MAX);
     drop_parts_of_others(&mut steps);
@@ -54,7 +54,7 @@ fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
         let place = |text: &str| request.find(text.split(" -> ").next().unwrap_or(text)).unwrap_or(0);
         let begins = request.to_lowercase().find(&part.text.to_lowercase()).unwrap_or(request.len());
         let at = steps.iter().position(|(_, text)| place(text) > begins).unwrap_or(steps.len());
-        steps.insert(at, (kind::kind_of(&part), part.text.clone()));
+        steps.insert(at, (kind::of(std::slice::from_ref(&part)), part.text.clone()));
     }
 }
 
@@ -158,10 +158,9 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     let texts =
         marks.iter().zip(ends).map(|((mark, _), end)| request[mark.end()..end].trim().trim_end_matches([',', ';']));
     let texts: Vec<&str> = texts.filter(|_| is_list).collect();
-    let kind = |text: &str| match clauses::parts(text).first() {
-        _ if kind::is_order(text) => kind::ordered(text),
-        Some(part) => kind::kind_of(part),
-        None => Kind::Ask,
+    let kind = |text: &str| {
+        let parts = clauses::parts(text);
+        if kind::is_order(text) { kind::ordered(text) } else { kind::of(&parts[..parts.len().min(1)]) }
     };
     // A part that begins with no verb or question word is of the kind of the part before it.
     let mut found: Vec<(Kind, String)> = Vec::new();

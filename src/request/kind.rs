@@ -4,9 +4,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::is_listed;
+use crate::language::clauses::words::listed;
+use crate::language::clauses::{Part, PartKind};
+use crate::language::words;
 use crate::language::words::is_coined_word;
-use crate::language::{clauses, words};
-use crate::request::classify;
+
+use super::small_talk;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,37 @@ impl Kind {
 
     pub fn by_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Verbs of clauses that change something, and that run something.
+const CHANGING: &str = "\
+    add, change, set, replace, rename, fix, write, create, delete, remove, update, edit, move, insert, bump, \
+    refactor, rewrite, implement, append, convert, make, increase, decrease, reduce, upgrade, downgrade, copy, \
+    correct, modify, format, save, generate, extract, split, merge, migrate, revert, drop, introduce, simplify, \
+    document, translate, enable, disable, clean, reset, apply, extend, improve, optimize, optimise, port, \
+    raise, lower, swap, wrap, inline, draft, put, store, fill, schedule, book, send, добавь, измени, замени, \
+    переименуй, исправь, удали, создай, обнови, напиши, перемести, скопируй, сохрани, поменяй, перепиши, убери";
+
+const RUNNING: &str = "\
+    run, execute, build, compile, test, deploy, start, stop, restart, launch, install, lint, benchmark, commit, \
+    push, pull, rebuild, rerun, kill, open, play, запусти, выполни, останови, установи, перезапусти, собери";
+
+/// What the clauses of a request ask for together: an edit if one of them changes something, else a run if one of them runs
+/// something, else an answer.
+pub fn of(parts: &[Part]) -> Kind {
+    let has = |list: &str| {
+        let verb = |part: &Part| part.verb.as_deref().map(|verb| verb.strip_suffix("те").unwrap_or(verb).to_owned());
+        parts.iter().any(|part| part.kind == PartKind::Act && verb(part).is_some_and(|verb| listed(list, &verb)))
+    };
+    if small_talk::is_all(parts) {
+        Kind::Ask
+    } else if has(CHANGING) {
+        Kind::Edit
+    } else if has(RUNNING) {
+        Kind::Run
+    } else {
+        Kind::Ask
     }
 }
 
@@ -98,7 +133,7 @@ fn is_polite(text: &str) -> bool {
 fn begins_with_order(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
-    let is_order = all.next().is_some_and(|word| is_one_of(word, OPENING_ORDERS));
+    let is_order = all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word));
     is_order && !matches!(all.next(), Some("for" | "of"))
 }
 
@@ -133,7 +168,7 @@ fn has_question_mark(text: &str) -> bool {
 
 /// Whether a word asks a question: `what`, and `whats` for `what's`.
 fn is_question_word(word: &str) -> bool {
-    is_one_of(word, QUESTIONS) || matches!(word, "whats" | "wheres" | "whos" | "hows")
+    is_listed(QUESTIONS, word) || matches!(word, "whats" | "wheres" | "whos" | "hows")
 }
 
 pub fn has_order(text: &str) -> bool {
@@ -150,22 +185,18 @@ pub fn only_asks(request: &str) -> bool {
     let all = words::split(text);
     let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
     let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
-    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_one_of(&pair[1], ORDERS));
+    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_listed(ORDERS, &pair[1]));
     one_sentence && begins && !orders && !is_polite(text)
 }
 
 /// Whether a word in lower case can begin an order, a question or a command.
 pub fn begins_something(word: &str) -> bool {
-    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_one_of(word, list))
+    [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
 
 /// Whether one of the words of `text` is in a list, which has spaces between its words.
 pub fn has_word(text: &str, list: &str) -> bool {
-    words::split(text).iter().any(|word| is_one_of(word, list))
-}
-
-fn is_one_of(word: &str, list: &str) -> bool {
-    list.split(' ').any(|one| one == word)
+    words::split(text).iter().any(|word| is_listed(list, word))
 }
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
@@ -202,16 +233,7 @@ pub fn is_red(text: &str) -> bool {
 
 /// Whether a clause begins with a word for the form of an answer: `list all of them`.
 pub fn says_how(text: &str) -> bool {
-    words::split(text).first().is_some_and(|word| is_one_of(word, LOOKS))
-}
-
-/// The kind of a clause by the clause rules.
-pub fn kind_of(part: &clauses::Part) -> Kind {
-    match classify::kind(std::slice::from_ref(part)) {
-        classify::RequestKind::Change => Kind::Edit,
-        classify::RequestKind::Command => Kind::Run,
-        classify::RequestKind::Question | classify::RequestKind::Chat => Kind::Ask,
-    }
+    words::split(text).first().is_some_and(|word| is_listed(LOOKS, word))
 }
 
 /// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
@@ -232,6 +254,20 @@ pub fn quoted_command(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::clauses::parts;
+
+    #[test]
+    fn clauses_are_sorted_into_questions_changes_and_commands() {
+        let check = |request: &str, expected: Kind| assert_eq!(of(&parts(request)), expected, "{request}");
+        check("Where is the retry limit defined?", Kind::Ask);
+        check("Read a.rs and tell me what it does", Kind::Ask);
+        check("Read a.rs and fix the typo", Kind::Edit);
+        check("In a.rs change 5 to 3 and run the tests", Kind::Edit);
+        check("Hi! Rename a.txt to b.txt", Kind::Edit);
+        check("Thanks. Now run the tests", Kind::Run);
+        check("Прочитай a.rs и исправь опечатку", Kind::Edit);
+        check("write me a poem", Kind::Ask);
+    }
 
     #[test]
     fn failing_tests_are_to_be_fixed_and_other_failures_are_edits() {

@@ -2,12 +2,12 @@
 
 pub mod arguments;
 pub mod characters;
-pub mod classify;
 pub mod complete;
 pub mod folders;
 pub mod forms;
 pub mod kind;
 pub mod renames;
+pub mod small_talk;
 pub mod steps;
 pub mod substitution;
 

@@ -6,7 +6,7 @@ use crate::base::StepId;
 use crate::language::clauses;
 
 use super::kind::{self, Kind};
-use super::{classify, complete, renames};
+use super::{complete, renames};
 
 /// Most steps of one request; nobody approves a longer plan.
 pub const STEPS_MAX: usize = 12;
@@ -39,10 +39,10 @@ pub fn plain(request: &str) -> Option<Step> {
     if !one_sentence || joined || text.split_whitespace().count() > PLAIN_WORDS || kind::has_word(verb, NOT_PLAIN) {
         return None;
     }
-    let kind = match classify::kind(&parts) {
-        classify::RequestKind::Change => Kind::Edit,
+    let kind = match kind::of(&parts) {
+        Kind::Edit => Kind::Edit,
         _ if kind::is_order(text) && text.ends_with('?') => kind::ordered(text),
-        classify::RequestKind::Question if text.ends_with('?') => Kind::Ask,
+        Kind::Ask if text.ends_with('?') => Kind::Ask,
         _ => return None,
     };
     Some(Step { id: StepId(1), kind, text: text.to_owned() })

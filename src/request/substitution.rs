@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::language::{grounding, words};
+use crate::language::{grounding, quotations, words};
 
 use super::characters;
 
@@ -43,12 +43,12 @@ struct Literal<'a> {
     is_quoted: bool,
 }
 
-/// Marks around quoted texts.
-const PAIRS: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('«', '»'), ('“', '”'), ('„', '“')];
-
 /// The substitution that `task` spells out; `None` if it does not name exactly two values, or does not say which replaces which.
 pub fn of(task: &str) -> Option<Substitution> {
-    let quoted = quotations(task);
+    let quoted: Vec<Literal<'_>> = quotations::of(task)
+        .into_iter()
+        .map(|one| Literal { range: one.range, text: one.text.trim_matches([' ', '\u{a0}']), is_quoted: true })
+        .collect();
     let literals = if quoted.len() == 2 { quoted } else { numbers(task, &quoted) };
     substitution(task, &literals)
 }
@@ -172,28 +172,6 @@ pub fn has_version(text: &str) -> bool {
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
-}
-
-/// The quoted texts of a request; apostrophes are no quotation marks.
-fn quotations(task: &str) -> Vec<Literal<'_>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some((open, mark)) =
-        task[at..].char_indices().find(|(_, mark)| PAIRS.iter().any(|(open, _)| open == mark))
-    {
-        let (open, inside) = (at + open, at + open + mark.len_utf8());
-        let behind_letter = task[..open].ends_with(char::is_alphanumeric);
-        let closer = PAIRS.iter().find(|(one, _)| *one == mark).map_or(mark, |(_, closer)| *closer);
-        match task[inside..].find(closer).map(|close| inside + close) {
-            Some(close) if !behind_letter => {
-                at = close + closer.len_utf8();
-                let text = task[inside..close].trim_matches([' ', '\u{a0}']);
-                found.push(Literal { range: open..at, text, is_quoted: true });
-            }
-            _ => at = inside,
-        }
-    }
-    found
 }
 
 /// Numbers and versions of a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a name or a path.

@@ -48,7 +48,8 @@ pub async fn unknown(uri: Uri) -> Problem {
 }
 
 pub async fn models(State(server): State<Server>) -> Json<Value> {
-    let all: Vec<Value> = ["planner", "router", "embedder", "agent"].iter().filter_map(|name| described(&server, name)).collect();
+    let all: Vec<Value> =
+        ["planner", "router", "embedder", "agent"].iter().filter_map(|name| described(&server, name)).collect();
     Json(json!({ "object": "list", "data": all }))
 }
 
@@ -62,7 +63,9 @@ fn described(server: &Server, name: &str) -> Option<Value> {
     let meta = match name {
         "planner" | "agent" => of(server.spec(Role::Planner).ok()?),
         "router" => of(server.spec(Role::Router).ok()?),
-        "embedder" => json!({ "folder": server.inner.registry.embedder()?.path.file_name().map(|name| name.to_string_lossy()) }),
+        "embedder" => {
+            json!({ "folder": server.inner.registry.embedder()?.path.file_name().map(|name| name.to_string_lossy()) })
+        }
         _ => return None,
     };
     let created = wire::now() - server.inner.started.elapsed().as_secs() as i64;
@@ -89,7 +92,8 @@ pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem>
 pub async fn metrics(State(server): State<Server>) -> Response {
     let mut text = String::new();
     for ((name, about), count) in COUNTED.iter().zip(server.inner.counts.inner.iter()) {
-        let _ = write!(text, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}\n", count.load(Ordering::Relaxed));
+        let _ =
+            write!(text, "# HELP {name} {about}\n# TYPE {name} counter\n{name} {}\n", count.load(Ordering::Relaxed));
     }
     let ledger = server.inner.pool.ledger();
     let mut gauge = |name: &str, about: &str, rows: Vec<(String, u64)>| {
@@ -98,7 +102,8 @@ pub async fn metrics(State(server): State<Server>) -> Response {
             let _ = writeln!(text, "{name}{labels} {value}");
         }
     };
-    let roles = [Role::Planner, Role::Router].into_iter().filter_map(|role| Some((role, server.inner.pool.resident(role)?)));
+    let roles =
+        [Role::Planner, Role::Router].into_iter().filter_map(|role| Some((role, server.inner.pool.resident(role)?)));
     let waiting = roles.map(|(role, model)| (format!("{{role=\"{role}\"}}"), model.engine.waiting() as u64));
     gauge("monobloc_waiting", "Requests that wait for a slot of a model.", waiting.collect());
     let active = server.inner.pool.active();

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 use super::ask::{Ask, Turn};
 use super::problem::{Kind, Problem};
 use super::reply::{Delta, End, Reason};
-use crate::app::App;
+use crate::app::{App, SharedModels};
 use crate::base::Cancel;
+use crate::embed::Embedder;
 use crate::engine::pool::Pool;
-use crate::orchestrate::Toolkit;
+use crate::index::Index;
 use crate::protocol::{self, Decision, Event, Exchange, StepReport, StepStatus};
 use crate::session::Message;
 
@@ -25,15 +26,17 @@ const WAITING_MAX: usize = 16;
 pub struct Agent {
     app: App,
     pool: Pool,
-    toolkit: Mutex<Option<Toolkit>>,
+    embedder: Arc<OnceCell<Embedder>>,
+    /// The models and the index.
+    shared: OnceCell<(SharedModels, Arc<Index>)>,
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
 
 impl Agent {
-    pub fn new(app: App, pool: Pool) -> Agent {
+    pub fn new(app: App, pool: Pool, embedder: Arc<OnceCell<Embedder>>) -> Agent {
         let (running, waiting) = (Arc::new(Semaphore::new(TURNS_MAX)), Arc::new(Semaphore::new(WAITING_MAX)));
-        Agent { app, pool, toolkit: Mutex::default(), running, waiting }
+        Agent { app, pool, embedder, shared: OnceCell::new(), running, waiting }
     }
 
     /// Starts the turn that the last message of the user asks for; the messages before it are its conversation.
@@ -47,25 +50,25 @@ impl Agent {
         let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
         drop(waits);
         let (text, earlier) = conversation(&ask.turns)?;
-        let session = self.app.session(self.toolkit().await?).map_err(Problem::failed)?.of("monobloc serve");
+        let (models, index) = self.shared().await?;
+        let session = self.app.session_with(models, index.clone()).map_err(Problem::failed)?.of("monobloc serve");
         session.recall(earlier);
         let cancel = Cancel::new();
         let request = protocol::Ask { text, ..protocol::Ask::default() };
-        let messages = self.app.turn(Arc::new(session), request, cancel.clone());
+        let messages = self.app.ask(&Arc::new(session), request, cancel.clone());
         Ok(TurnReply { messages, cancel, ready: VecDeque::new(), over: false, _turn: turn })
     }
 
-    async fn toolkit(&self) -> Result<Toolkit, Problem> {
-        let mut kept = self.toolkit.lock().await;
-        if kept.is_none() {
+    /// Models and index; without an embedder the agent searches by words.
+    async fn shared(&self) -> Result<&(SharedModels, Arc<Index>), Problem> {
+        let make = || async {
+            let embedder = super::loaded(&self.embedder, &self.app).await.ok();
             let (app, pool) = (self.app.clone(), self.pool.clone());
-            let made = tokio::task::spawn_blocking(move || {
-                let embedder = app.embedder(&app.registry()?).inspect_err(|why| tracing::info!(why)).ok();
-                app.toolkit(pool, embedder, Some(app.index()?))
-            });
-            *kept = Some(made.await.map_err(Problem::failed)?.map_err(Problem::failed)?);
-        }
-        kept.clone().ok_or_else(|| Problem::failed("the tools were not made"))
+            let index = tokio::task::spawn_blocking(move || app.index()).await.map_err(Problem::failed)?;
+            let index = Arc::new(index.map_err(Problem::failed)?);
+            Ok((SharedModels { pool, embedder, notes: Vec::new() }, index))
+        };
+        self.shared.get_or_try_init(make).await
     }
 }
 
@@ -114,7 +117,10 @@ impl TurnReply {
             match self.messages.recv().await {
                 Some(Message::Record(record)) => self.take(record.event),
                 Some(Message::Approve { proposal, reply }) => {
-                    let why = format!("{} needs consent ({}), which nobody can give here: not done.\n", proposal.tool, proposal.reason);
+                    let why = format!(
+                        "{} needs consent ({}), which nobody can give here: not done.\n",
+                        proposal.tool, proposal.reason
+                    );
                     self.ready.push_back(Delta::Thinking(why));
                     // It fails if the turn has ended meanwhile, which then needs no decision.
                     let _ = reply.send(Decision::Reject);
@@ -130,7 +136,8 @@ impl TurnReply {
             Event::Token { text } => Delta::Text(text),
             Event::Thinking { text } => Delta::Thinking(text),
             Event::PlanCreated { plan } => {
-                let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
+                let steps =
+                    plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
                 Delta::Thinking(steps.collect())
             }
             Event::StepCompleted(report) => Delta::Thinking(line(&report)),

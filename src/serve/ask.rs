@@ -129,8 +129,7 @@ impl Ask {
         if self.max_tokens == Some(0) {
             return Err(Problem::invalid("max_tokens", "0 tokens leave no room for an answer; ask for 1 or more"));
         }
-        let sampling =
-            self.sampling.checked().map_err(|error| Problem::invalid("temperature", error.to_string()))?;
+        let sampling = self.sampling.checked().map_err(|error| Problem::invalid("temperature", error.to_string()))?;
         Ok(Ask { sampling, ..self })
     }
 }
@@ -168,5 +167,7 @@ pub fn arguments(text: &str) -> Map<String, Value> {
 
 /// A fresh identifier: `call_` or another prefix and 24 letters and digits.
 pub fn fresh_id(prefix: &str) -> String {
-    std::iter::repeat_with(fastrand::alphanumeric).take(24).fold(prefix.to_owned(), |id, letter| id + letter.encode_utf8(&mut [0; 4]))
+    std::iter::repeat_with(fastrand::alphanumeric)
+        .take(24)
+        .fold(prefix.to_owned(), |id, letter| id + letter.encode_utf8(&mut [0; 4]))
 }

@@ -62,7 +62,9 @@ impl Guard {
             let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
             return Err(Problem::new(Kind::Unauthorized, text));
         }
-        let is_json = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+        let is_json = |kind: &str| {
+            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        };
         if *method != Method::GET && !only(CONTENT_TYPE).is_some_and(is_json) {
             return Err(Problem::invalid("Content-Type", "a request's body must be application/json"));
         }
@@ -75,9 +77,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     let anthropic = request.uri().path().starts_with("/v1/messages");
     match admitted(&guard, request).await {
         Ok(request) => next.run(request).await,
-        Err(problem) if anthropic => {
-            (problem.status(), Json(wire::messages::error(&problem))).into_response()
-        }
+        Err(problem) if anthropic => (problem.status(), Json(wire::messages::error(&problem))).into_response(),
         Err(problem) => problem.into_response(),
     }
 }

@@ -26,9 +26,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Listens on `address`, which must be of this machine alone.
 pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
     if !address.ip().is_loopback() {
-        bail!("{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there");
+        bail!(
+            "{address} can be reached from other machines; listen on 127.0.0.1 or [::1], and let ssh -L or a tunnel lead there"
+        );
     }
-    TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on; --listen names another port"))
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("{address} cannot be listened on; --listen names another port"))
 }
 
 /// Serves `router` until `cancel`.

@@ -94,7 +94,7 @@ struct Inner {
     registry: Registry,
     pool: Pool,
     agent: Agent,
-    embedder: OnceCell<Embedder>,
+    embedder: Arc<OnceCell<Embedder>>,
     counts: Counts,
     started: Instant,
 }
@@ -104,8 +104,9 @@ impl Server {
     pub fn new(app: App) -> Result<Server> {
         let registry = app.registry()?;
         let pool = app.pool(app.registry()?);
-        let agent = Agent::new(app.clone(), pool.clone());
-        let (embedder, counts, started) = (OnceCell::new(), Counts::default(), Instant::now());
+        let embedder = Arc::new(OnceCell::new());
+        let agent = Agent::new(app.clone(), pool.clone(), embedder.clone());
+        let (counts, started) = (Counts::default(), Instant::now());
         Ok(Server { inner: Arc::new(Inner { app, registry, pool, agent, embedder, counts, started }) })
     }
 
@@ -172,16 +173,19 @@ impl Server {
         Ok(load.await.map_err(Problem::failed)??)
     }
 
-    /// The embedder, loaded at the first call.
     async fn embedder(&self) -> Result<Embedder, Problem> {
-        let load = || async {
-            let app = self.inner.app.clone();
-            let loaded = tokio::task::spawn_blocking(move || app.embedder(&app.registry().map_err(|e| e.to_string())?));
-            let loaded = loaded.await.map_err(Problem::failed)?;
-            loaded.map_err(|why| Problem::new(Kind::Unavailable, why))
-        };
-        self.inner.embedder.get_or_try_init(load).await.cloned()
+        loaded(&self.inner.embedder, &self.inner.app).await
     }
+}
+
+/// The embedder, loaded at the first call.
+async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Problem> {
+    let load = || async {
+        let app = app.clone();
+        let loaded = tokio::task::spawn_blocking(move || app.embedder(&app.registry().map_err(|why| why.to_string())?));
+        loaded.await.map_err(Problem::failed)?.map_err(|why| Problem::new(Kind::Unavailable, why))
+    };
+    cell.get_or_try_init(load).await.cloned()
 }
 
 fn role(model: Model) -> Option<Role> {

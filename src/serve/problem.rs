@@ -18,7 +18,10 @@ pub enum Kind {
     Forbidden,
     NotFound,
     /// The prompt is longer than a slot.
-    TooLong { prompt: usize, context: usize },
+    TooLong {
+        prompt: usize,
+        context: usize,
+    },
     /// Too much at once.
     Busy,
     /// There is no memory or no model.

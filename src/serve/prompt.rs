@@ -1,12 +1,15 @@
 //! Turns a client's request into what a model reads: its family's marks, the tool list, a grammar.
 
+use std::time::Duration;
+
+use serde_json::{Map, json};
+
 use super::ask::{Ask, Call, Choice, Format, Turn};
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request};
 use crate::models::dialect::{Dialect, Message, Prompt, ToolText};
 use crate::orchestrate::notation::{self, Reply};
-use std::time::Duration;
 
 /// Longest time of one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
@@ -61,12 +64,29 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
         Choice::Auto | Choice::None => None,
     };
     let grammar = match (&ask.format, reply) {
+        (_, Some(Reply::Call)) if !writes_json(&*model.dialect) => Some(call_as_json(&tools)),
         (_, Some(reply)) if !tools.is_empty() => Some(notation::grammar(&*model.dialect, &tools, reply)),
         (Format::Schema(schema), _) => Some(Grammar::JsonSchema(schema.clone())),
         (Format::Text, _) => None,
     };
     let request = model.engine.request(&prompt(ask, &*model.dialect), 0);
     plain(ask, model, Request { grammar, ..request })
+}
+
+/// Whether the family writes the arguments of a call as JSON, so that a grammar can hold them to their schema.
+fn writes_json(dialect: &dyn Dialect) -> bool {
+    dialect.write_call("f", &Map::new()).contains("{}")
+}
+
+/// One call of one of `tools`, as an object with its name and arguments.
+fn call_as_json(tools: &[ToolText]) -> Grammar {
+    let one = |tool: &ToolText| {
+        json!({
+            "type": "object", "required": ["name", "arguments"], "additionalProperties": false,
+            "properties": { "name": { "const": tool.name }, "arguments": tool.parameters },
+        })
+    };
+    Grammar::JsonSchema(json!({ "anyOf": tools.iter().map(one).collect::<Vec<_>>() }))
 }
 
 /// `request` with the limits and the sampling of `ask`.

@@ -63,9 +63,11 @@ impl Journal {
         &self.end
     }
 
-    /// Whether an event is stored. Tokens, thoughts and signs of life are not: `turn-finished` holds the answer.
+    /// Whether an event is stored. Tokens, thoughts and signs of life are not: `turn-finished` holds the answer. Nor is the
+    /// beginning of a call: `step-completed` says the same and how it ended.
     pub fn keeps(event: &Event) -> bool {
-        !event.is_sign_of_life() && !matches!(event, Event::Token { .. } | Event::Thinking { .. })
+        let is_told_later = matches!(event, Event::Token { .. } | Event::Thinking { .. } | Event::CallStarted { .. });
+        !event.is_sign_of_life() && !is_told_later
     }
 
     /// Adds one event and returns its number; `None` for one that is not stored.

@@ -166,9 +166,14 @@ impl Session {
 
     /// Continues the conversation `talk`: later requests belong to it and can refer to what was said in it.
     pub fn resume(&self, talk: &Conversation) -> Result<(), JournalError> {
-        self.recall(self.history()?.exchanges(&talk.conversation));
+        self.converse(&ConversationId(talk.conversation.clone()))
+    }
+
+    /// From now on requests belong to `conversation`, which may be new.
+    pub fn converse(&self, conversation: &ConversationId) -> Result<(), JournalError> {
+        self.recall(self.history()?.exchanges(&conversation.0));
         let mut toolkit = lock(&self.toolkit);
-        toolkit.conversation = ConversationId(talk.conversation.clone());
+        toolkit.conversation = conversation.clone();
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::protocol::FileChange;
+
 /// Most text of one outcome: what `read_file` may return, and the bound for every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
 /// Most findings of one outcome; the evidence of a turn keeps them all in memory.
@@ -53,6 +55,9 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// A unified diff, when the call changed a file.
     pub diff: Option<String>,
+    /// The changed files with their full texts, where they are text.
+    #[serde(skip)]
+    pub changes: Vec<FileChange>,
     /// Files that were written, relative to the project.
     pub changed: Vec<PathBuf>,
     /// Number of the checkpoint that was made before the call, or earlier in its turn.
@@ -71,6 +76,7 @@ impl Outcome {
             text: cut_middle(text.into(), TEXT_MAX_BYTES),
             findings: Vec::new(),
             diff: None,
+            changes: Vec::new(),
             changed: Vec::new(),
             checkpoint: None,
         }

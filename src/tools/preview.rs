@@ -1,14 +1,29 @@
 //! Shows what a call would do, without doing it.
 
+use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::call::ToolCall;
 use crate::tools::files::change::Change;
 use crate::tools::files::{delete, rename, replace, write};
 
-/// What the user sees when asked for consent: a unified diff, a command line, or the call itself. An error is the one
-/// the call itself would fail with, so the user need not be asked.
-pub fn of(call: &ToolCall, context: &Context) -> Result<String, String> {
+/// What the user sees when asked for consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// A unified diff, a command line, or the call itself.
+    pub text: String,
+    /// The files that would change, with their full texts.
+    pub changes: Vec<FileChange>,
+}
+
+impl From<String> for Preview {
+    fn from(text: String) -> Preview {
+        Preview { text, changes: Vec::new() }
+    }
+}
+
+/// What `call` would do. An error is the one the call itself would fail with, so the user need not be asked.
+pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
     match call.tool.as_str() {
         "write_file" => write::plan(arguments, context).map(of_change),
@@ -16,20 +31,21 @@ pub fn of(call: &ToolCall, context: &Context) -> Result<String, String> {
         "delete_file" => delete::plan(arguments, context),
         "move_file" => {
             let (from, to) = rename::plan(arguments, context)?;
-            Ok(format!("{} becomes {}\n", from.relative(), to.relative()))
+            Ok(format!("{} becomes {}\n", from.relative(), to.relative()).into())
         }
-        "run_command" => Ok(format!("$ {}", arguments.text("command")?)),
-        tool => Ok(format!("{tool} {}", serde_json::Value::Object(call.arguments.clone()))),
+        "run_command" => Ok(format!("$ {}", arguments.text("command")?).into()),
+        tool => Ok(format!("{tool} {}", serde_json::Value::Object(call.arguments.clone())).into()),
     }
 }
 
-fn of_change(change: Change) -> String {
+fn of_change(change: Change) -> Preview {
     let mut text = change.diff();
+    let changes = if text.is_empty() { Vec::new() } else { vec![change.texts()] };
     if text.is_empty() {
         text = format!("{} would stay as it is\n", change.file.relative());
     }
     change.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
-    text
+    Preview { text, changes }
 }
 
 #[cfg(test)]
@@ -41,7 +57,7 @@ mod tests {
         let project = Project::with(&[("a.txt", "one\n")]);
         let call = ToolCall { tool: tool.to_owned(), arguments: serde_json::from_str(arguments).unwrap() };
         let preview = of(&call, &project.context);
-        assert_eq!(preview.as_deref().map_err(String::as_str), expected);
+        assert_eq!(preview.as_ref().map(|preview| preview.text.as_str()).map_err(String::as_str), expected);
         assert_eq!(project.text("a.txt"), "one\n");
     }
 

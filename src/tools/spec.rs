@@ -65,9 +65,4 @@ impl<'a> Parameter<'a> {
     pub fn default(&self) -> Option<&'a Value> {
         self.schema.get("default")
     }
-
-    /// The allowed values, where the schema lists them.
-    pub fn choices(&self) -> Option<&'a Vec<Value>> {
-        self.schema.get("enum").and_then(Value::as_array)
-    }
 }

@@ -1,32 +1,14 @@
 //! Splits names and sentences into words and stems, so that `readFiles`, `read_file` and "Reading files" match.
 
+use crate::index::words;
+
 /// Most words read of one text; the rest is ignored.
 const WORDS_MAX: usize = 2_000;
 
 /// The parts of a name or sentence in lower case: split at everything that is no letter or digit, and inside `camelCase`.
 pub fn parts(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut word = String::new();
-    let mut chars = text.chars().peekable();
-    let mut previous_lower = false;
-    while let Some(c) = chars.next() {
-        // `HTMLFile` is html and file: the last capital before a small letter begins a word.
-        let next_lower = chars.peek().is_some_and(|next| next.is_lowercase());
-        let starts = c.is_uppercase() && (previous_lower || (next_lower && word.len() > 1));
-        if (starts || !c.is_alphanumeric()) && !word.is_empty() {
-            all.push(std::mem::take(&mut word));
-            if all.len() >= WORDS_MAX {
-                return all;
-            }
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        previous_lower = c.is_lowercase() || c.is_ascii_digit();
-    }
-    if !word.is_empty() {
-        all.push(word);
-    }
+    let mut all = words::parts(text);
+    all.truncate(WORDS_MAX);
     all
 }
 

@@ -25,8 +25,16 @@ fn a_question_is_answered_from_the_file_it_names() {
     let project = Project::todo();
     let before = project.files();
     let turn = Turn::of(&project, QUESTION, &[]);
-    let story =
-        ["plan-created", "step-executing", "step-state", "step-completed", "step-state", "token", "turn-finished"];
+    let story = [
+        "plan-created",
+        "step-executing",
+        "step-state",
+        "call-started",
+        "step-completed",
+        "step-state",
+        "token",
+        "turn-finished",
+    ];
     assert_eq!(turn.story(), story);
     let step = turn.data("step-completed")[0];
     assert_eq!((text(&step["tool"]), text(&step["status"])), ("read_file", "succeeded"));

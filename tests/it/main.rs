@@ -1,5 +1,6 @@
 //! One binary for everything that needs more than one module, or the program itself.
 
+mod acp;
 mod architecture;
 mod ask;
 mod chat;
@@ -24,6 +25,7 @@ mod lessons;
 mod loops;
 mod lora;
 mod mcp;
+mod mcp_serve;
 mod mixed;
 mod models;
 mod names;

@@ -67,7 +67,7 @@ pub struct Settings {
 }
 
 /// Variables of this program that are not settings.
-const OTHER_VARIABLES: [&str; 3] = ["MONOBLOC_LOG", "MONOBLOC_TEST_MODELS", "MONOBLOC_BENCH_FILES"];
+const OTHER_VARIABLES: [&str; 4] = ["MONOBLOC_LOG", "MONOBLOC_TEST_MODELS", "MONOBLOC_BENCH_FILES", "MONOBLOC_TOKEN"];
 
 /// The configuration file of a project.
 pub fn project_file(project: &Path) -> PathBuf {

@@ -75,6 +75,14 @@ const TIMEOUT_MAX_S: u64 = 600;
 const NAME_MAX_BYTES: usize = 32;
 
 impl Server {
+    /// A server that a client of this program names, such as an editor. It gets what a table with only these keys would give it;
+    /// `place` is where the user can write one that grants more. Characters that a name cannot have become `-`.
+    pub fn passed(place: Place, name: &str, command: String, args: Vec<String>) -> Server {
+        let plain = |c: char| if is_plain(c) { c } else { '-' };
+        let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
+        Server { command, args, ..Server::by_default(place, name) }
+    }
+
     /// A server without a command, every other key at its default.
     fn by_default(place: Place, name: String) -> Server {
         Server {
@@ -98,14 +106,18 @@ impl Server {
     }
 }
 
+/// Whether a server's name may have the character.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
 pub(super) fn read(
     source: &Source<'_>,
     name: &Spanned<Cow<'_, str>>,
     value: &Value<'_>,
 ) -> Result<Server, ConfigError> {
     let called = name.get_ref().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(plain) {
+    if called.is_empty() || called.len() > NAME_MAX_BYTES || !called.chars().all(is_plain) {
         return Err(source.wrong(
             name.span(),
             format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),

@@ -1,36 +1,9 @@
 //! Words of several languages by which a text speaks of code: kinds of definitions, tests, verbs that ask for something new.
 
 /// Words that mark the next word as a name of code, even if it is an ordinary word.
-pub(super) const KINDS: &[&str] = &[
-    "function",
-    "func",
-    "method",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "type",
-    "interface",
-    "constant",
-    "variable",
-    "macro",
-    "decorator",
-    "property",
-    "helper",
-    "funktion",
-    "methode",
-    "klasse",
-    "fonction",
-    "méthode",
-    "classe",
-    "función",
-    "método",
-    "clase",
-    "функция",
-    "функцию",
-    "метод",
-    "класс",
-];
+pub(super) const KINDS: &str = "\
+    function func method class struct enum trait type interface constant variable macro decorator property \
+    helper funktion methode klasse fonction méthode classe función método clase функция функцию метод класс";
 /// Words for tests, in several languages.
 pub(super) const TESTS: &[&str] =
     &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];
@@ -45,28 +18,9 @@ pub(super) const OF_EVERY_OBJECT: &[&str] = &[
 pub(super) const OF_LANGUAGES: &[&str] =
     &["Some", "None", "Ok", "Err", "Option", "Result", "Vec", "String", "Box", "True", "False", "Map", "Set", "Array"];
 /// Verbs that ask for something new.
-pub(super) const ADDS: &[&str] = &[
-    "add",
-    "write",
-    "create",
-    "need",
-    "give",
-    "implement",
-    "füge",
-    "erstelle",
-    "schreib",
-    "schreibe",
-    "ergänze",
-    "crée",
-    "crea",
-    "écris",
-    "ajoute",
-    "escribe",
-    "añade",
-    "agrega",
-    "напиши",
-    "добавь",
-];
+pub(super) const ADDS: &str = "\
+    add write create need give implement füge erstelle schreib schreibe ergänze crée crea écris ajoute escribe \
+    añade agrega напиши добавь";
 /// Kinds of definitions that have members. A capitalised first word of a sentence is a name if it names one: `Parser needs a method f()`.
 pub const TYPES: &[&str] = &["class", "struct", "interface", "trait", "enum"];
 /// Pronouns: a verb of `ADDS` before one asks for nothing new, as in `a stop is missing, add it`.

@@ -1,5 +1,7 @@
 //! Cuts a text into words, each with what is around it in the text.
 
+use crate::base::is_listed;
+use crate::language::quotations;
 use crate::language::words::{is_capitalised, is_coined};
 use crate::request::kind::begins_something;
 
@@ -44,12 +46,12 @@ impl<'t> Word<'t> {
 
     /// Whether it is a word for a function, class or the like.
     pub fn is_kind(&self) -> bool {
-        KINDS.contains(&self.low.as_str())
+        is_listed(KINDS, &self.low)
     }
 
     /// Whether a word for a function, class or the like comes before it.
     pub fn is_after_kind(&self) -> bool {
-        KINDS.contains(&self.before.as_str())
+        is_listed(KINDS, &self.before)
     }
 
     /// Whether it is a word for tests.
@@ -60,12 +62,12 @@ impl<'t> Word<'t> {
     /// Whether it is a verb that asks for something new.
     pub fn adds(&self) -> bool {
         let next = self.words.get(self.place + 1).map(|next| next.1.to_lowercase()).unwrap_or_default();
-        ADDS.contains(&self.low.as_str()) && !PRONOUNS.contains(&next.as_str())
+        is_listed(ADDS, &self.low) && !PRONOUNS.contains(&next.as_str())
     }
 
     /// Whether it is a verb that asks for new tests.
     pub fn adds_tests(&self) -> bool {
-        ADDS.contains(&self.low.as_str()) && names_tests(&self.words[self.place + 1..])
+        is_listed(ADDS, &self.low) && names_tests(&self.words[self.place + 1..])
     }
 
     /// Whether it is written as names in code are.
@@ -146,23 +148,8 @@ fn is_identifier(word: &str) -> bool {
 
 /// Whether the byte `at` of a text is inside quotation marks or parentheses.
 fn is_inside_value(text: &str, at: usize) -> bool {
-    let mut quote: Option<char> = None;
-    let mut depth = 0i32;
-    let mut before = ' ';
-    for letter in text[..at].chars() {
-        match (quote, letter) {
-            (Some(mark), _) if mark == letter => quote = None,
-            (Some(_), _) => {}
-            (None, '"') => quote = Some(letter),
-            // After a letter it is an apostrophe.
-            (None, '\'') if !before.is_alphanumeric() => quote = Some(letter),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            _ => {}
-        }
-        before = letter;
-    }
-    quote.is_some() || depth > 0
+    let all = quotations::of(text);
+    all.iter().any(|one| one.range.contains(&at)) || quotations::depth(text, &all, at) > 0
 }
 
 #[cfg(test)]

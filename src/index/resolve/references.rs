@@ -5,8 +5,8 @@ mod script;
 use super::names::Meaning;
 use super::project::Project;
 use super::{BY_IMPORT, EdgeKind, IN_SCOPE, Resolution, go, python};
+use crate::base::is_listed;
 use crate::index::syntax::{Kind, Reference, ReferenceKind};
-use crate::index::words;
 
 /// Confidence of a member inherited from a base that was resolved.
 const INHERITED: f64 = 0.9;
@@ -174,7 +174,7 @@ pub(super) fn is_common(language: &str, name: &str) -> bool {
         "go" => go::COMMON_METHODS,
         _ => "",
     };
-    words::is_among(COMMON_METHODS, name) || words::is_among(common, name)
+    is_listed(COMMON_METHODS, name) || is_listed(common, name)
 }
 
 pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: &str) -> Search {

@@ -1,5 +1,6 @@
 //! Reads one source file into an outline: what it defines, imports, exports and refers to.
 
+mod comments;
 mod ecmascript;
 mod go;
 mod import_sites;
@@ -11,7 +12,6 @@ pub mod parts;
 mod python;
 mod reader;
 mod rust;
-mod spans;
 pub mod types;
 pub mod uses;
 
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+pub use comments::comments;
 pub use import_sites::{ImportForm, ImportSite, SiteName, import_sites};
 pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use reader::Reader;
-pub use spans::{Spans, spans};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);

@@ -2,7 +2,7 @@
 
 use super::openings;
 use super::scan::{Kind, Token};
-use super::words::{is_determiner, is_preposition};
+use super::words::{is_determiner, is_preposition, listed};
 use crate::language::clauses::lookahead;
 
 /// A sentence or a list item: tokens `from..to`, without its marker.
@@ -119,19 +119,9 @@ fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
 /// Whether a colon ends an introduction without content of its own: `Do the following: …`.
 fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let pointing = |token: &Token| {
-        matches!(
+        listed(
+            "following, steps, things, tasks, todo, todos, these, below, следующее, шаги, задачи",
             token.low.as_str(),
-            "following"
-                | "steps"
-                | "things"
-                | "tasks"
-                | "todo"
-                | "todos"
-                | "these"
-                | "below"
-                | "следующее"
-                | "шаги"
-                | "задачи"
         )
     };
     let line: Vec<&Token> = tokens[(at + 1).min(to)..to.min(at + 12)].iter().collect();

@@ -106,22 +106,7 @@ pub(super) fn opens_question(line: &Line, at: usize) -> bool {
         "which" => !next.is_empty() && !is_auxiliary(next) && !is_object_pronoun(next),
         "who" | "whose" | "whom" => !next.is_empty(),
         "how" => {
-            is_auxiliary(next)
-                || matches!(
-                    next,
-                    "many"
-                        | "much"
-                        | "big"
-                        | "long"
-                        | "often"
-                        | "far"
-                        | "large"
-                        | "to"
-                        | "old"
-                        | "fast"
-                        | "come"
-                        | "about"
-                )
+            is_auxiliary(next) || listed("many, much, big, long, often, far, large, to, old, fast, come, about", next)
         }
         "why" => is_auxiliary(next) || next == "not",
         "when" | "where" => is_auxiliary(next),

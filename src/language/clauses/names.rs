@@ -1,22 +1,12 @@
 //! Tells paths, file names, quotations and numbers from ordinary words.
 
 use super::scan::{Kind, Token};
+use super::words::listed;
 
 /// Well-known file names without an extension.
-const BARE_FILES: &[&str] = &[
-    "makefile",
-    "dockerfile",
-    "license",
-    "readme",
-    "changelog",
-    "gemfile",
-    "procfile",
-    "justfile",
-    "rakefile",
-    "vagrantfile",
-    "jenkinsfile",
-    "codeowners",
-];
+const BARE_FILES: &str = "\
+    makefile, dockerfile, license, readme, changelog, gemfile, procfile, justfile, rakefile, vagrantfile, \
+    jenkinsfile, codeowners";
 
 /// Words with a dot that name a product, not a file.
 const PRODUCTS: &[&str] =
@@ -48,7 +38,7 @@ pub fn is_path(text: &str) -> bool {
     if text.contains('/') {
         return is_relative(text, &low);
     }
-    BARE_FILES.contains(&low.as_str()) && text.starts_with(char::is_uppercase)
+    listed(BARE_FILES, &low) && text.starts_with(char::is_uppercase)
         || has_extension(&low) && !PRODUCTS.contains(&low.as_str())
         || low.starts_with('.')
             && low.len() > 2
@@ -66,22 +56,10 @@ fn is_relative(text: &str, low: &str) -> bool {
     if low.chars().all(|c| c.is_ascii_digit() || c == '/' || c == '.') {
         return false;
     }
-    if matches!(
+    if listed(
+        "and/or, i/o, w/o, n/a, he/she, yes/no, true/false, on/off, tcp/ip, ci/cd, a/b, input/output, \
+        read/write, client/server",
         low,
-        "and/or"
-            | "i/o"
-            | "w/o"
-            | "n/a"
-            | "he/she"
-            | "yes/no"
-            | "true/false"
-            | "on/off"
-            | "tcp/ip"
-            | "ci/cd"
-            | "a/b"
-            | "input/output"
-            | "read/write"
-            | "client/server"
     ) {
         return false;
     }
@@ -137,26 +115,7 @@ pub fn number(word: &str) -> Option<&str> {
     let suffix = &body[end..];
     let plain = suffix.is_empty()
         || suffix.starts_with(['%', '-', '°', '€'])
-        || matches!(
-            suffix,
-            "gb" | "mb"
-                | "kb"
-                | "GB"
-                | "MB"
-                | "KB"
-                | "k"
-                | "ms"
-                | "s"
-                | "px"
-                | "h"
-                | "m"
-                | "min"
-                | "x"
-                | "GiB"
-                | "MiB"
-                | "K"
-                | "M"
-        );
+        || listed("gb, mb, kb, GB, MB, KB, k, ms, s, px, h, m, min, x, GiB, MiB, K, M", suffix);
     let fine = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() < 2 && plain;
     let length = start.len() - body.len() + digits.len();
     fine.then(|| &start[..length])

@@ -2,7 +2,7 @@
 
 use super::head::Line;
 use super::scan::Kind;
-use super::words::entries;
+use super::words::{entries, listed};
 use crate::language::clauses::lookahead::{kind, low, opens_question, verb_at};
 
 /// Index of the token after `phrase`, if the line has it at `at`.
@@ -78,33 +78,11 @@ pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
 pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
     let end = skip_connectives(line, at);
     let strong = (at..end).any(|i| {
-        matches!(
+        listed(
+            "then, that, this, finally, next, lastly, afterwards, afterward, subsequently, also, done, \
+            finished, step, later, first, second, third, additionally, meanwhile, there, plus, last, \
+            followed, end, so",
             low(line, i),
-            "then"
-                | "that"
-                | "this"
-                | "finally"
-                | "next"
-                | "lastly"
-                | "afterwards"
-                | "afterward"
-                | "subsequently"
-                | "also"
-                | "done"
-                | "finished"
-                | "step"
-                | "later"
-                | "first"
-                | "second"
-                | "third"
-                | "additionally"
-                | "meanwhile"
-                | "there"
-                | "plus"
-                | "last"
-                | "followed"
-                | "end"
-                | "so"
         )
     });
     (strong && end > at && end < line.len()).then_some(end)

@@ -143,21 +143,7 @@ impl Assembly {
         let about_before = piece.mode == Mode::Constraint
             || piece.item == Item::Bullet
             || piece.continues
-            || matches!(
-                first,
-                "it" | "they"
-                    | "this"
-                    | "that"
-                    | "these"
-                    | "those"
-                    | "both"
-                    | "also"
-                    | "он"
-                    | "она"
-                    | "они"
-                    | "это"
-                    | "оно"
-            );
+            || words::listed("it, they, this, that, these, those, both, also, он, она, они, это, оно", first);
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
             Some(part) => {
                 part.context = join(&part.context, &piece.text);

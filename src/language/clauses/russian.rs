@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::english::{Clause, finish};
 use super::head::{Head, Line, Mode};
 use super::scan::Kind;
-use super::words::entries;
+use super::words::{entries, listed};
 use crate::language::clauses::lookahead::low;
 
 /// Imperatives that their ending alone does not show.
@@ -61,23 +61,10 @@ fn is_infinitive(low: &str) -> bool {
 }
 
 fn is_question_word(low: &str) -> bool {
-    matches!(
+    listed(
+        "что, кто, где, когда, почему, зачем, как, сколько, какой, какая, какие, какое, чей, куда, \
+        откуда",
         low,
-        "что"
-            | "кто"
-            | "где"
-            | "когда"
-            | "почему"
-            | "зачем"
-            | "как"
-            | "сколько"
-            | "какой"
-            | "какая"
-            | "какие"
-            | "какое"
-            | "чей"
-            | "куда"
-            | "откуда"
     )
 }
 
@@ -103,23 +90,10 @@ fn head(line: &Line, from: usize) -> Head {
     let start = skip(line, from);
     let new = |mode, verb, conditional| Head { mode, start, verb, conditional, infinitive: false };
     let mut at = start;
-    while matches!(
+    while listed(
+        "пожалуйста, давай, ты, вы, мне, можешь, можете, нужно, надо, хочу, необходимо, следует, бы, \
+        мог, могли",
         low(line, at),
-        "пожалуйста"
-            | "давай"
-            | "ты"
-            | "вы"
-            | "мне"
-            | "можешь"
-            | "можете"
-            | "нужно"
-            | "надо"
-            | "хочу"
-            | "необходимо"
-            | "следует"
-            | "бы"
-            | "мог"
-            | "могли"
     ) || at > start && line.get(at).is_some_and(|t| t.kind == Kind::Comma)
     {
         at += 1;
@@ -137,21 +111,7 @@ fn head(line: &Line, from: usize) -> Head {
     // `В файле a.rs замени …`, `Если тесты падают, исправь …`
     let conditional = matches!(low(line, at), "если" | "когда");
     let verb = (at + 1..line.len().min(at + 16)).find(|&i| is_imperative(low(line, i)));
-    let opening = matches!(
-        low(line, at),
-        "в" | "во"
-            | "для"
-            | "из"
-            | "на"
-            | "по"
-            | "с"
-            | "используя"
-            | "если"
-            | "когда"
-            | "после"
-            | "перед"
-            | "к"
-    );
+    let opening = listed("в, во, для, из, на, по, с, используя, если, когда, после, перед, к", low(line, at));
     match verb.filter(|_| opening) {
         Some(verb) => new(Mode::Request, Some(verb), conditional),
         None => new(Mode::Statement, None, false),

@@ -1,5 +1,7 @@
 //! Splits a request into tokens, so that nothing inside a quotation, a path or a number is taken for punctuation.
 
+use super::words::listed;
+
 /// What a token is for the rules that split clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -52,30 +54,9 @@ impl Token<'_> {
 }
 
 /// Words that keep their full stop. `etc.` ends a sentence when a capital follows.
-const ABBREVIATIONS: &[&str] = &[
-    "e.g.",
-    "i.e.",
-    "etc.",
-    "vs.",
-    "mr.",
-    "mrs.",
-    "ms.",
-    "dr.",
-    "prof.",
-    "approx.",
-    "no.",
-    "fig.",
-    "cf.",
-    "inc.",
-    "ltd.",
-    "a.m.",
-    "p.m.",
-    "т.е.",
-    "т.д.",
-    "т.п.",
-    "др.",
-    "напр.",
-];
+const ABBREVIATIONS: &str = "\
+    e.g., i.e., etc., vs., mr., mrs., ms., dr., prof., approx., no., fig., cf., inc., ltd., a.m., p.m., т.е., \
+    т.д., т.п., др., напр.";
 
 const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('«', '»'), ('「', '」'), ('‘', '’'), ('\'', '\'')];
 
@@ -238,7 +219,7 @@ impl<'a> Scanner<'a> {
     /// Whether the full stop at the end of `run` belongs to an abbreviation.
     fn keeps_stop(&self, run: &str, end: usize) -> bool {
         let low = run.to_lowercase();
-        let known = ABBREVIATIONS.contains(&low.trim_start_matches('('));
+        let known = listed(ABBREVIATIONS, low.trim_start_matches('('));
         let next = self.text[end..].trim_start().chars().next();
         let ends_often =
             matches!(low.as_str(), "etc." | "no." | "inc." | "ltd." | "a.m." | "p.m." | "т.д." | "т.п." | "др.");

@@ -44,24 +44,8 @@ fn tongue(text: &str, tokens: &[Token]) -> Tongue {
     }
     let english = |token: &&Token| {
         let low = token.low.as_str();
-        matches!(
-            low,
-            "the"
-                | "and"
-                | "of"
-                | "is"
-                | "to"
-                | "my"
-                | "for"
-                | "this"
-                | "with"
-                | "please"
-                | "it"
-                | "you"
-                | "hi"
-                | "hello"
-                | "thanks"
-        ) || words::is_question_word(low)
+        words::listed("the, and, of, is, to, my, for, this, with, please, it, you, hi, hello, thanks", low)
+            || words::is_question_word(low)
             || words::is_auxiliary(low)
     };
     let latin = text.chars().filter(char::is_ascii_alphabetic).count();

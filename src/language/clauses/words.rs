@@ -125,21 +125,7 @@ pub fn is_outcome(low: &str) -> bool {
 
 /// Pronouns that refer to something mentioned before.
 pub fn points_back(low: &str) -> bool {
-    matches!(
-        low,
-        "it" | "them"
-            | "its"
-            | "their"
-            | "they"
-            | "one"
-            | "ones"
-            | "each"
-            | "that"
-            | "this"
-            | "these"
-            | "those"
-            | "same"
-    )
+    listed("it, them, its, their, they, one, ones, each, that, this, these, those, same", low)
 }
 
 /// Nouns for things that are written to do something later.

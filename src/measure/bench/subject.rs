@@ -1,6 +1,6 @@
 //! Loads the model that a benchmark of time measures, and makes prompts of exact length for it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -124,9 +124,4 @@ fn device() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let gpu = devices::accelerator().map(|gpu| format!("{}, ", gpu.kind)).unwrap_or_default();
     format!("{gpu}CPU {} with {cores} cores", std::env::consts::ARCH)
-}
-
-/// The name of a model file in a table: without folder and extension.
-pub fn short(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

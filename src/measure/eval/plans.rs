@@ -53,11 +53,11 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
             Makers::Floor => plan::floor(&orchestrate::parts(toolkit, &case.prompt)),
             Makers::Planner => planned(toolkit, &case.prompt).await?,
         };
-        let mut steps: Vec<(&str, Option<String>)> = Vec::new();
+        let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in &plan.steps {
             let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
             let tool = tools::by_form(toolkit, step, &ranked, f32::NEG_INFINITY).tool;
-            steps.push((step.description.as_str(), tool));
+            steps.push((step.text(), tool));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();

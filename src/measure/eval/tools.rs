@@ -11,7 +11,7 @@ use crate::language::{grounding, words};
 use crate::orchestrate;
 use crate::orchestrate::plan::{self, PlannedStep};
 use crate::orchestrate::{Toolkit, call};
-use crate::request::{classify, forms};
+use crate::request::{forms, small_talk};
 use crate::tools::Ranked;
 
 /// Ranked names per case that are written to `--out`.
@@ -70,7 +70,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = orchestrate::parts(toolkit, prompt);
     let Some(step) = plan::whole(&parts, prompt) else { return Ok(Choice::default()) };
     let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
-    let chats = classify::kind(&parts) == classify::RequestKind::Chat;
+    let chats = small_talk::is_all(&parts);
     let is_trusted = call::is_trusted(toolkit, &RejectingHost::default()).await?;
     let mut choice = if chats {
         Choice::default()

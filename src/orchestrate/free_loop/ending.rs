@@ -31,7 +31,7 @@ impl Loop<'_> {
                 continue;
             }
             let host = self.scene.host;
-            host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+            host.emit(Event::StepExecuting { step: step.id, description: step.text() });
             if let StepEnd::Stuck(reason) = execute::step(self.scene, step, self.evidence).await? {
                 host.notice(&format!("{}: {reason}", step.id));
             }
@@ -46,7 +46,7 @@ impl Loop<'_> {
         let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };
         let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
         let call = ToolCall { tool: spec.name.clone(), arguments };
-        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.description.clone() });
+        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text() });
         execute::perform(self.scene, step.id, call, spec, self.evidence).await?;
         Ok(())
     }

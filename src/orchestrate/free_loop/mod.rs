@@ -31,7 +31,7 @@ use super::plan::{Plan, PlannedStep};
 use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe};
 use crate::language::{clauses, words};
-use crate::request::classify;
+use crate::request::{Kind, kind};
 use offer::RankedTools;
 pub use talk::reply;
 use watch::{Noticed, Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
@@ -69,8 +69,7 @@ pub async fn run(
     let reads = capable && probe::tier(toolkit, host).await? < crate::models::Tier::Writes;
     let cell = gate::cell(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
-    let kind = classify::kind(&clauses::parts(request));
-    let acts = matches!(kind, classify::RequestKind::Change | classify::RequestKind::Command);
+    let acts = kind::of(&clauses::parts(request)) != Kind::Ask;
     let changes = acts && cell.mode == Mode::Agent;
     if acts && !changes {
         host.notice(&ending::why_not(toolkit.mode, &model.engine, trouble));

@@ -9,8 +9,7 @@ use super::super::notation;
 use super::super::plan::{Plan, PlannedStep};
 use super::super::toolkit::Toolkit;
 use super::watch::Offer;
-use crate::request::classify;
-use crate::request::classify::RequestKind;
+use crate::request::{Kind, kind};
 
 /// Longest description of a tool in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
@@ -71,7 +70,7 @@ pub fn texts(offered: &[&ToolSpec]) -> Vec<ToolText> {
 
 /// Whether a step asks for a change or a command.
 pub fn executes(step: &PlannedStep) -> bool {
-    matches!(classify::kind(std::slice::from_ref(&step.part)), RequestKind::Change | RequestKind::Command)
+    kind::of(std::slice::from_ref(&step.part)) != Kind::Ask
 }
 
 /// Steps that are not done: without a successful call or, if they change or run something, without a successful executing call.

@@ -63,7 +63,7 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
         text.push_str("\n\nPlan:");
         for step in &plan.steps {
             let done = evidence.of(step.id).any(|entry| entry.succeeded());
-            text.push_str(&format!("\n{}. {}{}", step.id, step.description, if done { " (done)" } else { "" }));
+            text.push_str(&format!("\n{}. {}{}", step.id, step.text(), if done { " (done)" } else { "" }));
         }
         text.push_str(&format!("\nStill open: {}", words::shorten(trouble, 600)));
     }
@@ -108,11 +108,8 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&PlannedS
         ),
     };
     if remedy != Remedy::Nudge && !open.is_empty() {
-        let open: Vec<String> = open
-            .iter()
-            .take(OPEN_SHOWN)
-            .map(|step| format!("\n- {}", words::shorten(&step.description, 300)))
-            .collect();
+        let open: Vec<String> =
+            open.iter().take(OPEN_SHOWN).map(|step| format!("\n- {}", words::shorten(&step.text(), 300))).collect();
         text.push_str(&format!("\nStill open:{}", open.concat()));
     }
     text

@@ -18,7 +18,7 @@ use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
-use super::{Done, Job, code, grammar, pick, switch, verify, wording};
+use super::{Done, Job, code, grammar, pick, verify};
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose, Shown, is_declaration, text_of};
 use crate::orchestrate::work::reply;
@@ -55,16 +55,10 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
         return text::change(job, step, &pack.files[0].path, evidence).await;
     }
-    if texts.is_empty() {
-        if let Some(done) = pick::change(job, step, &pack, evidence).await? {
-            return Ok(done);
-        }
-        if let Some(done) = switch::change(job, step, &pack, evidence).await? {
-            return Ok(done);
-        }
-        if let Some(done) = wording::change(job, step, &pack, evidence).await? {
-            return Ok(done);
-        }
+    if texts.is_empty()
+        && let Some(done) = pick::change(job, step, &pack, evidence).await?
+    {
+        return Ok(done);
     }
     if texts.is_empty() || names_code {
         let order = code::Order { pack: &pack, mentions: &mentions, task: task(job, step), command: None };

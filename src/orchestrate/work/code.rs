@@ -288,7 +288,7 @@ impl<'a> Rounds<'a> {
         Ok(ControlFlow::Break(Outcome::Refused(format!("It is written. {still}:\n{}", wrong.said))))
     }
 
-    /// Runs the tests that cover the change, and once more with the lines that it lost. `still` is what an accepted change left as it was.
+    /// Runs the tests that cover the change. `still` is what an accepted change left as it was.
     async fn run_tests(
         &mut self,
         attempt: &Attempt,
@@ -303,29 +303,10 @@ impl<'a> Rounds<'a> {
                 Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
             }
             Verdict::Fails(wrong) => {
-                if let Some(Verdict::Counts { said, notes }) = self.with_what_was_lost(evidence).await? {
-                    return Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }));
-                }
                 self.next = Next { given: Some((items_of(&attempt.pieces), true)), think: false };
                 Ok(Outcome::Refused(wrong))
             }
         }
-    }
-
-    /// Restores the lines that a failed change removed for nothing in return, as models do, and tests it again. `None` if there are none, the
-    /// request asks to remove something, or an example fails.
-    async fn with_what_was_lost(&mut self, evidence: &mut Evidence) -> Result<Option<Verdict>, TurnError> {
-        let Rounds { job, step, .. } = *self;
-        if choice::asks_to_remove(&self.asked) || !self.files.put_back() {
-            return Ok(None);
-        }
-        if let Some(notes) = self.files.write(job, step, evidence).await? {
-            return Ok(Some(Verdict::noted(notes)));
-        }
-        if verify::examples(job, step, &self.files, evidence).await?.is_some() {
-            return Ok(None);
-        }
-        Ok(Some(tested::change(job, step, &mut self.files, &self.asked, &mut self.before, evidence).await?))
     }
 
     /// Notes what was wrong in a round and prepares the prompt of the next one.

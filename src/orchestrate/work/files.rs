@@ -13,7 +13,7 @@ use crate::context::mentions::Mentions;
 use crate::context::{Pack, Shown, text_of};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
-use crate::edit::{self, package_function, preserve, restore, testing};
+use crate::edit::{self, package_function, preserve, testing};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::Step;
@@ -199,19 +199,6 @@ impl Files {
         };
         let spans = crate::index::parts::definitions(path, text);
         spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
-    }
-
-    /// Restores lines that the change removed for little or nothing in return. Returns whether there were any.
-    pub fn put_back(&mut self) -> bool {
-        let mut any = false;
-        for (path, after) in &mut self.after {
-            let Some(before) = self.before.get(path) else { continue };
-            let faults = |text: &str| crate::index::parts::faults(path, text).len();
-            if let Some(text) = restore::put_back(before, after).filter(|text| faults(text) <= faults(before)) {
-                (*after, any) = (text, true);
-            }
-        }
-        any
     }
 
     pub fn changed(&self) -> Vec<String> {

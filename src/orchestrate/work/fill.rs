@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::edit::mutate::RepairHints;
 use crate::engine::Finish;
-use crate::index::spans;
+use crate::index::comments;
 use crate::models::dialect::Prompt;
 use crate::orchestrate::toolkit::TurnError;
 
@@ -26,7 +26,7 @@ const LINES_MAX: usize = 16;
 /// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come
 /// first.
 pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints) -> Vec<Range<usize>> {
-    let comments = spans(path, text).and_then(Result::ok).map(|found| found.comments).unwrap_or_default();
+    let comments = comments(path, text).and_then(Result::ok).unwrap_or_default();
     let mut found = Vec::new();
     let mut start = text[..within.start].rfind('\n').map_or(0, |end| end + 1);
     for line in text[start..within.end].split('\n') {

@@ -3,7 +3,7 @@
 use crate::edit::testing;
 use serde_json::Value;
 
-use crate::edit::docstring;
+use crate::edit::{docstring, is_comment};
 use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
 
@@ -87,7 +87,7 @@ fn head_of(span: &Span, text: &str) -> String {
     let mut head: Vec<&str> = Vec::new();
     for line in whole.lines() {
         let bare = line.trim();
-        let is_comment = ["//", "/*", "*", "#"].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[");
+        let is_comment = is_comment(bare);
         let is_lead = is_comment || bare.starts_with('@') && !bare.contains(&span.name) || bare.starts_with("#[");
         if is_lead || bare.is_empty() {
             if !is_comment && !bare.is_empty() {

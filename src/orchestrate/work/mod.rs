@@ -24,12 +24,10 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
-mod switch;
 mod tested;
 mod tool;
 mod trial;
 mod verify;
-mod wording;
 
 use crate::edit::testing;
 use crate::engine::pool::Leased;
@@ -240,7 +238,7 @@ fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
 pub fn planned(step: &Step) -> PlannedStep {
     let mut part = clauses::roles::plain(&step.text);
     part.verb = clauses::parts(&step.text).into_iter().next().and_then(|part| part.verb);
-    PlannedStep { id: step.id, part, description: step.text.clone(), needs: Vec::new() }
+    PlannedStep { id: step.id, part, needs: Vec::new() }
 }
 
 fn is_prose(path: &str) -> bool {

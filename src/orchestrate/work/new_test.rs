@@ -1,10 +1,9 @@
 //! Writes the code around new tests: the imports of a JavaScript or TypeScript test file for the project's test runner, and the `tests` module
 //! of a Rust file.
 
-use std::path::{Component, Path, PathBuf};
-
 use regex::Regex;
 
+use crate::edit;
 use crate::edit::testing;
 use crate::edit::testing::Style;
 use crate::index::language_of;
@@ -52,7 +51,10 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
         Regex::new(&format!(r"(?m)^\s*export default (async )?(function|class)?\*?\s*{}\b", regex::escape(name)))
             .is_ok_and(|one| one.is_match(subject.text))
     };
-    let from = relative(path, subject.path);
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let from = edit::relative(folder, subject.path);
+    // TypeScript files are imported without their ending.
+    let from = [".ts", ".tsx"].iter().find_map(|ending| from.strip_suffix(ending)).unwrap_or(&from);
     let names = match names.as_slice() {
         [name] if is_default(name) => (*name).to_owned(),
         names => format!("{{ {} }}", names.join(", ")),
@@ -70,7 +72,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
         Style::Mocha => line("assert", "node:assert"),
         Style::Jest => String::new(),
     };
-    Some(format!("{runner}{}\n", line(&names, &from)))
+    Some(format!("{runner}{}\n", line(&names, from)))
 }
 
 /// A sample test for the prompt, in the style of a runner.
@@ -101,22 +103,6 @@ pub fn in_new_module(code: &str) -> String {
     let inner = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
     let lines: Vec<String> = code.trim_end().lines().map(inner).collect();
     format!("#[cfg(test)]\nmod tests {{\n    use super::*;\n\n{}\n}}\n", lines.join("\n"))
-}
-
-/// The path by which the file `from` imports the file `to`; TypeScript files lose their ending.
-fn relative(from: &str, to: &str) -> String {
-    let folder = Path::new(from).parent().unwrap_or(Path::new(""));
-    let mut here: Vec<Component<'_>> = folder.components().collect();
-    let mut there: Vec<Component<'_>> = Path::new(to).components().collect();
-    while !here.is_empty() && here.first() == there.first() {
-        here.remove(0);
-        there.remove(0);
-    }
-    let up = if here.is_empty() { "./".to_owned() } else { "../".repeat(here.len()) };
-    let path: PathBuf = there.iter().collect();
-    let path = path.to_string_lossy().replace('\\', "/");
-    let bare = [".ts", ".tsx"].iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(&path);
-    format!("{up}{bare}")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::edit::line_of;
+use crate::edit::{is_comment, line_of};
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -110,8 +110,7 @@ fn documentation(path: &str, text: &str) -> Vec<(usize, usize)> {
 /// The bytes of the old value in a line; `None` if the line is a comment, or does not have the value exactly once and by itself.
 fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
     let old = &wanted.old;
-    let code = line.trim_start();
-    if ["//", "#", "*", "/*", "--"].iter().any(|mark| code.starts_with(mark)) {
+    if is_comment(line) {
         return None;
     }
     if wanted.is_character {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::base::is_listed;
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
@@ -56,25 +57,10 @@ pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut
 
 /// Whether a request also asks to rename in strings, comments and documentation.
 fn includes_mentions(request: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "string",
-        "strings",
-        "comment",
-        "comments",
-        "docs",
-        "documentation",
-        "docstring",
-        "docstrings",
-        "readme",
-        "mentioned",
-        "mentions",
-        "kommentare",
-        "kommentaren",
-        "commentaires",
-        "comentarios",
-        "doku",
-    ];
-    words::split(request).iter().any(|word| WORDS.contains(&word.as_str()))
+    const WORDS: &str = "\
+        string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
+        kommentare kommentaren commentaires comentarios doku";
+    words::split(request).iter().any(|word| is_listed(WORDS, word))
 }
 
 /// Adds the strings and comments that mention the name to the edits of a plan.
@@ -148,25 +134,7 @@ fn candidates(text: &str) -> Vec<String> {
 /// The word of `text` that is most likely the new name of `from`: written as code and in the style of `from`, the last of equals. Words of
 /// requests to rename do not count.
 fn new_name(text: &str, from: &str) -> Option<String> {
-    const WORDS: &[&str] = &[
-        "rename",
-        "to",
-        "it",
-        "the",
-        "into",
-        "as",
-        "call",
-        "everywhere",
-        "in",
-        "um",
-        "nach",
-        "zu",
-        "en",
-        "a",
-        "por",
-        "all",
-        "of",
-    ];
+    const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
     let style = |name: &str| {
         let bare = name.trim_start_matches('_');
         let upper = bare.chars().next().is_some_and(char::is_uppercase);
@@ -174,7 +142,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     };
     let likeness = |word: &String| (words::is_coined(word), style(word) == style(from));
     let words = candidates(text).into_iter();
-    words.filter(|word| word != from && !WORDS.contains(&word.to_lowercase().as_str())).max_by_key(likeness)
+    words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
 async fn write(scene: Scene<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {

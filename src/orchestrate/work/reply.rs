@@ -1,28 +1,14 @@
-//! Parses the fenced blocks of code in an answer of a model, each with the file it is for, and closes code that was cut off.
+//! Takes the fenced code out of an answer of a model, and closes code that was cut off.
 
-/// Code for a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Block {
-    /// As the model named it; `None` if it did not.
-    pub path: Option<String>,
-    pub code: String,
-}
-
-/// Most blocks of one answer.
-const BLOCKS_MAX: usize = 12;
-
-/// The blocks of an answer. Text without a fence is one block if it has more than one line.
-pub fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut before: Option<String> = None;
+/// The code of the first fenced block of an answer that is not blank, without the path in a comment that it may begin with. Text without
+/// a fence is code if it has more than one line.
+pub fn first(text: &str) -> Option<String> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let fence: String = line.trim_start().chars().take_while(|c| *c == '`').collect();
         if fence.len() < 3 {
-            before = named(line).or(before.filter(|_| line.trim().is_empty()));
             continue;
         }
-        let info = line.trim_start().trim_start_matches('`').trim();
         let mut is_closed = false;
         let mut code: Vec<&str> = lines
             .by_ref()
@@ -38,46 +24,30 @@ pub fn blocks(text: &str) -> Vec<Block> {
         {
             code.truncate(*last);
         }
-        let inside = code.first().and_then(|first| commented(first));
-        if inside.is_some() {
+        if code.first().is_some_and(|first| is_path_in_comment(first)) {
             code.remove(0);
         }
-        let path = inside.or_else(|| info.split([' ', ':']).find_map(named)).or(before.take());
         let code = code.join("\n");
-        if !code.trim().is_empty() && blocks.len() < BLOCKS_MAX {
-            blocks.push(Block { path, code });
+        if !code.trim().is_empty() {
+            return Some(code);
         }
     }
-    if blocks.is_empty() && text.trim().lines().count() > 1 {
-        blocks.push(Block { path: None, code: text.trim_end().to_owned() });
-    }
-    blocks
+    (text.trim().lines().count() > 1).then(|| text.trim_end().to_owned())
 }
 
-/// The code of the first block of an answer.
-pub fn first(text: &str) -> Option<String> {
-    blocks(text).into_iter().next().map(|block| block.code)
-}
-
-/// The path that a line ends with, without marks around it; `None` if its last word is no path.
-fn named(line: &str) -> Option<String> {
-    let word = line.trim().trim_matches(['*', '#', '`', ':', ' ', '"', '(', ')']);
-    let word = word.rsplit(' ').next().unwrap_or(word).trim_matches(['`', ':', '*']);
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let (stem, ending) = name.rsplit_once('.')?;
-    let is_path = !stem.is_empty()
-        && (1..=8).contains(&ending.len())
-        && ending.chars().all(char::is_alphanumeric)
-        && ending.chars().any(char::is_alphabetic)
-        && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '@'));
-    is_path.then(|| word.trim_start_matches("./").to_owned())
-}
-
-/// A path in the comment that a block begins with: `# src/a.py`.
-fn commented(line: &str) -> Option<String> {
+/// Whether a line is a path in a comment: `# src/a.py`.
+fn is_path_in_comment(line: &str) -> bool {
     let text = line.trim();
-    let inner = text.strip_prefix("//").or_else(|| text.strip_prefix('#'))?.trim();
-    (!inner.contains(' ')).then(|| named(inner)).flatten()
+    let Some(inner) = text.strip_prefix("//").or_else(|| text.strip_prefix('#')) else { return false };
+    let word = inner.trim().trim_matches(['*', '#', '`', ':', '"', '(', ')']);
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty()
+            && (1..=8).contains(&ending.len())
+            && ending.chars().all(char::is_alphanumeric)
+            && ending.chars().any(char::is_alphabetic)
+            && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '@'))
+    })
 }
 
 /// Cuts unfinished code after its last whole line and closes the brackets that are open there; Python is only cut.
@@ -131,30 +101,27 @@ fn open_at_the_end(code: &str) -> Vec<(usize, String)> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: &[(Option<&str>, &str)]) {
-        let found = blocks(text);
-        let found: Vec<_> = found.iter().map(|block| (block.path.as_deref(), block.code.as_str())).collect();
-        assert_eq!(found, expected, "{text}");
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(first(text).as_deref(), expected, "{text}");
     }
 
     #[test]
-    fn a_block_belongs_to_the_file_named_before_it_or_in_it() {
-        check("src/a.py\n```python\nx = 1\n```\n", &[(Some("src/a.py"), "x = 1")]);
-        check("### `src/a.py`:\n\n```python\nx = 1\n```", &[(Some("src/a.py"), "x = 1")]);
-        check("```python\n# src/a.py\nx = 1\n```", &[(Some("src/a.py"), "x = 1")]);
-        check("```js lib/b.js\ny()\n```", &[(Some("lib/b.js"), "y()")]);
-        check("Here it is.\n```python\nx = 1\n```", &[(None, "x = 1")]);
-        check("a.py\n```\nx\n```\nb.py\n```\ny\n```", &[(Some("a.py"), "x"), (Some("b.py"), "y")]);
+    fn the_first_block_is_the_code_without_its_path() {
+        check("src/a.py\n```python\nx = 1\n```\n", Some("x = 1"));
+        check("```python\n# src/a.py\nx = 1\n```", Some("x = 1"));
+        check("```python\n# see a.py\nx = 1\n```", Some("# see a.py\nx = 1"));
+        check("Here it is.\n```python\nx = 1\n```", Some("x = 1"));
+        check("a.py\n```\n\n```\nb.py\n```\ny\n```", Some("y"));
     }
 
     #[test]
     fn an_open_fence_ends_with_the_text_and_a_longer_one_holds_a_shorter() {
-        check("```python\nx = 1\n", &[(None, "x = 1")]);
-        check("a.md\n````\n```\nx\n```\n````", &[(Some("a.md"), "```\nx\n```")]);
-        check("````\n## A\n\ntext\n```\nThat is all.", &[(None, "## A\n\ntext")]);
-        check("````\n## A\n```js\nf()\n```\nmore", &[(None, "## A\n```js\nf()\n```\nmore")]);
-        check("def f():\n    return 1", &[(None, "def f():\n    return 1")]);
-        check("I cannot do that.", &[]);
+        check("```python\nx = 1\n", Some("x = 1"));
+        check("a.md\n````\n```\nx\n```\n````", Some("```\nx\n```"));
+        check("````\n## A\n\ntext\n```\nThat is all.", Some("## A\n\ntext"));
+        check("````\n## A\n```js\nf()\n```\nmore", Some("## A\n```js\nf()\n```\nmore"));
+        check("def f():\n    return 1", Some("def f():\n    return 1"));
+        check("I cannot do that.", None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Finds the one line that `change X from A to B` means, so that an edit needs no model. Finds nothing when unsure.
 
+use crate::edit::is_comment;
+
 use super::intent::{self, Intent};
 use super::places;
 
@@ -105,7 +107,7 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
 
 /// Score bonus: a line that assigns a value is meant more often than one that uses it, a comment hardly ever.
 fn bonus(line: &str) -> f32 {
-    if places::is_comment(line) {
+    if is_comment(line) {
         -0.8
     } else if value_span(line).is_some() {
         0.3
@@ -124,7 +126,7 @@ fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
         value.trim_start_matches(['"', '\'', '^', '~', '=', 'v', '>']).starts_with(|c: char| c.is_ascii_digit())
     };
     let mut numbers: Vec<usize> = Vec::new();
-    for (i, line) in lines.iter().enumerate().filter(|(_, line)| !places::is_comment(line)) {
+    for (i, line) in lines.iter().enumerate().filter(|(_, line)| !is_comment(line)) {
         let Some((start, end)) = value_span(line) else { continue };
         let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
         let mut keys = lines.to_vec();

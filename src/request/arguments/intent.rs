@@ -94,23 +94,10 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     }
     let ends = |token: &Token| {
         matches!(token.kind, Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Bang | Kind::Question | Kind::Dash)
-            || matches!(
+            || listed(
+                "in, inside, of, so, because, and, everywhere, throughout, within, across, then, for, instead, \
+                в, и, везде",
                 token.low.as_str(),
-                "in" | "inside"
-                    | "of"
-                    | "so"
-                    | "because"
-                    | "and"
-                    | "everywhere"
-                    | "throughout"
-                    | "within"
-                    | "across"
-                    | "then"
-                    | "for"
-                    | "instead"
-                    | "в"
-                    | "и"
-                    | "везде"
             )
     };
     let end = (from..to).find(|&i| ends(&tokens[i])).unwrap_or(to);

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::edit::is_comment;
 use crate::language::words;
 
 /// The byte offsets of `text` in `file` where it is not part of a longer word or number.
@@ -79,15 +80,6 @@ pub(super) fn answers(lines: &[&str], at: usize, about: &[String]) -> f32 {
         }
     }
     score
-}
-
-/// Whether a line looks like a comment in some language. Good enough to rank by, not to delete by.
-pub(super) fn is_comment(line: &str) -> bool {
-    let start = line.trim_start();
-    ["//", "#", "/*", "*", "--", "<!--", "\"\"\"", ";"].iter().any(|mark| start.starts_with(mark))
-        && !start.starts_with("#[")
-        && !start.starts_with("#include")
-        && !start.starts_with("#define")
 }
 
 /// Up to three comment lines right above line `at`.

@@ -1,6 +1,7 @@
 //! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
 //! description. Any other removal needs a model.
 
+use crate::edit;
 use crate::edit::remove;
 use crate::index::language_of;
 use crate::language::clauses::names;
@@ -137,7 +138,7 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
     let lines: Vec<&str> = file.split_inclusive('\n').collect();
     let is_meant = |at: &usize| {
         let words = places::parts(lines[*at]);
-        let is_comment = !is_mark && noun.low != "comment" || places::is_comment(lines[*at]);
+        let is_comment = !is_mark && noun.low != "comment" || edit::is_comment(lines[*at]);
         let is_import = noun.low != "import" || brings_in(lines[*at]);
         !about.is_empty() && is_comment && is_import && about.iter().all(|word| words.contains(word))
     };
@@ -145,7 +146,7 @@ fn without_described(object: &[Token], path: &str, file: &str) -> Option<Result<
     let [at] = found.as_slice() else { return Some(Err(format!("{} lines answer to that", found.len()))) };
     let line = lines[*at].trim_end();
     let goes_on = |at: Option<usize>| {
-        places::is_comment(line) && at.and_then(|at| lines.get(at)).is_some_and(|line| places::is_comment(line))
+        edit::is_comment(line) && at.and_then(|at| lines.get(at)).is_some_and(|line| edit::is_comment(line))
     };
     if line.ends_with(['{', '[', '(', ':', '\\']) || !is_mark && (goes_on(at.checked_sub(1)) || goes_on(Some(at + 1))) {
         return Some(Err(format!("line {} belongs together with others", at + 1)));

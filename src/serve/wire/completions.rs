@@ -50,8 +50,9 @@ impl Request {
     /// The request, and the prompt that goes on.
     fn ask(self, server: &Server) -> Result<(Ask, String), Problem> {
         let prompts: Vec<String> = self.prompt.into();
-        let [prompt] = <[String; 1]>::try_from(prompts)
-            .map_err(|all| Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len())))?;
+        let [prompt] = <[String; 1]>::try_from(prompts).map_err(|all| {
+            Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len()))
+        })?;
         if self.n.is_some_and(|n| n != 1) {
             return Err(Problem::invalid("n", "one answer is given to a request; send it again for more"));
         }
@@ -84,7 +85,14 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let request: Request = super::read(&body)?;
     let (streams, echoes, name) = (request.stream, request.echo, request.model.clone());
     let (ask, prompt) = request.ask(&server)?;
-    let mut answer = Answer { id: fresh_id("cmpl-"), created: now(), model: name, logprobs: ask.logprobs.is_some(), echo: String::new(), tokens: Vec::new() };
+    let mut answer = Answer {
+        id: fresh_id("cmpl-"),
+        created: now(),
+        model: name,
+        logprobs: ask.logprobs.is_some(),
+        echo: String::new(),
+        tokens: Vec::new(),
+    };
     if echoes {
         answer.echo.clone_from(&prompt);
     }
@@ -156,7 +164,11 @@ impl Wire for Answer {
 fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let top = |one: &TokenLogprobs| -> Value {
-        one.top.iter().map(|(bytes, logprob)| (text(bytes), json!(finite(*logprob)))).collect::<serde_json::Map<_, _>>().into()
+        one.top
+            .iter()
+            .map(|(bytes, logprob)| (text(bytes), json!(finite(*logprob))))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     };
     json!({
         "tokens": tokens.iter().map(|one| text(&one.bytes)).collect::<Vec<_>>(),

@@ -39,7 +39,10 @@ impl Input {
     fn texts(self, embedder: &Embedder) -> Result<Vec<String>, Problem> {
         let decoded = |tokens: Vec<u32>| {
             embedder.text_of(&tokens).map_err(|error| {
-                Problem::invalid("input", format!("{error}; send texts instead (LangChain: check_embedding_ctx_length=False)"))
+                Problem::invalid(
+                    "input",
+                    format!("{error}; send texts instead (LangChain: check_embedding_ctx_length=False)"),
+                )
             })
         };
         match self {

@@ -20,7 +20,8 @@ use super::problem::{Kind, Problem};
 
 /// Reads the body of a request. Unknown fields are left alone, as clients send many.
 pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
 }
 
 /// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.

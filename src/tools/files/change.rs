@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
+use crate::protocol::FileChange;
 use crate::tools::confine::{ConfineError, Inside};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
 
@@ -33,6 +34,12 @@ impl Change {
         diff(&self.file.relative(), self.before.as_deref(), Some(&self.after))
     }
 
+    /// The file's full text before and after.
+    pub fn texts(&self) -> FileChange {
+        let (old, new) = (self.before.as_deref().map(Into::into), Some(self.after.as_str().into()));
+        FileChange { path: self.file.relative(), old, new }
+    }
+
     /// Writes the file beside itself and renames it into place, so that a reader sees the old text or the new one.
     pub fn make(self) -> Outcome {
         let path = self.file.relative();
@@ -49,7 +56,8 @@ impl Change {
             text.push_str("\nnote: ");
             text.push_str(note);
         }
-        Outcome { diff: Some(diff), changed: vec![PathBuf::from(path)], ..Outcome::ok(text) }
+        let changes = vec![self.texts()];
+        Outcome { diff: Some(diff), changes, changed: vec![PathBuf::from(path)], ..Outcome::ok(text) }
     }
 }
 

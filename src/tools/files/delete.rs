@@ -5,24 +5,29 @@ use std::{fs, io};
 
 use crate::base::Bytes;
 use crate::checkpoint::FILE_MAX;
+use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
 use crate::tools::files::change::{self, text_of};
 use crate::tools::outcome::Outcome;
+use crate::tools::preview::Preview;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let file = existing(arguments.text("path")?, context)?;
-    let (path, diff) = (file.relative(), diff(&file));
+    let (path, text) = (file.relative(), text_of(&file).ok());
     fs::remove_file(file.absolute()).map_err(|error| format!("{path}: {error}"))?;
     let outcome = Outcome::ok(format!("deleted {path}"));
-    Ok(Outcome { diff, changed: vec![PathBuf::from(path)], ..outcome })
+    let (diff, changes) = (text.as_deref().map(|text| diff(&path, text)), texts(&path, text.as_deref()));
+    Ok(Outcome { diff, changes, changed: vec![PathBuf::from(path)], ..outcome })
 }
 
-/// The diff that the call would make; deletes nothing.
-pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<String, String> {
+/// What the call would do; deletes nothing.
+pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Preview, String> {
     let file = existing(arguments.text("path")?, context)?;
-    Ok(diff(&file).unwrap_or_else(|| format!("{} would be gone\n", file.relative())))
+    let (path, text) = (file.relative(), text_of(&file).ok());
+    let changes = texts(&path, text.as_deref());
+    Ok(Preview { text: text.map_or_else(|| format!("{path} would be gone\n"), |text| diff(&path, &text)), changes })
 }
 
 /// Resolves an existing regular file; errors for a link, a folder, and a file too large for a checkpoint.
@@ -46,10 +51,14 @@ pub fn existing(path: &str, context: &Context) -> Result<Inside, String> {
     }
 }
 
-/// The diff of the deletion; `None` if the file is not text or has over 1 MiB.
-fn diff(file: &Inside) -> Option<String> {
-    let before = text_of(file).ok()?;
-    Some(change::diff(&file.relative(), Some(&before), None))
+fn diff(path: &str, text: &str) -> String {
+    change::diff(path, Some(text), None)
+}
+
+/// The deleted text; empty if the file is not text or has over 1 MiB.
+fn texts(path: &str, text: Option<&str>) -> Vec<FileChange> {
+    let change = text.map(|text| FileChange { path: path.to_owned(), old: Some(text.into()), new: None });
+    change.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -72,7 +81,7 @@ mod tests {
         assert!(outcome.diff.unwrap().contains("-two"));
         assert!(!project.dir.path().join("b/c.txt").exists() && project.text("a.txt") == "one\n");
         std::fs::write(project.dir.path().join("d.bin"), [0xff]).unwrap();
-        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap(), "d.bin would be gone\n");
+        assert_eq!(plan(Arguments(&path("d.bin")), &project.context).unwrap().text, "d.bin would be gone\n");
         assert_eq!(call(run, &project, r#"{"path":"d.bin"}"#).diff, None);
         let long = format!("b/{}", "x".repeat(300));
         let refused = plan(Arguments(&path(&long)), &project.context).unwrap_err();

@@ -79,7 +79,7 @@ pub struct Plan {
 
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
-        let text = checked(self.request)?;
+        let text = read(self.request)?;
         let (mode, given) = (self.mode, given(&self.given)?);
         if self.dry_run {
             turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
@@ -91,13 +91,13 @@ impl Ask {
 
 impl Plan {
     pub async fn run(self, app: &App) -> Result<()> {
-        let text = checked(self.request)?;
+        let text = read(self.request)?;
         turn(app, Op::Plan(Request { text, ..Request::default() }), self.json, false).await
     }
 }
 
 /// The text of the request, from standard input for `-`. Errors if it is empty or too long.
-fn checked(request: String) -> Result<String> {
+fn read(request: String) -> Result<String> {
     let text = match request.as_str() {
         "-" => {
             let mut bytes = Vec::new();
@@ -108,6 +108,11 @@ fn checked(request: String) -> Result<String> {
         }
         _ => request,
     };
+    checked(text)
+}
+
+/// The request. Errors if it is empty or too long.
+pub(in crate::ui) fn checked(text: String) -> Result<String> {
     if text.trim().is_empty() {
         bail!(
             "the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\""

@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
-use crate::retrieve::{self, Form};
+use crate::retrieve::Cache;
+use crate::ui::lookup::code;
 
 /// Print the code that answers a question within a token budget: bodies of the best hits, else signatures or names
 #[derive(Args)]
@@ -18,45 +19,18 @@ pub struct Context {
     json: bool,
 }
 
-/// Search hits that are considered; with a budget of some thousand tokens only names of the last ones fit.
-const HITS: usize = 40;
-
 impl Context {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let found = retrieve::Cache::default().search(&index, embedder.as_ref(), &self.question, HITS)?;
-        let pack = retrieve::pack(&found.hits, self.tokens as usize, &retrieve::tokens);
-        let mut notes = found.notes;
-        if pack.items.is_empty() && !found.hits.is_empty() {
-            notes.push(format!("not even one name fits into {} tokens; raise --tokens", self.tokens));
-        }
+        let packed = code::context(&Cache::default(), &index, embedder.as_ref(), &self.question, self.tokens)?;
         if self.json {
-            let items: Vec<_> = pack
-                .items
-                .iter()
-                .map(|item| {
-                    serde_json::json!({
-                        "path": item.path, "start": item.start, "end": item.end, "form": form(item.form), "text": item.text,
-                    })
-                })
-                .collect();
-            let answer =
-                serde_json::json!({ "items": items, "tokens": pack.tokens, "left_out": pack.left_out, "notes": notes });
-            println!("{answer}");
+            println!("{}", packed.json());
             return Ok(());
         }
-        notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));
-        print!("{}", pack.text());
-        eprintln!("monobloc: {} places in about {} tokens, {} left out", pack.items.len(), pack.tokens, pack.left_out);
+        packed.notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));
+        print!("{}", packed.pack.text());
+        eprintln!("monobloc: {}", packed.size());
         Ok(())
-    }
-}
-
-fn form(form: Form) -> &'static str {
-    match form {
-        Form::Name => "name",
-        Form::Signature => "signature",
-        Form::Body => "body",
     }
 }

@@ -1,12 +1,10 @@
-//! `monobloc graph`: prints callers, callees, imports and paths of the project's code graph.
+//! `monobloc graph`: prints definitions, callers, callees, imports and paths of the project's code graph.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
-use console::style;
-use serde_json::json;
 
 use crate::app::App;
-use crate::index::{Graph as CodeGraph, Index, Neighbour, Node, Reach, Reached};
+use crate::ui::lookup::graph::{self, Question};
 
 /// Show who calls, uses and imports whom, with the confidence of every edge
 #[derive(Args)]
@@ -17,22 +15,24 @@ pub struct Graph {
 
 #[derive(Subcommand)]
 enum What {
+    /// Where a symbol is defined
+    Definition(Symbol),
     /// Who calls a symbol
-    Callers(Question),
+    Callers(Symbol),
     /// What a symbol calls
-    Callees(Question),
+    Callees(Symbol),
     /// What a file, or the file of a symbol, imports
-    Imports(Question),
+    Imports(Symbol),
     /// Which files import a file or a symbol
-    Dependents(Question),
+    Dependents(Symbol),
     /// What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not
-    Impact(Question),
+    Impact(Symbol),
     /// The shortest path from one symbol to another
     Path(Ends),
 }
 
 #[derive(Args)]
-struct Question {
+struct Symbol {
     /// A name, Container.name, path::name, path:line, or the path of a file
     symbol: String,
     #[command(flatten)]
@@ -62,193 +62,34 @@ struct Form {
     json: bool,
 }
 
-/// Unresolved references that are listed; the others are only counted.
-const UNKNOWN_SHOWN: usize = 20;
-/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
-const NAMES_SHOWN: usize = 12;
+impl What {
+    fn question(&self) -> (Question<'_>, &Form) {
+        match self {
+            What::Definition(Symbol { symbol, form }) => (Question::Definition(symbol), form),
+            What::Callers(Symbol { symbol, form }) => (Question::Callers(symbol), form),
+            What::Callees(Symbol { symbol, form }) => (Question::Callees(symbol), form),
+            What::Imports(Symbol { symbol, form }) => (Question::Imports(symbol), form),
+            What::Dependents(Symbol { symbol, form }) => (Question::Dependents(symbol), form),
+            What::Impact(Symbol { symbol, form }) => (Question::Impact(symbol), form),
+            What::Path(Ends { from, to, form }) => (Question::Path { from, to }, form),
+        }
+    }
+}
 
 impl Graph {
     pub fn run(self, app: &App) -> Result<()> {
-        let form = match &self.what {
-            What::Callers(q) | What::Callees(q) | What::Imports(q) | What::Dependents(q) | What::Impact(q) => &q.form,
-            What::Path(ends) => &ends.form,
-        };
+        let (question, form) = self.what.question();
         let index = super::index::opened(app, None, !form.json)?;
-        let graph = index.graph()?;
-        let answer = Answer { index: &index, graph: &graph, json: form.json, limit: form.limit };
-        let reach = |depth: u8| Reach { steps_max: form.depth.unwrap_or(depth).into(), count_max: usize::MAX };
-        match &self.what {
-            What::Callers(q) => {
-                answer.unambiguous(&q.symbol)?;
-                answer.reached("callers", &q.symbol, &graph.callers_within(&q.symbol, reach(1)));
-                answer.maybe_called(&q.symbol)?;
-            }
-            What::Callees(q) => {
-                answer.unambiguous(&q.symbol)?;
-                answer.reached("calls", &q.symbol, &graph.callees_within(&q.symbol, reach(1)));
-                answer.calls_unknown(&q.symbol)?;
-            }
-            What::Imports(q) => {
-                answer.known(&q.symbol)?;
-                answer.neighbours("imports", &q.symbol, &graph.imports(&q.symbol));
-            }
-            What::Dependents(q) => {
-                answer.unambiguous(&q.symbol)?;
-                answer.neighbours("dependents", &q.symbol, &graph.dependents(&q.symbol));
-            }
-            What::Impact(q) => {
-                answer.unambiguous(&q.symbol)?;
-                answer.reached("affected by", &q.symbol, &graph.impact(&q.symbol, reach(4)));
-                answer.maybe_called(&q.symbol)?;
-            }
-            What::Path(ends) => {
-                answer.unambiguous(&ends.from)?;
-                answer.unambiguous(&ends.to)?;
-                let steps = graph.path(&ends.from, &ends.to, reach(12).steps_max);
-                if steps.is_empty() {
-                    bail!("no way from {} to {} within {} steps", ends.from, ends.to, reach(12).steps_max);
-                }
-                answer.reached("way", &format!("{} to {}", ends.from, ends.to), &steps);
-            }
+        let answer = graph::answer(&index, question, form.depth)?;
+        if form.json {
+            answer.json(form.limit).iter().for_each(|line| println!("{line}"));
+        } else {
+            print!("{}", answer.text(form.limit));
+        }
+        if answer.left_out(form.limit) > 0 {
+            let (more, all) = (answer.left_out(form.limit), answer.count());
+            eprintln!("monobloc: note: {more} more; --limit {all} shows all");
         }
         Ok(())
-    }
-}
-
-/// Checks symbols and prints the answers to one question.
-struct Answer<'a> {
-    index: &'a Index,
-    graph: &'a CodeGraph,
-    json: bool,
-    limit: usize,
-}
-
-impl Answer<'_> {
-    /// The nodes called `symbol`. Errors if there is none and proposes similar names.
-    fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>> {
-        let candidates = self.graph.candidates(symbol);
-        if candidates.is_empty() {
-            let near = self.graph.similar(symbol, NAMES_SHOWN);
-            let hint =
-                if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) };
-            bail!("nothing in {} is called `{symbol}`{hint}", self.index.project().display());
-        }
-        Ok(candidates)
-    }
-
-    /// Errors if no node or more than one is called `symbol`, and lists how to name each.
-    fn unambiguous(&self, symbol: &str) -> Result<()> {
-        let candidates = self.known(symbol)?;
-        if candidates.len() == 1 {
-            return Ok(());
-        }
-        let shown: Vec<String> = candidates
-            .iter()
-            .take(NAMES_SHOWN)
-            .map(|(handle, node)| format!("  {handle}  ({} at {}:{})", node.kind, node.path, node.start))
-            .collect();
-        let more = candidates.len().saturating_sub(NAMES_SHOWN);
-        let more = if more > 0 { format!("\n  … {more} more") } else { String::new() };
-        bail!(
-            "`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}",
-            candidates.len(),
-            shown.join("\n")
-        )
-    }
-
-    fn reached(&self, what: &str, symbol: &str, all: &[Reached]) {
-        self.title(all.len(), what, symbol);
-        for one in all.iter().take(self.limit) {
-            let by = if one.steps > 1 { format!(" by {}", one.by) } else { String::new() };
-            self.line(&one.near, one.steps, one.confidence, &by);
-        }
-        self.rest(all.len());
-    }
-
-    fn neighbours(&self, what: &str, symbol: &str, all: &[Neighbour]) {
-        self.title(all.len(), what, symbol);
-        all.iter().take(self.limit).for_each(|one| self.line(one, 1, one.confidence, ""));
-        self.rest(all.len());
-    }
-
-    fn title(&self, count: usize, what: &str, symbol: &str) {
-        if !self.json {
-            let meant = self.graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
-            println!("{count} {what} {}", meant.as_deref().unwrap_or(symbol));
-        }
-    }
-
-    fn rest(&self, count: usize) {
-        if count > self.limit {
-            eprintln!("monobloc: note: {} more; --limit {count} shows all", count - self.limit);
-        }
-    }
-
-    fn line(&self, near: &Neighbour, steps: usize, confidence: f64, by: &str) {
-        let node = &near.node;
-        if self.json {
-            println!(
-                "{}",
-                json!({
-                    "symbol": self.graph.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
-                    "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
-                    "confidence": confidence, "reason": near.reason, "at_load": near.at_load,
-                })
-            );
-            return;
-        }
-        println!(
-            "{}{} {} {}",
-            "  ".repeat(steps),
-            style(format!("{}:{}", node.path, node.start)).cyan(),
-            node.name,
-            style(format!(
-                "{} · {} at line {}{by} · {confidence:.2} {}",
-                node.kind,
-                near.kind.name(),
-                near.line,
-                near.reason
-            ))
-            .dim()
-        );
-    }
-
-    /// Prints calls of the symbol's name whose target is not known: each may be another caller.
-    fn maybe_called(&self, symbol: &str) -> Result<()> {
-        let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(()) };
-        // Calls that are known to lead out of the project cannot be callers.
-        let open = |reason: &str| {
-            !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
-        };
-        let unknown = self.index.unresolved(&name)?.into_iter().filter(|(_, _, reason)| open(reason));
-        let unknown = unknown.map(|(path, line, reason)| (name.clone(), path, line, reason)).collect();
-        self.unknown("perhaps also called at", unknown);
-        Ok(())
-    }
-
-    /// Prints calls made by the symbol whose target is not known.
-    fn calls_unknown(&self, symbol: &str) -> Result<()> {
-        let sources: Vec<i64> = self.graph.named(symbol).into_iter().map(|node| node.id).collect();
-        let unknown = self.index.unresolved_from(&sources)?;
-        self.unknown("calls that lead nowhere known", unknown);
-        Ok(())
-    }
-
-    fn unknown(&self, title: &str, all: Vec<(String, String, usize, String)>) {
-        if self.json {
-            for (name, path, line, reason) in all {
-                println!("{}", json!({ "name": name, "path": path, "line": line, "unknown": reason }));
-            }
-            return;
-        }
-        if !all.is_empty() {
-            println!("{title} ({}):", all.len());
-        }
-        for (name, path, line, reason) in all.iter().take(UNKNOWN_SHOWN) {
-            println!("  {} {name} {}", style(format!("{path}:{line}")).cyan(), style(reason).dim());
-        }
-        if all.len() > UNKNOWN_SHOWN {
-            println!("  … {} more", all.len() - UNKNOWN_SHOWN);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! `monobloc mcp`: lists and tests the configured MCP servers, and calls one of their tools.
+//! `monobloc mcp`: lists and tests the configured MCP servers, calls one of their tools, and is a server itself.
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
@@ -13,8 +13,9 @@ use crate::tools::confine::Root;
 use crate::tools::mcp::Seen;
 use crate::tools::policy::Verdict;
 use crate::tools::{Context, preview};
+use crate::ui::mcp_server;
 
-/// List, test or call the MCP servers of the configuration
+/// List, test or call the MCP servers of the configuration, or be one
 #[derive(Args)]
 pub struct Mcp {
     #[command(subcommand)]
@@ -23,6 +24,8 @@ pub struct Mcp {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Serve the project's index, and whole requests, to an MCP client on standard input and output
+    Serve,
     /// The configured servers and their known tools; starts nothing
     List {
         #[arg(long)]
@@ -52,6 +55,7 @@ enum Command {
 impl Mcp {
     pub async fn run(self, app: &App) -> Result<()> {
         match self.command {
+            Command::Serve => mcp_server::serve(app, tokio::io::stdin(), tokio::io::stdout()).await,
             Command::List { json } => list(app, json),
             Command::Test { server, json } => test(app, server.as_deref(), json),
             Command::Call { tool, arguments, json, yes } => call(app, &tool, &arguments, json, yes).await,
@@ -134,7 +138,14 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
         Verdict::Ask { reason } => {
             let preview = preview::of(&call, &context).map_err(anyhow::Error::msg)?;
             let arguments = call.arguments.clone();
-            let proposal = Proposal { tool: call.tool.clone(), arguments, reason, preview, always: None };
+            let proposal = Proposal {
+                tool: call.tool.clone(),
+                arguments,
+                reason,
+                preview: preview.text,
+                changes: preview.changes,
+                always: None,
+            };
             let decision = Printer::new(json).consent(proposal, yes)?;
             policy.approve(call, spec, decision)?
         }

@@ -1,5 +1,6 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
+mod acp;
 pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
@@ -35,7 +36,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
 use crate::base::Cancel;
-use crate::base::config::{Settings, resolve};
+use crate::base::config::{Given, Settings, resolve};
 use crate::embed::Embedder;
 use crate::ui::screen;
 
@@ -73,6 +74,7 @@ enum Command {
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
+    Acp(acp::Acp),
     Mcp(mcp::Mcp),
     Lessons(lessons::Lessons),
     Undo(undo::Undo),
@@ -88,8 +90,8 @@ enum Command {
 
 impl Command {
     fn runs_models(&self) -> bool {
-        use Command::{Ask, Bench, Chat, Complete, Eval, Fit, Serve};
-        matches!(self, Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Serve};
+        matches!(self, Acp(_) | Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
     }
 }
 
@@ -100,8 +102,9 @@ pub fn main() -> ! {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_logging();
     let cancel = Cancel::new();
-    let settings = resolve(&settings::given(&matches)).map_err(anyhow::Error::from);
-    let code = match settings.and_then(|settings| run(cli, settings, cancel.clone())) {
+    let given = settings::given(&matches);
+    let settings = resolve(&given).map_err(anyhow::Error::from);
+    let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
         Ok(()) => 0,
         Err(_) if cancel.is_cancelled() => {
             eprintln!("monobloc: cancelled");
@@ -160,7 +163,7 @@ pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
     message
 }
 
-fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
+fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
     let command = cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default()));
@@ -191,6 +194,7 @@ fn run(cli: Cli, settings: Settings, cancel: Cancel) -> Result<()> {
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Config(config) => config.run(&settings),
+        Command::Acp(acp) => runtime.block_on(acp.run(&app, given)),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
         Command::Lessons(lessons) => lessons.run(&app),
         Command::Undo(undo) => undo.run(&app),

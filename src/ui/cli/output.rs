@@ -138,6 +138,7 @@ impl Text {
             | Event::Cognition(_)
             | Event::Decided { .. }
             | Event::ApprovalRequested { .. }
+            | Event::CallStarted { .. }
             | Event::Thinking { .. }
             | Event::ToolMiss(_)
             | Event::Repeat(_)

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use clap::Args;
-use console::style;
 
 use crate::app::App;
-use crate::retrieve;
+use crate::retrieve::Cache;
+use crate::ui::lookup::code;
 
 /// Find the code that answers a question or defines a name
 #[derive(Args)]
@@ -22,43 +22,16 @@ pub struct Search {
     json: bool,
 }
 
-/// Lines of a snippet that are printed.
-const SNIPPET_LINES: usize = 4;
-
 impl Search {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let found = retrieve::Cache::default().search(&index, embedder.as_ref(), &self.query, self.limit)?;
-        for note in &found.notes {
-            eprintln!("monobloc: note: {note}");
-        }
-        for hit in &found.hits {
-            let parts: serde_json::Map<String, serde_json::Value> =
-                hit.parts.iter().map(|(name, value)| ((*name).to_owned(), serde_json::json!(value))).collect();
-            if self.json {
-                println!(
-                    "{}",
-                    serde_json::json!({
-                        "path": hit.path, "start": hit.start, "end": hit.end, "symbol": hit.symbol, "kind": hit.kind,
-                        "score": hit.score, "snippet": hit.snippet, "parts": parts,
-                    })
-                );
-                continue;
-            }
-            let symbol = hit.symbol.as_deref().unwrap_or("");
-            println!(
-                "{} {symbol} {}",
-                style(format!("{}:{}", hit.path, hit.start)).cyan(),
-                style(format!("{:.3}", hit.score)).dim()
-            );
-            for line in hit.snippet.lines().take(SNIPPET_LINES) {
-                println!("    {line}");
-            }
-            if self.explain {
-                let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-                println!("    {}", style(shown.join(", ")).dim());
-            }
+        let found = code::search(&Cache::default(), &index, embedder.as_ref(), &self.query, self.limit)?;
+        found.0.notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));
+        if self.json {
+            found.json().iter().for_each(|hit| println!("{hit}"));
+        } else {
+            print!("{}", found.text(self.explain));
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ impl Doer {
         let messages = match work {
             Work::Request(text) => {
                 let ask = Ask { text, mode: self.options.mode, given };
-                self.app.turn(session, ask, cancel.clone())
+                self.app.ask(&session, ask, cancel.clone())
             }
             Work::Back(back) => back::start(self.app.until(cancel.clone()), session.conversation(), back),
             Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),

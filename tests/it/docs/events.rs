@@ -31,6 +31,7 @@ pub fn page(src: &Path) -> String {
     let mut types = Types::default();
     for file in [
         "protocol.rs",
+        "protocol/change.rs",
         "protocol/cost.rs",
         "protocol/memory.rs",
         "protocol/state.rs",
@@ -71,7 +72,7 @@ impl Types {
             Item::Struct(one) => {
                 let mut text = format!("\n### {name}\n\n{}\n\n| field | | |\n|---|---|---|\n", comment(&one.attrs));
                 let serde = serde(&one.attrs);
-                for field in &one.fields {
+                for field in one.fields.iter().filter(|field| !serde_says(&field.attrs, "skip")) {
                     let told = self.told(&field.ty, named);
                     text += &format!("| `{}` | {told} | {} |\n", wire_name(field, &serde), comment(&field.attrs));
                 }
@@ -159,6 +160,10 @@ fn serde(attributes: &[Attribute]) -> BTreeMap<String, String> {
         read.expect("serde attributes are names and texts");
     }
     said
+}
+
+fn serde_says(attributes: &[Attribute], word: &str) -> bool {
+    serde(attributes).contains_key(word)
 }
 
 fn wire_name(field: &Field, around: &BTreeMap<String, String>) -> String {

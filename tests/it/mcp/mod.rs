@@ -1,6 +1,6 @@
 //! MCP servers that hang, die, flood or lie cost one failed call with a clear message; none outlives the session.
 
-mod server;
+pub mod server;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Look, Ty, found};
-use crate::index::words;
+use crate::base::is_listed;
 
 /// A type by a name that the project does not declare.
 pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
@@ -38,7 +38,7 @@ pub(super) fn global<'a>(name: &str) -> Option<Ty<'a>> {
     const KNOWN: &str = "\
         Array BigInt Boolean Buffer Date Error Intl JSON Map Math Number Object Promise Proxy Reflect RegExp Set \
         String Symbol TypeError URL WeakMap WeakSet console document globalThis navigator process window";
-    words::is_among(KNOWN, name).then_some(Ty::Outside)
+    is_listed(KNOWN, name).then_some(Ty::Outside)
 }
 
 /// A member of a list or table of such items.

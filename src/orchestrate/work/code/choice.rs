@@ -1,5 +1,6 @@
 //! Chooses the definitions that a change of code may touch, and those that the request or a failed round decides without the model.
 
+use crate::base::is_listed;
 use crate::context::mentions::Mentions;
 use crate::edit::executed;
 use crate::language::{grounding, words};
@@ -14,27 +15,9 @@ use crate::request::kind;
 use super::{Next, Order};
 
 /// Words that ask to remove something.
-const REMOVALS: &[&str] = &[
-    "remove",
-    "delete",
-    "drop",
-    "rid",
-    "unused",
-    "obsolete",
-    "strip",
-    "entferne",
-    "lösche",
-    "entfernen",
-    "löschen",
-    "supprime",
-    "enlève",
-    "retire",
-    "elimina",
-    "quita",
-    "borra",
-    "удали",
-    "убери",
-];
+const REMOVALS: &str = "\
+    remove delete drop rid unused obsolete strip entferne lösche entfernen löschen supprime enlève retire \
+    elimina quita borra удали убери";
 
 /// The definitions that the model may name for `order`.
 pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices {
@@ -148,5 +131,5 @@ pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices,
 pub(super) fn asks_to_remove(asked: &str) -> bool {
     let words = words::split(asked);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    REMOVALS.iter().any(|word| has(word)) || has("take") && has("out")
+    words.iter().any(|word| is_listed(REMOVALS, word)) || has("take") && has("out")
 }

@@ -6,6 +6,8 @@ use crate::edit;
 
 use super::Files;
 use crate::edit::unchanged_value;
+use crate::language::quotations;
+use crate::language::quotations::Quotation;
 
 /// A question about a change before it is made.
 pub struct Doubt {
@@ -69,30 +71,10 @@ impl Files {
 /// The quoted texts of a request, outside of parentheses.
 fn quoted(text: &str) -> Vec<String> {
     const LONGEST: usize = 80;
-    let mut found = Vec::new();
-    let mut before = ' ';
-    let mut depth = 0i32;
-    let mut rest = text.char_indices();
-    while let Some((at, letter)) = rest.next() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            '"' | '\'' | '“' if !before.is_alphanumeric() => {
-                let close = if letter == '“' { '”' } else { letter };
-                let inside = &text[at + letter.len_utf8()..];
-                let Some(end) = inside.find(close) else { break };
-                let words = &inside[..end];
-                if depth == 0 && words.trim().len() > 1 && words.len() <= LONGEST {
-                    found.push(words.to_owned());
-                }
-                let behind = at + letter.len_utf8() + end + close.len_utf8();
-                rest.by_ref().take_while(|(at, letter)| at + letter.len_utf8() < behind).for_each(drop);
-            }
-            _ => {}
-        }
-        before = letter;
-    }
-    found
+    let all = quotations::of(text);
+    let is_text = |one: &&Quotation<'_>| one.text.trim().len() > 1 && one.text.len() <= LONGEST;
+    let outside = all.iter().filter(is_text).filter(|one| quotations::depth(text, &all, one.range.start) == 0);
+    outside.map(|one| one.text.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::context::Found;
 use crate::context::mentions::Mentions;
-use crate::edit::{self, Hints, list_entries, preserve, testing, unchanged_value};
+use crate::edit::{self, Hints, preserve, testing, unchanged_value};
 use crate::index::Index;
 use crate::index::parts::Sort;
 use crate::orchestrate::work::items::{Item, What};
@@ -188,14 +188,6 @@ impl Files {
             None if !item.name.contains('.') => preserve::without_receiver(path, code),
             _ => code.to_owned(),
         };
-        if let What::Change(span) = &item.what
-            && matches!(span.sort, Sort::Value | Sort::Record)
-            && !self.may_remove
-            && let Some(old) = self.text(path).get(span.bytes.clone())
-            && let Some(kept) = list_entries::kept(old, &code, asked)
-        {
-            code = kept.map_err(|lost| format!("{path}: `{}`: {lost}", item.name))?;
-        }
         if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
             code = new_test::in_new_module(&code);
         }

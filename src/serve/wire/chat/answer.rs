@@ -123,9 +123,7 @@ pub fn usage(end: &End) -> Value {
 }
 
 fn logprobs(tokens: &[TokenLogprobs]) -> Value {
-    let token = |bytes: &[u8], logprob: f32| {
-        json!({ "token": String::from_utf8_lossy(bytes), "logprob": finite(logprob), "bytes": bytes })
-    };
+    let token = |bytes: &[u8], logprob: f32| json!({ "token": String::from_utf8_lossy(bytes), "logprob": finite(logprob), "bytes": bytes });
     let content = tokens.iter().map(|one| {
         let mut written = token(&one.bytes, one.logprob);
         written["top_logprobs"] = one.top.iter().map(|(bytes, logprob)| token(bytes, *logprob)).collect();
@@ -151,7 +149,9 @@ mod tests {
     fn calls_have_numbers_and_the_stream_ends_with_reason_usage_and_done() {
         let mut answer = Answer::new("planner".to_owned(), false, true);
         assert_eq!(data(&answer.begin())[0]["choices"][0]["delta"]["role"], "assistant");
-        let made = |id: &str| Delta::Call(Call { id: id.to_owned(), name: "ls".to_owned(), arguments: serde_json::Map::new() });
+        let made = |id: &str| {
+            Delta::Call(Call { id: id.to_owned(), name: "ls".to_owned(), arguments: serde_json::Map::new() })
+        };
         for (number, id) in ["a", "b"].into_iter().enumerate() {
             let chunk = data(&answer.delta(made(id)));
             let call = &chunk[0]["choices"][0]["delta"]["tool_calls"][0];
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn log_probabilities_come_with_their_text() {
         let mut answer = Answer::new("planner".to_owned(), true, false);
-        let token = TokenLogprobs { bytes: b"a".to_vec(), logprob: -0.5, top: vec![(b"b".to_vec(), f32::NEG_INFINITY)] };
+        let token =
+            TokenLogprobs { bytes: b"a".to_vec(), logprob: -0.5, top: vec![(b"b".to_vec(), f32::NEG_INFINITY)] };
         assert_eq!(answer.delta(Delta::Tokens(vec![token])), []);
         let chunk = data(&answer.delta(Delta::Text("a".to_owned())));
         let content = &chunk[0]["choices"][0]["logprobs"]["content"][0];

@@ -180,7 +180,11 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
     for message in messages {
         let is_result = matches!(message.role.as_str(), "tool" | "function");
         let refuse = |kind: &str| Err(conversation::refused("messages", kind));
-        let text = conversation::text(&message.content, |kind| if is_result { conversation::noted(kind) } else { refuse(kind) })?;
+        let text =
+            conversation::text(
+                &message.content,
+                |kind| if is_result { conversation::noted(kind) } else { refuse(kind) },
+            )?;
         match message.role.as_str() {
             "system" | "developer" => conversation.system(&text),
             "user" => conversation.user(&text),
@@ -227,10 +231,13 @@ fn format(given: Option<&Value>) -> Result<Format, Problem> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Format::Text) };
     match given.get("type").and_then(Value::as_str) {
         Some("text") => Ok(Format::Text),
-        Some("json_object") => Ok(given.get("schema").map_or_else(Format::object, |schema| Format::Schema(schema.clone()))),
+        Some("json_object") => {
+            Ok(given.get("schema").map_or_else(Format::object, |schema| Format::Schema(schema.clone())))
+        }
         Some("json_schema") => {
             let schema = given.pointer("/json_schema/schema").or_else(|| given.get("schema"));
-            let schema = schema.ok_or_else(|| Problem::invalid("response_format", "json_schema comes without a schema"))?;
+            let schema =
+                schema.ok_or_else(|| Problem::invalid("response_format", "json_schema comes without a schema"))?;
             Ok(Format::Schema(schema.clone()))
         }
         _ => Err(Problem::invalid("response_format", "its type is none of text, json_object, json_schema")),

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::serve::wire::conversation::{self, Conversation};
 use crate::serve::ask::{self, Ask, Call, Choice, Format, Model};
 use crate::serve::problem::Problem;
+use crate::serve::wire::conversation::{self, Conversation};
 use crate::tools::ToolSpec;
 
 /// Claude Code puts this line at the front of the system text: `x-anthropic-billing-header: cc_version=…; cch=fa690;`.

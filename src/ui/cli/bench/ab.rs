@@ -26,7 +26,7 @@ impl Ab {
                 let app = app.on(folder.path());
                 let index = app.index()?;
                 app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
-                let toolkit = app.toolkit(pool.clone(), embedder.clone(), Some(index))?;
+                let toolkit = app.toolkit(pool.clone(), embedder.clone(), Some(index.into()))?;
                 if runs.is_empty() {
                     ab::warm(&toolkit).await?;
                 }

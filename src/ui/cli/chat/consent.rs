@@ -80,6 +80,7 @@ mod tests {
             arguments: Map::new(),
             reason: "it changes a file".into(),
             preview: String::new(),
+            changes: Vec::new(),
             always: Some("write_file in src/".into()),
         };
         let (reply, mut decided) = oneshot::channel();

@@ -2,7 +2,7 @@
 
 pub(in crate::ui) mod back;
 pub(super) mod consent;
-mod input;
+pub(in crate::ui) mod input;
 pub(in crate::ui) mod line;
 pub(in crate::ui) mod table;
 
@@ -184,7 +184,7 @@ impl Conversation {
         let messages = match work {
             Work::Request(text) => {
                 let ask = Ask { text, mode: self.mode, ..Ask::default() };
-                self.app.turn(self.session.clone(), ask, cancel.clone())
+                self.app.ask(&self.session, ask, cancel.clone())
             }
             Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation(), back),
             Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),

@@ -1,94 +1,11 @@
-//! Rates how hard a request is, and sorts it into question, change, command or chat.
+//! Recognises small talk, for which no tool may be called: greetings, thanks, sums, questions about the world in general.
 
 use crate::language::clauses::words::{entries, listed};
-use crate::language::clauses::{Part, PartKind, names};
+use crate::language::clauses::{Part, names};
 
-/// Size of the model that a request needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    Small,
-    Medium,
-    Large,
-}
-
-/// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Score {
-    pub value: f32,
-    pub tier: Tier,
-}
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
-    /// Something is to be answered.
-    Question,
-    /// Something is to be changed.
-    Change,
-    /// Something is to be run.
-    Command,
-    /// A greeting, thanks, small talk: no tool may be called.
-    Chat,
-}
-
-/// Bytes per token in ordinary prose. Exact counting needs a tokenizer and changes the score by hundredths.
-const TOKEN_BYTES: f32 = 4.0;
-const MEDIUM_FROM: f32 = 3.0;
-const LARGE_FROM: f32 = 6.0;
-
-/// The score of `ask` with `files` files in its context and `parts` parts. Each part is a reasoning step, and so is each word that asks
-/// for reasoning (`why`, `design`, `refactor`, …).
-pub fn complexity(ask: &str, files: usize, parts: usize) -> Score {
-    let thousands = ask.len() as f32 / TOKEN_BYTES / 1000.0;
-    let low = ask.to_lowercase();
-    let reasons = entries(REASONING).filter(|word| words(&low).any(|one| one == *word)).count();
-    let value = 0.3 * thousands + 0.2 * files as f32 + 0.5 * (parts + reasons) as f32;
-    let tier = if value < MEDIUM_FROM {
-        Tier::Small
-    } else if value < LARGE_FROM {
-        Tier::Medium
-    } else {
-        Tier::Large
-    };
-    Score { value, tier }
-}
-
-const REASONING: &str = "\
-    why, design, architecture, refactor, optimize, optimise, debug, prove, compare, trade-offs, tradeoffs, \
-    investigate, diagnose, redesign, migrate, concurrency, deadlock, race";
-
-const CHANGING: &str = "\
-    add, change, set, replace, rename, fix, write, create, delete, remove, update, edit, move, insert, bump, \
-    refactor, rewrite, implement, append, convert, make, increase, decrease, reduce, upgrade, downgrade, copy, \
-    correct, modify, format, save, generate, extract, split, merge, migrate, revert, drop, introduce, simplify, \
-    document, translate, enable, disable, clean, reset, apply, extend, improve, optimize, optimise, port, \
-    raise, lower, swap, wrap, inline, draft, put, store, fill, schedule, book, send, добавь, измени, замени, \
-    переименуй, исправь, удали, создай, обнови, напиши, перемести, скопируй, сохрани, поменяй, перепиши, убери";
-
-const RUNNING: &str = "\
-    run, execute, build, compile, test, deploy, start, stop, restart, launch, install, lint, benchmark, commit, \
-    push, pull, rebuild, rerun, kill, open, play, запусти, выполни, останови, установи, перезапусти, собери";
-
-/// What the parts ask for together: a change if one of them changes something, else a command if one runs something, else a question.
-/// Chat only if all of them are.
-pub fn kind(parts: &[Part]) -> RequestKind {
-    if parts.iter().all(is_chat) {
-        return RequestKind::Chat;
-    }
-    let with = |list: &str| {
-        let opens = |part: &Part| {
-            let verb = part.verb.as_deref().map(|verb| verb.strip_suffix("те").unwrap_or(verb).to_owned());
-            part.kind == PartKind::Act && verb.is_some_and(|verb| listed(list, &verb))
-        };
-        parts.iter().any(opens)
-    };
-    if with(CHANGING) {
-        RequestKind::Change
-    } else if with(RUNNING) {
-        RequestKind::Command
-    } else {
-        RequestKind::Question
-    }
+/// Whether all parts of a request are small talk; so is a request without parts.
+pub fn is_all(parts: &[Part]) -> bool {
+    parts.iter().all(is_chat)
 }
 
 /// Greetings and other small talk.
@@ -191,10 +108,6 @@ mod tests {
     use super::*;
     use crate::language::clauses::parts;
 
-    fn check(request: &str, expected: RequestKind) {
-        assert_eq!(kind(&parts(request)), expected, "{request}");
-    }
-
     #[test]
     fn small_talk_needs_no_tool() {
         for request in [
@@ -214,37 +127,21 @@ mod tests {
             "Tell me a joke",
             "",
         ] {
-            check(request, RequestKind::Chat);
+            assert!(is_all(&parts(request)), "{request}");
         }
     }
 
     #[test]
-    fn a_request_behind_a_greeting_is_a_request() {
-        check("Hi! Rename a.txt to b.txt", RequestKind::Change);
-        check("Hello, what does parse() do?", RequestKind::Question);
-        check("Thanks. Now run the tests", RequestKind::Command);
-        check("Hi, my disk is full", RequestKind::Question);
-    }
-
-    #[test]
-    fn requests_are_sorted_into_questions_changes_and_commands() {
-        check("Where is the retry limit defined?", RequestKind::Question);
-        check("What is the default port?", RequestKind::Question);
-        check("Read a.rs and tell me what it does", RequestKind::Question);
-        check("Read a.rs and fix the typo", RequestKind::Change);
-        check("In a.rs change 5 to 3 and run the tests", RequestKind::Change);
-        check("run the tests", RequestKind::Command);
-        check("Прочитай a.rs и исправь опечатку", RequestKind::Change);
-        check("How do I build it?", RequestKind::Question);
-    }
-
-    #[test]
-    fn the_score_is_the_formula() {
-        let close = |score: Score, expected: f32| assert!((score.value - expected).abs() < 1e-3, "{score:?}");
-        close(complexity(&"x".repeat(4000), 2, 3), 0.3 + 0.4 + 1.5);
-        close(complexity("why is it slow", 0, 1), 0.3 * 14.0 / 4000.0 + 1.0);
-        assert_eq!(complexity("read a.rs", 1, 1).tier, Tier::Small);
-        assert_eq!(complexity("do it", 5, 5).tier, Tier::Medium);
-        assert_eq!(complexity(&"x".repeat(40_000), 10, 4).tier, Tier::Large);
+    fn a_request_behind_a_greeting_is_no_small_talk() {
+        for request in [
+            "Hi! Rename a.txt to b.txt",
+            "Hello, what does parse() do?",
+            "Thanks. Now run the tests",
+            "Hi, my disk is full",
+            "What is the default port?",
+            "How do I build it?",
+        ] {
+            assert!(!is_all(&parts(request)), "{request}");
+        }
     }
 }

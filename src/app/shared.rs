@@ -1,0 +1,101 @@
+//! What several sessions of one process share: its models, with which it opens a session on any project and runs turns in it.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use tokio::sync::mpsc;
+
+use super::App;
+use crate::base::{Cancel, Config, lock};
+use crate::embed::Embedder;
+use crate::engine::pool::Pool;
+use crate::index::Index;
+use crate::models::{Role, places};
+use crate::protocol::{Ask, Op};
+use crate::session::{Message, Session};
+use crate::tools::mcp::Servers;
+use crate::tools::policy::Rules;
+
+/// The models of a process. Clones share what is in memory.
+#[derive(Clone)]
+pub struct SharedModels {
+    pub(crate) pool: Pool,
+    pub embedder: Option<Embedder>,
+    /// What the user should know about them: a planner that was replaced, a missing embedder.
+    pub notes: Vec<String>,
+}
+
+impl App {
+    /// Finds the models of the roles; loads the embedder alone. An error if there is no planner.
+    pub fn shared_models(&self) -> Result<SharedModels> {
+        let registry = self.registry()?;
+        let mut notes: Vec<String> = registry.replaced().cloned().into_iter().collect();
+        registry.get(Role::Planner)?;
+        let embedder = self.embedder(&registry).inspect_err(|why| notes.push(why.clone())).ok();
+        Ok(SharedModels { pool: self.pool(registry), embedder, notes })
+    }
+
+    /// The app of another project with its own settings, rules and servers. Memory, processor and end are those of this one.
+    pub fn beside(&self, config: Config) -> Result<App> {
+        let rules = Rules::compile(&config.rules)?;
+        let servers = servers_of(&config);
+        lock(&self.others).push(servers.clone());
+        let (catalog, names, indexed) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(App { config, cancel: Cancel::new(), rules, servers, catalog, names, indexed, ..self.clone() })
+    }
+
+    /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns with it what the user should
+    /// know. Blocks until `cancel` is set, which is an error.
+    pub fn session_refreshed(
+        &self,
+        models: &SharedModels,
+        index: Arc<Index>,
+        cancel: &Cancel,
+    ) -> Result<(Session, Vec<String>)> {
+        let mut notes = self.recover()?;
+        notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
+        let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
+        if missing > 0 {
+            notes.push(format!("{missing} places are found by words only; `monobloc index` adds their meaning"));
+        }
+        Ok((self.session_with(models, index)?, notes))
+    }
+
+    /// A session on this project with the models of the process.
+    pub fn session_with(&self, models: &SharedModels, index: impl Into<Arc<Index>>) -> Result<Session> {
+        let toolkit = self.toolkit(models.pool.clone(), models.embedder.clone(), Some(index.into()))?;
+        self.session(toolkit)
+    }
+
+    /// Refreshes index and tools, which takes milliseconds if nothing has changed, and then runs a turn in the background.
+    pub fn ask(&self, session: &Arc<Session>, ask: Ask, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
+        let (sender, messages) = mpsc::unbounded_channel();
+        let (session, app) = (session.clone(), self.until(cancel.clone()));
+        tokio::spawn(async move {
+            let (index, embedder) = (session.index(), session.embedder());
+            let refreshed = tokio::task::spawn_blocking(move || {
+                if let Some(index) = index {
+                    app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
+                }
+                app.changed_tools(embedder.as_ref())
+            });
+            match refreshed.await {
+                Ok(Ok(Some((catalog, prefilter)))) => session.offer(catalog, prefilter),
+                Ok(Err(error)) => tracing::warn!(%error, "index and tools are as they were before"),
+                _ => {}
+            }
+            let mut turn = session.submit_with(Op::Ask(ask), cancel);
+            while let Some(message) = turn.recv().await {
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        messages
+    }
+}
+
+/// The servers of a configuration; starts none.
+pub(super) fn servers_of(config: &Config) -> Servers {
+    Servers::new(&config.servers, &config.commands, &config.project, &places::cache_dir().join("mcp"))
+}

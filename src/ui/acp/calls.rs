@@ -1,0 +1,156 @@
+//! How a tool call is shown: its title, kind, places, and content.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, Diff, TextContent, ToolCallContent, ToolCallLocation, ToolCallUpdateFields, ToolKind,
+};
+use serde_json::{Map, Value};
+
+use crate::protocol::{FileChange, Proposal, StepReport, StepStatus};
+use crate::tools::builtin::Builtin;
+use crate::tools::outcome::cut_line;
+
+/// Longest title, in characters. A command is shown whole before consent: what is cut off cannot be judged.
+const TITLE_CHARS: usize = 120;
+const COMMAND_CHARS: usize = 4_000;
+/// Most places of one call: a call names two at most, a report some more.
+const PLACES_MAX: usize = 8;
+
+/// Title, kind, places and arguments of a call in `project`.
+pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> ToolCallUpdateFields {
+    ToolCallUpdateFields::new()
+        .title(title(tool, arguments))
+        .kind(kind(tool))
+        .locations(places(arguments, project))
+        .raw_input(Value::Object(arguments.clone()))
+}
+
+/// What a call that waits for consent would do. A change speaks for itself; anything else says why it is asked about.
+pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
+    if proposal.changes.is_empty() {
+        return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
+    }
+    proposal.changes.iter().map(|change| diff(change, project)).collect()
+}
+
+/// What a call has done or found.
+pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
+    if report.status == StepStatus::Succeeded && !report.changes.is_empty() {
+        return report.changes.iter().map(|change| diff(change, project)).collect();
+    }
+    let said = if report.output.is_empty() { &report.summary } else { &report.output };
+    vec![text(&fenced(said))]
+}
+
+fn title(tool: &str, arguments: &Map<String, Value>) -> String {
+    let said = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let title = match named(tool) {
+        Some(Builtin::RunCommand) => return cut_line(&said("command").replace('\n', " ⏎ "), COMMAND_CHARS),
+        Some(Builtin::ReadFile | Builtin::IndexReadFile) => format!("Read {}", said("path")),
+        Some(Builtin::ListDir) => format!("List {}", if said("path").is_empty() { "." } else { said("path") }),
+        Some(Builtin::WriteFile) => format!("Write {}", said("path")),
+        Some(Builtin::ReplaceInFile) => format!("Edit {}", said("path")),
+        Some(Builtin::DeleteFile) => format!("Delete {}", said("path")),
+        Some(Builtin::MoveFile) => format!("Move {} to {}", said("source"), said("destination")),
+        Some(Builtin::FindFiles) => format!("Find files {}", said("pattern")),
+        Some(Builtin::SearchText) => format!("Search for {}", said("pattern")),
+        Some(Builtin::IndexSearch) => format!("Search: {}", said("question")),
+        Some(Builtin::IndexSearchText) => format!("Search for {}", said("names")),
+        Some(Builtin::IndexFindFiles) => format!("Find {}", said("symbol")),
+        Some(Builtin::IndexCallers) => format!("Callers of {}", said("symbol")),
+        Some(Builtin::IndexCallees) => format!("Callees of {}", said("symbol")),
+        Some(Builtin::IndexImports) => format!("Imports of {}", said("path")),
+        Some(Builtin::IndexDependents) => format!("Dependents of {}", said("path")),
+        Some(Builtin::IndexImpact) => format!("Impact of {}", said("symbol")),
+        Some(Builtin::IndexListMemories) => "Lessons learned here".to_owned(),
+        None => format!("{tool} {}", Value::Object(arguments.clone())),
+    };
+    cut_line(&title, TITLE_CHARS)
+}
+
+fn kind(tool: &str) -> ToolKind {
+    match named(tool) {
+        Some(Builtin::RunCommand) => ToolKind::Execute,
+        Some(Builtin::ReadFile | Builtin::ListDir | Builtin::IndexReadFile | Builtin::IndexListMemories) => {
+            ToolKind::Read
+        }
+        Some(Builtin::WriteFile | Builtin::ReplaceInFile) => ToolKind::Edit,
+        Some(Builtin::DeleteFile) => ToolKind::Delete,
+        Some(Builtin::MoveFile) => ToolKind::Move,
+        Some(_) => ToolKind::Search,
+        None => ToolKind::Other,
+    }
+}
+
+fn named(tool: &str) -> Option<Builtin> {
+    Builtin::ALL.into_iter().find(|builtin| builtin.name() == tool)
+}
+
+/// The files that the arguments name, so that an editor can follow.
+fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocation> {
+    let line = arguments.get("start_line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    let named = ["path", "source", "destination"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
+    named.take(PLACES_MAX).map(|path| ToolCallLocation::new(project.join(path)).line(line)).collect()
+}
+
+fn diff(change: &FileChange, project: &Path) -> ToolCallContent {
+    // The protocol has no deletion: it is an empty new text.
+    let new = change.new.as_deref().unwrap_or_default();
+    Diff::new(project.join(&change.path), new).old_text(change.old.as_deref().map(str::to_owned)).into()
+}
+
+fn text(text: &str) -> ToolCallContent {
+    ContentBlock::Text(TextContent::new(text)).into()
+}
+
+/// The text as a block of Markdown, which shows it as it is.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(tool: &str, arguments: Value, expected: Value) {
+        let arguments = arguments.as_object().expect("an object");
+        let mut shown = serde_json::to_value(described(tool, arguments, Path::new("/p"))).expect("it can be written");
+        shown.as_object_mut().expect("an object").remove("rawInput");
+        assert_eq!(shown, expected, "{tool}");
+    }
+
+    #[test]
+    fn a_call_says_what_it_does_and_where() {
+        check(
+            "replace_in_file",
+            json!({ "path": "src/a.rs", "old": "1", "new": "2" }),
+            json!({ "kind": "edit", "title": "Edit src/a.rs", "locations": [{ "path": "/p/src/a.rs" }] }),
+        );
+        check(
+            "read_file",
+            json!({ "path": "a", "start_line": 3 }),
+            json!({ "kind": "read", "title": "Read a", "locations": [{ "path": "/p/a", "line": 3 }] }),
+        );
+        let command = format!("echo {}", "x".repeat(1_000));
+        check(
+            "run_command",
+            json!({ "command": command }),
+            json!({ "kind": "execute", "title": command, "locations": [] }),
+        );
+        check(
+            "files.read",
+            json!({ "at": 1 }),
+            json!({ "kind": "other", "title": "files.read {\"at\":1}", "locations": [] }),
+        );
+    }
+
+    #[test]
+    fn a_text_with_a_fence_gets_a_longer_one() {
+        assert_eq!(fenced("a\n"), "```\na\n```");
+        assert_eq!(fenced("```\na\n```"), "````\n```\na\n```\n````");
+    }
+}

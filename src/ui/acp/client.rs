@@ -1,0 +1,115 @@
+//! The client at the other end of the connection: takes messages from any task, and hands its answers to whoever asked.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1::Error;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::base::{Cancel, lock};
+
+/// Lines that wait to be written; then whoever has more waits for the client to read.
+const LINES_MAX: usize = 256;
+/// How long the last lines may take to be written when the connection ends.
+const LAST_LINES_MAX: Duration = Duration::from_secs(2);
+
+/// The client. Clones are the same client; the writer ends when the last one is dropped.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    lines: mpsc::Sender<String>,
+    /// Who waits for the answer to each request of ours.
+    waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
+    requests: AtomicU64,
+}
+
+/// The thread that writes.
+pub struct Writer(oneshot::Receiver<()>);
+
+impl Client {
+    /// A client that reads `output`. `gone` is set when it no longer does.
+    pub fn reading(mut output: impl Write + Send + 'static, gone: Cancel) -> (Client, Writer) {
+        let (lines, mut queue) = mpsc::channel::<String>(LINES_MAX);
+        let (done, written) = oneshot::channel();
+        thread::spawn(move || {
+            while let Some(mut line) = queue.blocking_recv() {
+                line.push('\n');
+                if output.write_all(line.as_bytes()).and_then(|()| output.flush()).is_err() {
+                    gone.cancel();
+                    break;
+                }
+            }
+            // Nobody may wait for it.
+            let _ = done.send(());
+        });
+        (Client(Arc::new(Inner { lines, waiting: Mutex::default(), requests: AtomicU64::new(0) })), Writer(written))
+    }
+
+    async fn send(&self, message: &Value) {
+        // It fails if the client is gone; then the connection ends by itself.
+        let _ = self.0.lines.send(message.to_string()).await;
+    }
+
+    /// Answers the client's request `id`.
+    pub async fn answer<T: Serialize>(&self, id: &Value, result: Result<T, Error>) {
+        let told = result.and_then(|result| serde_json::to_value(result).map_err(Error::into_internal_error));
+        let message = match told {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+        };
+        self.send(&message).await;
+    }
+
+    pub async fn notify<T: Serialize>(&self, method: &str, params: &T) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+    }
+
+    /// Sends a request and waits for the answer, without an end: people answer it. Dropping the future gives it up.
+    pub async fn ask<T: Serialize, R: DeserializeOwned>(&self, method: &str, params: &T) -> Result<R, String> {
+        let id = self.0.requests.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        lock(&self.0.waiting).insert(id, sender);
+        let _forget = Forget { client: self, id };
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        match answer.await {
+            Ok(Ok(result)) => serde_json::from_value(result).map_err(|why| format!("the answer to {method}: {why}")),
+            Ok(Err(error)) => Err(format!("the client refuses {method}: {error}")),
+            Err(_) => Err(format!("the client left {method} without an answer")),
+        }
+    }
+
+    /// Hands on the client's answer to our request `id`; one that nobody waits for any more is dropped.
+    pub fn answered(&self, id: u64, result: Result<Value, Value>) {
+        if let Some(waiting) = lock(&self.0.waiting).remove(&id) {
+            // It may have given up just now.
+            let _ = waiting.send(result);
+        }
+    }
+}
+
+/// Forgets a request that is no longer waited for.
+struct Forget<'a> {
+    client: &'a Client,
+    id: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        lock(&self.client.0.waiting).remove(&self.id);
+    }
+}
+
+impl Writer {
+    /// Waits until everything is written, at most two seconds: a client that does not read cannot hold up the end.
+    pub async fn end(self) {
+        let _ = tokio::time::timeout(LAST_LINES_MAX, self.0).await;
+    }
+}

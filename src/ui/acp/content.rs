@@ -1,0 +1,161 @@
+//! Reads the content of a prompt: text, links to files, and embedded texts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+
+use super::wire::invalid;
+use crate::protocol::{Ask, Given, Mode};
+use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, REQUEST_BYTES_MAX};
+
+/// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
+/// what the file on disk says, such as an unsaved one, is handed over with the request.
+pub fn request(blocks: Vec<ContentBlock>, project: &Path, mode: Mode) -> Result<Ask, Error> {
+    let (mut text, mut given) = (String::new(), Vec::new());
+    for (at, block) in blocks.into_iter().enumerate() {
+        let refused = |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; text and files are taken"));
+        match block {
+            ContentBlock::Text(block) => text.push_str(&block.text),
+            ContentBlock::ResourceLink(link) => text.push_str(&named(&link.uri, &link.name, project)),
+            ContentBlock::Resource(embedded) => match embedded.resource {
+                EmbeddedResourceResource::TextResourceContents(one) => {
+                    let name = named(&one.uri, &one.uri, project);
+                    text.push_str(&name);
+                    if !is_on_disk(&project.join(&name), &one.text) {
+                        given.push(Given { name, text: one.text });
+                    }
+                }
+                _ => return Err(refused("an embedded file that is not text")),
+            },
+            ContentBlock::Image(_) => return Err(refused("an image")),
+            ContentBlock::Audio(_) => return Err(refused("audio")),
+            _ => return Err(refused("of a kind that is not known")),
+        }
+    }
+    fits(&text, &given)?;
+    Ok(Ask { text, mode, given })
+}
+
+fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
+    if text.trim().is_empty() {
+        return Err(invalid("session/prompt: the request is empty; say what to do"));
+    }
+    if text.len() > REQUEST_BYTES_MAX {
+        return Err(invalid(format!(
+            "session/prompt: the request has {} bytes, {REQUEST_BYTES_MAX} are taken; put long text into a file of the project and \
+             name the file",
+            text.len()
+        )));
+    }
+    if given.len() > GIVEN_MAX {
+        return Err(invalid(format!(
+            "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
+            given.len()
+        )));
+    }
+    match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
+        Some(one) => Err(invalid(format!(
+            "session/prompt: {} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+            one.name,
+            one.text.len()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The path of a `file:` address, relative to the project where it lies inside; for another address `otherwise`.
+fn named(uri: &str, otherwise: &str, project: &Path) -> String {
+    let Some(path) = path_of(uri) else { return otherwise.to_owned() };
+    let inside = path.strip_prefix(project).ok().map(Path::to_owned);
+    let inside = inside.or_else(|| Some(path.canonicalize().ok()?.strip_prefix(project).ok()?.to_owned()));
+    inside.unwrap_or(path).display().to_string()
+}
+
+/// The path of `file:///a/b%20c#L3`: `/a/b c`.
+fn path_of(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let path = rest.split(['#', '?']).next().unwrap_or(rest);
+    Some(PathBuf::from(unescaped(path)))
+}
+
+/// Replaces `%20` and the like; what is no escape stays.
+fn unescaped(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let hex = |byte: u8| char::from(byte).to_digit(16);
+        match (first, tail) {
+            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether the file holds the text, as a whole or as an excerpt.
+fn is_on_disk(file: &Path, text: &str) -> bool {
+    let short = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= GIVEN_BYTES_MAX);
+    short && fs::read_to_string(file).is_ok_and(|there| there.contains(text.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Checks the text and the names of what is handed over, or a part of the error.
+    fn check(blocks: Value, expected: Result<(&str, &[&str]), &str>) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let project = dir.path().canonicalize().expect("a folder");
+        fs::write(project.join("a b.txt"), "one\ntwo\n").expect("a file");
+        let blocks = blocks.to_string().replace("PROJECT", &project.display().to_string());
+        let read = request(serde_json::from_str(&blocks).expect("blocks"), &project, Mode::Agent);
+        match (read, expected) {
+            (Ok(ask), Ok((text, given))) => {
+                let names: Vec<&str> = ask.given.iter().map(|one| one.name.as_str()).collect();
+                assert_eq!((ask.text.as_str(), names.as_slice()), (text, given));
+            }
+            (Err(error), Err(part)) => assert!(error.message.contains(part), "{error}"),
+            (read, expected) => panic!("{read:?} is not {expected:?}"),
+        }
+    }
+
+    fn embedded(uri: &str, text: &str) -> Value {
+        json!({ "type": "resource", "resource": { "uri": uri, "text": text } })
+    }
+
+    #[test]
+    fn files_are_named_where_the_user_put_them() {
+        let link = json!({ "type": "resource_link", "name": "a b.txt", "uri": "file://PROJECT/a%20b.txt#L1" });
+        let said = |text: &str| json!({ "type": "text", "text": text });
+        check(json!([said("Read "), link, said(" now")]), Ok(("Read a b.txt now", &[])));
+        let page = json!({ "type": "resource_link", "name": "a page", "uri": "https://example.org/" });
+        check(json!([said("See "), page]), Ok(("See a page", &[])));
+        let outside = json!({ "type": "resource_link", "name": "x", "uri": "file:///no/such" });
+        check(json!([outside]), Ok(("/no/such", &[])));
+    }
+
+    #[test]
+    fn an_embedded_text_is_handed_over_unless_the_file_says_the_same() {
+        check(json!([embedded("file://PROJECT/a%20b.txt", "two\n")]), Ok(("a b.txt", &[])));
+        check(json!([embedded("file://PROJECT/a%20b.txt", "three\n")]), Ok(("a b.txt", &["a b.txt"])));
+        check(json!([embedded("zed:///thread/1", "words")]), Ok(("zed:///thread/1", &["zed:///thread/1"])));
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_named() {
+        check(json!([]), Err("the request is empty"));
+        check(json!([{ "type": "image", "data": "", "mimeType": "image/png" }]), Err("prompt[0] is an image"));
+        let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
+        check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
+        let long = "x".repeat(REQUEST_BYTES_MAX + 1);
+        check(json!([{ "type": "text", "text": long }]), Err("65537 bytes, 65536 are taken"));
+    }
+}

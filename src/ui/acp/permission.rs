@@ -1,0 +1,105 @@
+//! Asks the user, through the client, for consent to a call.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse, SessionId, ToolCallId, ToolCallStatus, ToolCallUpdate,
+};
+
+use super::calls;
+use super::client::Client;
+use crate::protocol::{Decision, Proposal};
+
+const ONCE: &str = "allow-once";
+const ALWAYS: &str = "allow-always";
+const REJECT: &str = "reject-once";
+
+/// The user's decision. What is no clear consent is a rejection.
+pub async fn ask(
+    client: &Client,
+    session: &SessionId,
+    call: ToolCallId,
+    proposal: &Proposal,
+    project: &Path,
+) -> Decision {
+    let request = question(session, call, proposal, project);
+    match client.ask::<_, RequestPermissionResponse>("session/request_permission", &request).await {
+        Ok(response) => decision(&response.outcome, proposal),
+        Err(why) => {
+            eprintln!("monobloc: note: `{}` counts as rejected: {why}", proposal.tool);
+            Decision::Reject
+        }
+    }
+}
+
+fn question(session: &SessionId, call: ToolCallId, proposal: &Proposal, project: &Path) -> RequestPermissionRequest {
+    let fields = calls::described(&proposal.tool, &proposal.arguments, project)
+        .content(calls::proposed(proposal, project))
+        .status(ToolCallStatus::Pending);
+    let mut options = vec![PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce)];
+    if let Some(what) = &proposal.always {
+        options.push(PermissionOption::new(ALWAYS, format!("Always: {what}"), PermissionOptionKind::AllowAlways));
+    }
+    options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
+    RequestPermissionRequest::new(session.clone(), ToolCallUpdate::new(call, fields), options)
+}
+
+/// An answer counts as consent only if it is one of the options that were offered.
+fn decision(outcome: &RequestPermissionOutcome, proposal: &Proposal) -> Decision {
+    let RequestPermissionOutcome::Selected(selected) = outcome else { return Decision::Reject };
+    match selected.option_id.0.as_ref() {
+        ONCE => Decision::Approve,
+        ALWAYS if proposal.always.is_some() => Decision::Always,
+        _ => Decision::Reject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, json};
+
+    fn proposal(always: Option<&str>) -> Proposal {
+        Proposal {
+            tool: "run_command".to_owned(),
+            arguments: Map::from_iter([("command".to_owned(), json!("make all"))]),
+            reason: "it may change something".to_owned(),
+            preview: "$ make all".to_owned(),
+            changes: Vec::new(),
+            always: always.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_question_shows_the_command_and_offers_always_only_where_it_exists() {
+        let asked = |proposal: &Proposal| {
+            let asked = question(&SessionId::new("c1"), ToolCallId::new("call-1"), proposal, Path::new("/p"));
+            serde_json::to_value(asked).expect("it can be written")
+        };
+        let one = asked(&proposal(None));
+        assert_eq!(one["toolCall"]["title"], "make all");
+        assert_eq!(one["toolCall"]["content"][0]["content"]["text"], "```\n$ make all\n```\n\nit may change something");
+        assert_eq!(one["options"].as_array().map(Vec::len), Some(2));
+        let two = asked(&proposal(Some("commands like `make`")));
+        assert_eq!(
+            two["options"][1],
+            json!({
+            "optionId": "allow-always", "name": "Always: commands like `make`", "kind": "allow_always" })
+        );
+    }
+
+    #[test]
+    fn only_an_option_that_was_offered_is_consent() {
+        let check = |outcome: serde_json::Value, always: Option<&str>, expected: Decision| {
+            let outcome = serde_json::from_value(outcome).expect("an outcome");
+            assert_eq!(decision(&outcome, &proposal(always)), expected);
+        };
+        let selected = |id: &str| json!({ "outcome": "selected", "optionId": id });
+        check(selected("allow-once"), None, Decision::Approve);
+        check(selected("allow-always"), Some("x"), Decision::Always);
+        check(selected("allow-always"), None, Decision::Reject);
+        check(selected("yes"), Some("x"), Decision::Reject);
+        check(json!({ "outcome": "cancelled" }), Some("x"), Decision::Reject);
+    }
+}

@@ -1,0 +1,185 @@
+//! One session of the protocol: a conversation on a project, opened with its first prompt, and the prompt that runs in it.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+
+use agent_client_protocol_schema::v1::{Error, ErrorCode, SessionId, SessionNotification, SessionUpdate, StopReason};
+use anyhow::Result;
+
+use super::client::Client;
+use super::updates::{self, Updates};
+use super::{permission, wire};
+use crate::app::{App, SharedModels};
+use crate::base::{Cancel, ConversationId, lock};
+use crate::protocol::{Ask, Mode};
+use crate::session::{Message, Session};
+
+/// The models of the process, found with the first prompt. A failure is not kept: the user may fetch a model and ask again.
+#[derive(Clone)]
+pub struct Models {
+    app: App,
+    found: Arc<Mutex<Option<SharedModels>>>,
+}
+
+impl Models {
+    /// The models that the settings of `app` name.
+    pub fn of(app: App) -> Models {
+        Models { app, found: Arc::default() }
+    }
+
+    fn get(&self) -> Result<SharedModels> {
+        let mut found = lock(&self.found);
+        if let Some(models) = &*found {
+            return Ok(models.clone());
+        }
+        Ok(found.insert(self.app.shared_models()?).clone())
+    }
+}
+
+/// A session of the client.
+pub struct Talk {
+    pub id: ConversationId,
+    pub app: App,
+    /// Without symbolic links.
+    pub project: PathBuf,
+    mode: Mutex<Mode>,
+    /// The conversation, once a prompt has opened it. The lock is held meanwhile, so that it is opened once.
+    session: Mutex<Option<Arc<Session>>>,
+    running: Mutex<Option<Cancel>>,
+    calls: Arc<AtomicUsize>,
+    /// What to tell with the next prompt.
+    notes: Mutex<Vec<String>>,
+}
+
+/// A prompt that runs. Its session takes the next one when this is dropped.
+pub struct Running {
+    talk: Arc<Talk>,
+    cancel: Cancel,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *lock(&self.talk.running) = None;
+    }
+}
+
+impl Talk {
+    pub fn new(id: ConversationId, app: App, project: PathBuf, notes: Vec<String>) -> Talk {
+        Talk {
+            id,
+            app,
+            project,
+            mode: Mutex::default(),
+            session: Mutex::default(),
+            running: Mutex::default(),
+            calls: Arc::default(),
+            notes: Mutex::new(notes),
+        }
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        SessionId::new(self.id.0.as_str())
+    }
+
+    pub fn mode(&self) -> Mode {
+        *lock(&self.mode)
+    }
+
+    pub fn set_mode(&self, mode: Mode) {
+        *lock(&self.mode) = mode;
+    }
+
+    /// Begins a prompt. An error if one runs.
+    pub fn begin(self: &Arc<Talk>) -> Result<Running, Error> {
+        let mut running = lock(&self.running);
+        if running.is_some() {
+            let why = format!("session/prompt: {} runs a prompt; wait for its end, or send session/cancel", self.id);
+            return Err(wire::error(ErrorCode::InvalidRequest, why));
+        }
+        let cancel = running.insert(Cancel::new()).clone();
+        Ok(Running { talk: self.clone(), cancel })
+    }
+
+    /// Cancels the prompt that runs, if one does.
+    pub fn cancel(&self) {
+        if let Some(running) = &*lock(&self.running) {
+            running.cancel();
+        }
+    }
+
+    pub async fn tell(&self, client: &Client, update: SessionUpdate) {
+        client.notify("session/update", &SessionNotification::new(self.session_id(), update)).await;
+    }
+
+    /// The conversation with models, tools and index; the first prompt makes it. Blocks meanwhile.
+    fn opened(&self, models: &Models, cancel: &Cancel) -> Result<Arc<Session>> {
+        let mut session = lock(&self.session);
+        if let Some(session) = &*session {
+            return Ok(session.clone());
+        }
+        let index = Arc::new(self.app.index()?);
+        let (opened, notes) = self.app.session_refreshed(&models.get()?, index, cancel)?;
+        let opened = opened.of("monobloc acp");
+        opened.converse(&self.id)?;
+        lock(&self.notes).extend(notes);
+        Ok(session.insert(Arc::new(opened)).clone())
+    }
+}
+
+impl Running {
+    /// Runs the request to its end and tells the client what happens.
+    pub async fn run(&self, client: &Client, models: &Models, ask: Ask) -> Result<StopReason, Error> {
+        let (talk, models, cancel) = (self.talk.clone(), models.clone(), self.cancel.clone());
+        let opening = tokio::task::spawn_blocking(move || talk.opened(&models, &cancel));
+        let opened = tokio::select! {
+            opened = opening => opened.unwrap_or_else(|lost| Err(lost.into())),
+            () = self.cancel.cancelled() => return Ok(StopReason::Cancelled),
+        };
+        let session = match opened {
+            Ok(session) => session,
+            Err(_) if self.cancel.is_cancelled() => return Ok(StopReason::Cancelled),
+            Err(why) => return Err(failed(&crate::ui::cli::told(&why))),
+        };
+        let notes = std::mem::take(&mut *lock(&self.talk.notes));
+        for note in notes {
+            self.talk.tell(client, updates::note(&note)).await;
+        }
+        self.follow(client, &session, ask).await
+    }
+
+    async fn follow(&self, client: &Client, session: &Arc<Session>, ask: Ask) -> Result<StopReason, Error> {
+        let talk = &self.talk;
+        let mut messages = talk.app.ask(session, ask, self.cancel.clone());
+        let mut updates = Updates::new(talk.project.clone(), talk.calls.clone());
+        let mut failure = None;
+        while let Some(message) = messages.recv().await {
+            match message {
+                Message::Record(record) => {
+                    for update in updates.of(&record.event) {
+                        talk.tell(client, update).await;
+                    }
+                }
+                Message::Approve { proposal, reply } => {
+                    // Without an answer `reply` is dropped, which rejects the call.
+                    let Some(call) = updates.asked() else { continue };
+                    let id = talk.session_id();
+                    tokio::select! {
+                        decision = permission::ask(client, &id, call, &proposal, &talk.project) => drop(reply.send(decision)),
+                        () = self.cancel.cancelled() => {}
+                    }
+                }
+                Message::Failed(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            _ if self.cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            Some(error) => Err(failed(&error.to_string())),
+            None => Ok(StopReason::EndTurn),
+        }
+    }
+}
+
+fn failed(why: &str) -> Error {
+    wire::error(ErrorCode::InternalError, format!("session/prompt: {why}"))
+}

@@ -1,0 +1,196 @@
+//! Turns the events of a turn into the updates of the protocol: plan, tool calls, pieces of the answer and of thinking.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, ContentChunk, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent,
+    ToolCall, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+};
+use serde_json::{Map, Value};
+
+use super::calls;
+use crate::base::StepId;
+use crate::protocol::{Event, Proposal, StepReport, StepState, StepStatus};
+
+/// What has been told of one turn.
+pub struct Updates {
+    project: PathBuf,
+    /// Numbers the calls of the whole session, whose identifiers must differ.
+    calls: Arc<AtomicUsize>,
+    /// Step, text and status of every entry of the plan.
+    plan: Vec<(StepId, String, StepState)>,
+    /// The call of each step that was announced and has not ended.
+    open: BTreeMap<StepId, ToolCallId>,
+    /// The call that asked last.
+    asked: Option<ToolCallId>,
+    /// The model file whose loading was told.
+    loading: Option<String>,
+    has_answered: bool,
+}
+
+impl Updates {
+    /// `project` is the folder that paths are relative to; `calls` counts the calls of the session.
+    pub fn new(project: PathBuf, calls: Arc<AtomicUsize>) -> Updates {
+        Updates {
+            project,
+            calls,
+            plan: Vec::new(),
+            open: BTreeMap::new(),
+            asked: None,
+            loading: None,
+            has_answered: false,
+        }
+    }
+
+    /// The updates that tell of `event`.
+    pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
+        match event {
+            Event::PlanCreated { plan } => {
+                let entry = |step: &crate::protocol::PlanStep| (step.id, step.description.clone(), StepState::Pending);
+                self.plan = plan.steps.iter().map(entry).collect();
+                vec![self.plan()]
+            }
+            Event::StepExecuting { step, .. } => self.moved(*step, StepState::Thinking),
+            Event::StepState { step, state } => self.moved(*step, *state),
+            Event::ApprovalRequested { step, proposal } => vec![self.proposed(*step, proposal)],
+            Event::CallStarted { step, tool, arguments } => vec![self.started(*step, tool, arguments)],
+            Event::StepCompleted(report) => vec![self.ended(report)],
+            Event::Token { text } => {
+                self.has_answered = true;
+                vec![message(text)]
+            }
+            Event::Thinking { text } => vec![thought(text)],
+            Event::TurnFinished(finished) if !self.has_answered && !finished.answer.is_empty() => {
+                vec![message(&finished.answer)]
+            }
+            _ => self.told(event).map(|told| note(&told)).into_iter().collect(),
+        }
+    }
+
+    /// The call that waits for consent, for the question about it.
+    pub fn asked(&self) -> Option<ToolCallId> {
+        self.asked.clone()
+    }
+
+    /// What the user should know beside plan, calls and answer.
+    fn told(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::Notice { text } => Some(text.clone()),
+            Event::Fallback { from, reason } => Some(format!("{from} goes on call by call: {reason}")),
+            Event::ModelLoading { role, file, .. } if self.loading.as_ref() != Some(file) => {
+                self.loading = Some(file.clone());
+                Some(format!("loading {role} {file}"))
+            }
+            Event::CheckpointMade { checkpoint, created, changed, deleted } if created + changed + deleted > 0 => {
+                let files = crate::ui::cli::output::counted(*created, *changed, *deleted);
+                Some(format!("{checkpoint}: {files}; `monobloc undo` takes it back"))
+            }
+            _ => None,
+        }
+    }
+
+    fn plan(&self) -> SessionUpdate {
+        let entry = |(_, text, state): &(StepId, String, StepState)| {
+            let status = match state {
+                StepState::Pending => PlanEntryStatus::Pending,
+                StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute => {
+                    PlanEntryStatus::Completed
+                }
+                _ => PlanEntryStatus::InProgress,
+            };
+            // The protocol has no status for failure.
+            let failed = matches!(state, StepState::FailedToThink | StepState::FailedToExecute);
+            let text = if failed { format!("{text} (failed)") } else { text.clone() };
+            PlanEntry::new(text, PlanEntryPriority::Medium, status)
+        };
+        SessionUpdate::Plan(Plan::new(self.plan.iter().map(entry).collect()))
+    }
+
+    /// The plan, if the step changed its state.
+    fn moved(&mut self, step: StepId, state: StepState) -> Vec<SessionUpdate> {
+        let before = self.plan();
+        if let Some(entry) = self.plan.iter_mut().find(|(id, ..)| *id == step) {
+            entry.2 = state;
+        }
+        let now = self.plan();
+        if now == before { Vec::new() } else { vec![now] }
+    }
+
+    fn fresh(&self) -> ToolCallId {
+        ToolCallId::new(format!("call-{}", self.calls.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    fn proposed(&mut self, step: StepId, proposal: &Proposal) -> SessionUpdate {
+        let id = self.fresh();
+        self.open.insert(step, id.clone());
+        self.asked = Some(id.clone());
+        let fields = calls::described(&proposal.tool, &proposal.arguments, &self.project);
+        let content = calls::proposed(proposal, &self.project);
+        begun(id, fields.content(content).status(ToolCallStatus::Pending))
+    }
+
+    fn started(&mut self, step: StepId, tool: &str, arguments: &Map<String, Value>) -> SessionUpdate {
+        if let Some(id) = self.open.get(&step) {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+            return SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.clone(), fields));
+        }
+        let id = self.fresh();
+        self.open.insert(step, id.clone());
+        begun(id, calls::described(tool, arguments, &self.project).status(ToolCallStatus::InProgress))
+    }
+
+    fn ended(&mut self, report: &StepReport) -> SessionUpdate {
+        let status = match report.status {
+            StepStatus::Succeeded => ToolCallStatus::Completed,
+            StepStatus::Failed | StepStatus::Rejected | StepStatus::Skipped => ToolCallStatus::Failed,
+        };
+        let content = calls::result(report, &self.project);
+        match self.open.remove(&report.step) {
+            Some(id) => {
+                let fields = ToolCallUpdateFields::new().status(status).content(content);
+                SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields))
+            }
+            // It did not run: it was denied, or its result was known already.
+            None => {
+                let none = Map::new();
+                let arguments = report.arguments.as_object().unwrap_or(&none);
+                let fields = calls::described(&report.tool, arguments, &self.project);
+                begun(self.fresh(), fields.status(status).content(content))
+            }
+        }
+    }
+}
+
+/// A call that is shown from now on.
+fn begun(id: ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
+    let mut call = ToolCall::new(id, fields.title.clone().unwrap_or_default());
+    call.update(fields);
+    SessionUpdate::ToolCall(call)
+}
+
+pub fn message(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(chunk(text))
+}
+
+pub fn request(text: &str) -> SessionUpdate {
+    SessionUpdate::UserMessageChunk(chunk(text))
+}
+
+/// A message beside the answer. The protocol has no place for it but among the thoughts.
+pub fn note(text: &str) -> SessionUpdate {
+    thought(&format!("{text}\n\n"))
+}
+
+fn thought(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(chunk(text))
+}
+
+fn chunk(text: &str) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
+}
+
+#[cfg(test)]
+mod tests;

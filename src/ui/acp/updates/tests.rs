@@ -1,0 +1,126 @@
+//! The updates that a client gets for the events of a turn.
+
+use serde_json::json;
+
+use super::*;
+use crate::protocol::{FileChange, PlanStatus, PlanStep, PlanView};
+
+fn updates() -> Updates {
+    Updates::new("/p".into(), Arc::default())
+}
+
+fn shown(updates: &mut Updates, event: Event) -> Value {
+    serde_json::to_value(updates.of(&event)).expect("updates can be written")
+}
+
+fn arguments() -> Map<String, Value> {
+    Map::from_iter([("path".to_owned(), json!("a.txt")), ("content".to_owned(), json!("two\n"))])
+}
+
+fn change() -> FileChange {
+    FileChange { path: "a.txt".to_owned(), old: Some("one\n".into()), new: Some("two\n".into()) }
+}
+
+fn report(status: StepStatus, changes: Vec<FileChange>) -> Event {
+    Event::StepCompleted(StepReport {
+        step: StepId(1),
+        call: None,
+        tool: "write_file".to_owned(),
+        arguments: Value::Object(arguments()),
+        status,
+        executing: true,
+        summary: "changed a.txt".to_owned(),
+        result_hash: String::new(),
+        checkpoint: None,
+        diff: None,
+        changes,
+        output: String::new(),
+        wall_ms: 1,
+    })
+}
+
+fn plan(descriptions: &[&str]) -> Event {
+    let step = |(at, text): (usize, &&str)| PlanStep {
+        id: StepId(at + 1),
+        name: (*text).to_owned(),
+        description: (*text).to_owned(),
+        files_affected: Vec::new(),
+        dependencies: Vec::new(),
+        estimated_complexity: 1,
+        status: PlanStatus::Pending,
+    };
+    let steps = descriptions.iter().enumerate().map(step).collect();
+    Event::PlanCreated { plan: PlanView { steps, total_estimated_tokens: 0, status: PlanStatus::Pending } }
+}
+
+/// `status` of each entry of the only update, which is a plan.
+fn statuses(update: &Value) -> Vec<(String, String)> {
+    assert_eq!(update[0]["sessionUpdate"], "plan", "{update}");
+    let said = |value: &Value| value.as_str().expect("a text").to_owned();
+    let entries = update[0]["entries"].as_array().expect("entries");
+    entries.iter().map(|entry| (said(&entry["content"]), said(&entry["status"]))).collect()
+}
+
+#[test]
+fn the_whole_plan_is_sent_whenever_a_step_moves_on() {
+    let mut updates = updates();
+    let expected = |one: (&str, &str), two: (&str, &str)| {
+        [one, two].map(|(text, status)| (text.to_owned(), status.to_owned())).to_vec()
+    };
+    let first = shown(&mut updates, plan(&["read", "write"]));
+    assert_eq!(statuses(&first), expected(("read", "pending"), ("write", "pending")));
+    let begun = shown(&mut updates, Event::StepExecuting { step: StepId(1), description: String::new() });
+    assert_eq!(statuses(&begun), expected(("read", "in_progress"), ("write", "pending")));
+    let same = Event::StepState { step: StepId(1), state: StepState::Executing };
+    assert_eq!(shown(&mut updates, same), json!([]), "nothing that a client sees has changed");
+    let done = Event::StepState { step: StepId(1), state: StepState::Complete };
+    assert_eq!(statuses(&shown(&mut updates, done))[0].1, "completed");
+    let failed = Event::StepState { step: StepId(2), state: StepState::FailedToExecute };
+    let failed = shown(&mut updates, failed);
+    assert_eq!(statuses(&failed), expected(("read", "completed"), ("write (failed)", "completed")));
+}
+
+#[test]
+fn a_change_is_one_call_from_the_question_to_its_result() {
+    let mut updates = updates();
+    let proposal = Proposal {
+        tool: "write_file".to_owned(),
+        arguments: arguments(),
+        reason: "it changes a file".to_owned(),
+        preview: String::new(),
+        changes: vec![change()],
+        always: None,
+    };
+    let asked = shown(&mut updates, Event::ApprovalRequested { step: StepId(1), proposal });
+    let diff = json!([{ "type": "diff", "path": "/p/a.txt", "oldText": "one\n", "newText": "two\n" }]);
+    // `pending` is the status of a call that names none.
+    assert_eq!((&asked[0]["sessionUpdate"], &asked[0]["toolCallId"]), (&json!("tool_call"), &json!("call-1")));
+    assert_eq!((&asked[0]["title"], &asked[0]["content"]), (&json!("Write a.txt"), &diff));
+    let started = Event::CallStarted { step: StepId(1), tool: "write_file".to_owned(), arguments: arguments() };
+    let expected = json!([{ "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": "in_progress" }]);
+    assert_eq!(shown(&mut updates, started), expected);
+    let ended = shown(&mut updates, report(StepStatus::Succeeded, vec![change()]));
+    assert_eq!((&ended[0]["toolCallId"], &ended[0]["status"]), (&json!("call-1"), &json!("completed")));
+    assert_eq!(ended[0]["content"], diff);
+    let next = shown(&mut updates, report(StepStatus::Rejected, Vec::new()));
+    assert_eq!((&next[0]["toolCallId"], &next[0]["status"]), (&json!("call-2"), &json!("failed")));
+}
+
+#[test]
+fn an_answer_without_tokens_is_sent_at_the_end_and_only_then() {
+    let finished = || {
+        let (request, answer) = ("q".to_owned(), "four".to_owned());
+        Event::TurnFinished(crate::protocol::TurnFinished {
+            request,
+            answer,
+            steps: Vec::new(),
+            usage: Default::default(),
+        })
+    };
+    let mut quiet = updates();
+    let answer = json!([{ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "four" } }]);
+    assert_eq!(shown(&mut quiet, finished()), answer);
+    let mut streamed = updates();
+    assert_eq!(shown(&mut streamed, Event::Token { text: "four".to_owned() }), answer);
+    assert_eq!(shown(&mut streamed, finished()), json!([]));
+}

@@ -1,0 +1,138 @@
+//! The requests of the client: one runs at a time, and a slow one is answered with a handle to wait for it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{RequestContext, RoleServer};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::project::Project;
+use super::turn::{self, State};
+use crate::base::{Cancel, lock};
+use crate::protocol::Ask;
+
+/// Time between two progress notifications. Clients that reset their timeout by them allow 60 s.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+/// Requests whose result is kept; then the oldest is forgotten.
+const KEPT_MAX: usize = 16;
+/// How long a running request may take to end once the client has gone.
+const END_MAX: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+pub struct Asks {
+    project: Arc<Project>,
+    all: Arc<Mutex<VecDeque<Asked>>>,
+}
+
+/// One request.
+#[derive(Clone)]
+struct Asked {
+    handle: String,
+    state: watch::Receiver<State>,
+    cancel: Cancel,
+}
+
+impl Asks {
+    pub fn on(project: Arc<Project>) -> Asks {
+        Asks { project, all: Arc::default() }
+    }
+
+    /// Starts a request and waits for it. A client that cancels the call cancels the request.
+    pub async fn ask(&self, ask: Ask, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
+        let asked = self.start(ask, context)?;
+        tokio::select! {
+            told = wait(&asked, wait_s, context) => told,
+            () = context.ct.cancelled() => {
+                asked.cancel.cancel();
+                Err("cancelled".to_owned())
+            }
+        }
+    }
+
+    /// Waits for the request of `handle`. It runs on whatever becomes of this call.
+    pub async fn result(
+        &self,
+        handle: &str,
+        wait_s: u64,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, String> {
+        let found = lock(&self.all).iter().find(|asked| asked.handle == handle).cloned();
+        let Some(asked) = found else {
+            return Err(format!("ask_result: there is no request `{handle}`; the last {KEPT_MAX} are kept"));
+        };
+        wait(&asked, wait_s, context).await
+    }
+
+    fn start(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Result<Asked, String> {
+        let mut all = lock(&self.all);
+        if let Some(running) = all.iter().find(|asked| asked.is_running()) {
+            return Err(format!("ask: request {0} is still running; ask_result {0} waits for it", running.handle));
+        }
+        let (sender, state) = watch::channel(State::Running(String::new()));
+        let asked = Asked { handle: format!("h{:08x}", fastrand::u32(..)), state, cancel: Cancel::new() };
+        if all.len() == KEPT_MAX {
+            all.pop_front();
+        }
+        all.push_back(asked.clone());
+        tokio::spawn(turn::run(self.project.clone(), ask, context.peer.clone(), asked.cancel.clone(), sender));
+        Ok(asked)
+    }
+
+    /// Cancels what runs and waits a few seconds for its end.
+    pub async fn end(&self) {
+        let running = lock(&self.all).iter().find(|asked| asked.is_running()).cloned();
+        if let Some(mut asked) = running {
+            asked.cancel.cancel();
+            let ended = asked.state.wait_for(|state| matches!(state, State::Ended(_)));
+            // The journal then lacks the end of the turn, as after a kill.
+            if timeout(END_MAX, ended).await.is_err() {
+                eprintln!("monobloc: note: request {} did not end within {} s", asked.handle, END_MAX.as_secs());
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn is_running(&self) -> bool {
+        matches!(&*self.state.borrow(), State::Running(_)) && self.state.has_changed().is_ok()
+    }
+}
+
+/// Waits for the end of a request, and tells its progress; after `wait_s` seconds the answer is its handle.
+async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
+    let mut state = asked.state.clone();
+    let (begun, token) = (Instant::now(), context.meta.get_progress_token());
+    let mut ticks = interval(PROGRESS_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        if let State::Ended(ended) = &*state.borrow_and_update() {
+            return ended.clone();
+        }
+        tokio::select! {
+            changed = state.changed() => if changed.is_err() {
+                return Err("the request was lost; this is a bug in mcp_server".to_owned());
+            },
+            _ = ticks.tick() => tell(context, token.clone(), begun, &state).await,
+            () = tokio::time::sleep_until(begun + Duration::from_secs(wait_s)) => {
+                let State::Running(doing) = state.borrow().clone() else { continue };
+                return Ok(format!("still running ({doing}); call ask_result with the handle {}", asked.handle));
+            }
+        }
+    }
+}
+
+/// Sends a progress notification, if the client wants some. Progress is the number of seconds; nobody knows how many there will be.
+async fn tell(
+    context: &RequestContext<RoleServer>,
+    token: Option<ProgressToken>,
+    begun: Instant,
+    state: &watch::Receiver<State>,
+) {
+    let (Some(token), State::Running(doing)) = (token, state.borrow().clone()) else { return };
+    let progress = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64()).with_message(doing);
+    // It fails if the client is gone; then the connection ends by itself.
+    let _ = context.peer.notify_progress(progress).await;
+}

@@ -1,0 +1,124 @@
+//! Serves the project's index and whole turns to other programs, by the Model Context Protocol on standard input and output.
+//!
+//! The tools that look things up only read. `ask` runs a turn like `monobloc ask`; the client's user is asked for consent where the
+//! client can ask. No port is opened.
+
+mod asks;
+mod consent;
+mod lookups;
+mod project;
+mod tools;
+mod turn;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, InitializeResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ServerHandler, ServiceExt};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::asks::Asks;
+use self::project::Project;
+use self::tools::Call;
+use crate::app::App;
+
+/// Longest line that is read from the client.
+const LINE_BYTES_MAX: usize = 4 << 20;
+
+const INSTRUCTIONS: &str = "Looks up code of one project in its index: search, context and graph tools only read and answer at once. \
+    `ask` hands a whole request to an agent with local models, which plans, changes files with consent and answers.";
+
+/// Serves one client until its input ends.
+pub async fn serve(
+    app: &App,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<()> {
+    // Texts are for models, whatever the variables of a terminal say.
+    console::set_colors_enabled(false);
+    let project = Arc::new(Project::of(app.clone()));
+    let server = Server { asks: Asks::on(project.clone()), project };
+    let asks = server.asks.clone();
+    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
+    let ended = tokio::select! {
+        ended = until_closed(server, transport) => ended,
+        () = app.cancel.cancelled() => Err(anyhow!("cancelled")),
+    };
+    asks.end().await;
+    ended
+}
+
+async fn until_closed<R, W>(server: Server, transport: AsyncRwTransport<RoleServer, R, W>) -> Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    match server.serve(transport).await {
+        Ok(running) => drop(running.waiting().await?),
+        // The client hung up before it had said anything.
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        Err(why) => return Err(why.into()),
+    }
+    Ok(())
+}
+
+/// What the client's calls work with.
+struct Server {
+    project: Arc<Project>,
+    asks: Asks,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> InitializeResult {
+        InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("monobloc", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    /// Later versions forbid a server to ask, which consent needs.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let told = match tools::read(&request.name, arguments) {
+            Ok(Call::LookUp(question)) => {
+                let project = self.project.clone();
+                let looked = tokio::task::spawn_blocking(move || lookups::answer(&project, &question)).await;
+                looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why))
+            }
+            Ok(Call::Ask(ask, wait_s)) => self.asks.ask(ask, wait_s, &context).await,
+            Ok(Call::Result(handle, wait_s)) => self.asks.result(&handle, wait_s, &context).await,
+            Err(tools::Wrong::Tool) => {
+                let why = format!("there is no tool `{}`; tools/list names them", request.name);
+                return Err(ErrorData::invalid_params(why, None));
+            }
+            Err(tools::Wrong::Arguments(why)) => Err(format!("{}: {why}", request.name)),
+        };
+        Ok(match told {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
+        }
+        .into())
+    }
+}

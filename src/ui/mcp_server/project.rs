@@ -1,0 +1,70 @@
+//! The project that is served: its index, the embedder, and one session for all requests, each opened when first needed.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+
+use crate::app::{App, SharedModels};
+use crate::base::{Cancel, lock};
+use crate::embed::Embedder;
+use crate::index::Index;
+use crate::retrieve::Cache;
+use crate::session::Session;
+
+pub struct Project {
+    pub app: App,
+    pub cache: Cache,
+    /// The locks are held while something is opened, so that it is opened once.
+    opened: Mutex<Option<Opened>>,
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+/// What questions to the index need.
+#[derive(Clone)]
+pub struct Opened {
+    pub index: Arc<Index>,
+    pub embedder: Option<Embedder>,
+    /// `None` without a planner; looking things up needs none.
+    models: Option<SharedModels>,
+}
+
+impl Project {
+    pub fn of(app: App) -> Project {
+        Project { app, cache: Cache::default(), opened: Mutex::default(), session: Mutex::default() }
+    }
+
+    /// Index and embedder, without a refresh. Blocks while they are opened.
+    pub fn opened(&self) -> Result<Opened> {
+        let mut opened = lock(&self.opened);
+        if let Some(opened) = &*opened {
+            return Ok(opened.clone());
+        }
+        let index = Arc::new(self.app.index()?);
+        let models = self.app.shared_models().ok();
+        let embedder = match &models {
+            Some(models) => models.embedder.clone(),
+            None => self.app.registry().ok().and_then(|registry| self.app.embedder(&registry).ok()),
+        };
+        Ok(opened.insert(Opened { index, embedder, models }).clone())
+    }
+
+    /// Index and embedder, after changed files were read again.
+    pub fn refreshed(&self) -> Result<Opened> {
+        let opened = self.opened()?;
+        self.app.refresh_for_turn(&opened.index, opened.embedder.as_ref(), &mut |_| ())?;
+        Ok(opened)
+    }
+
+    /// The session that every request belongs to, with what the user should know. Blocks while it is opened.
+    pub fn session(&self, cancel: &Cancel) -> Result<(Arc<Session>, Vec<String>)> {
+        let mut session = lock(&self.session);
+        if let Some(session) = &*session {
+            return Ok((session.clone(), Vec::new()));
+        }
+        let opened = self.opened()?;
+        // A planner may have been fetched meanwhile; without one this is the error that says so.
+        let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
+        let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel)?;
+        Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))
+    }
+}
