@@ -9,6 +9,9 @@ use crate::base::Cancel;
 use crate::protocol::{Ask, Op};
 use crate::session::{Message, Session};
 
+/// Longest request, in bytes: a longer one would not fit into a slot's context.
+pub const REQUEST_BYTES_MAX: usize = 64 << 10;
+
 impl App {
     /// Refreshes index and tools, which takes milliseconds if nothing has changed, and then runs a turn.
     pub fn turn(&self, session: Arc<Session>, ask: Ask, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {

@@ -55,7 +55,8 @@ impl Agent {
         Ok(TurnReply { messages, cancel, ready: VecDeque::new(), over: false, _turn: turn })
     }
 
-    async fn toolkit(&self) -> Result<Toolkit, Problem> {
+    /// What turns work with; loads the embedder at the first call.
+    pub async fn toolkit(&self) -> Result<Toolkit, Problem> {
         let mut kept = self.toolkit.lock().await;
         if kept.is_none() {
             let (app, pool) = (self.app.clone(), self.pool.clone());

@@ -3,10 +3,9 @@
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use console::style;
-use serde_json::json;
 
 use crate::app::App;
-use crate::index::{Graph as CodeGraph, Index, Neighbour, Node, Reach, Reached};
+use crate::index::{Graph as CodeGraph, Index, Neighbour, Reach, Reached, Unresolved};
 
 /// Show who calls, uses and imports whom, with the confidence of every edge
 #[derive(Args)]
@@ -64,8 +63,6 @@ struct Form {
 
 /// Unresolved references that are listed; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
-/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
-const NAMES_SHOWN: usize = 12;
 
 impl Graph {
     pub fn run(self, app: &App) -> Result<()> {
@@ -79,31 +76,31 @@ impl Graph {
         let reach = |depth: u8| Reach { steps_max: form.depth.unwrap_or(depth).into(), count_max: usize::MAX };
         match &self.what {
             What::Callers(q) => {
-                answer.unambiguous(&q.symbol)?;
+                graph.only(&q.symbol)?;
                 answer.reached("callers", &q.symbol, &graph.callers_within(&q.symbol, reach(1)));
                 answer.maybe_called(&q.symbol)?;
             }
             What::Callees(q) => {
-                answer.unambiguous(&q.symbol)?;
+                graph.only(&q.symbol)?;
                 answer.reached("calls", &q.symbol, &graph.callees_within(&q.symbol, reach(1)));
                 answer.calls_unknown(&q.symbol)?;
             }
             What::Imports(q) => {
-                answer.known(&q.symbol)?;
+                graph.known(&q.symbol)?;
                 answer.neighbours("imports", &q.symbol, &graph.imports(&q.symbol));
             }
             What::Dependents(q) => {
-                answer.unambiguous(&q.symbol)?;
+                graph.only(&q.symbol)?;
                 answer.neighbours("dependents", &q.symbol, &graph.dependents(&q.symbol));
             }
             What::Impact(q) => {
-                answer.unambiguous(&q.symbol)?;
+                graph.only(&q.symbol)?;
                 answer.reached("affected by", &q.symbol, &graph.impact(&q.symbol, reach(4)));
                 answer.maybe_called(&q.symbol)?;
             }
             What::Path(ends) => {
-                answer.unambiguous(&ends.from)?;
-                answer.unambiguous(&ends.to)?;
+                graph.only(&ends.from)?;
+                graph.only(&ends.to)?;
                 let steps = graph.path(&ends.from, &ends.to, reach(12).steps_max);
                 if steps.is_empty() {
                     bail!("no way from {} to {} within {} steps", ends.from, ends.to, reach(12).steps_max);
@@ -115,7 +112,7 @@ impl Graph {
     }
 }
 
-/// Checks symbols and prints the answers to one question.
+/// Prints the answers to one question.
 struct Answer<'a> {
     index: &'a Index,
     graph: &'a CodeGraph,
@@ -124,38 +121,6 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The nodes called `symbol`. Errors if there is none and proposes similar names.
-    fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>> {
-        let candidates = self.graph.candidates(symbol);
-        if candidates.is_empty() {
-            let near = self.graph.similar(symbol, NAMES_SHOWN);
-            let hint =
-                if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) };
-            bail!("nothing in {} is called `{symbol}`{hint}", self.index.project().display());
-        }
-        Ok(candidates)
-    }
-
-    /// Errors if no node or more than one is called `symbol`, and lists how to name each.
-    fn unambiguous(&self, symbol: &str) -> Result<()> {
-        let candidates = self.known(symbol)?;
-        if candidates.len() == 1 {
-            return Ok(());
-        }
-        let shown: Vec<String> = candidates
-            .iter()
-            .take(NAMES_SHOWN)
-            .map(|(handle, node)| format!("  {handle}  ({} at {}:{})", node.kind, node.path, node.start))
-            .collect();
-        let more = candidates.len().saturating_sub(NAMES_SHOWN);
-        let more = if more > 0 { format!("\n  … {more} more") } else { String::new() };
-        bail!(
-            "`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}",
-            candidates.len(),
-            shown.join("\n")
-        )
-    }
-
     fn reached(&self, what: &str, symbol: &str, all: &[Reached]) {
         self.title(all.len(), what, symbol);
         for one in all.iter().take(self.limit) {
@@ -187,14 +152,7 @@ impl Answer<'_> {
     fn line(&self, near: &Neighbour, steps: usize, confidence: f64, by: &str) {
         let node = &near.node;
         if self.json {
-            println!(
-                "{}",
-                json!({
-                    "symbol": self.graph.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
-                    "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
-                    "confidence": confidence, "reason": near.reason, "at_load": near.at_load,
-                })
-            );
+            println!("{}", self.graph.row(near, steps, confidence));
             return;
         }
         println!(
@@ -215,36 +173,25 @@ impl Answer<'_> {
 
     /// Prints calls of the symbol's name whose target is not known: each may be another caller.
     fn maybe_called(&self, symbol: &str) -> Result<()> {
-        let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(()) };
-        // Calls that are known to lead out of the project cannot be callers.
-        let open = |reason: &str| {
-            !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
-        };
-        let unknown = self.index.unresolved(&name)?.into_iter().filter(|(_, _, reason)| open(reason));
-        let unknown = unknown.map(|(path, line, reason)| (name.clone(), path, line, reason)).collect();
-        self.unknown("perhaps also called at", unknown);
+        self.unknown("perhaps also called at", &self.index.perhaps_called(self.graph, symbol)?);
         Ok(())
     }
 
     /// Prints calls made by the symbol whose target is not known.
     fn calls_unknown(&self, symbol: &str) -> Result<()> {
-        let sources: Vec<i64> = self.graph.named(symbol).into_iter().map(|node| node.id).collect();
-        let unknown = self.index.unresolved_from(&sources)?;
-        self.unknown("calls that lead nowhere known", unknown);
+        self.unknown("calls that lead nowhere known", &self.index.calls_nowhere(self.graph, symbol)?);
         Ok(())
     }
 
-    fn unknown(&self, title: &str, all: Vec<(String, String, usize, String)>) {
+    fn unknown(&self, title: &str, all: &[Unresolved]) {
         if self.json {
-            for (name, path, line, reason) in all {
-                println!("{}", json!({ "name": name, "path": path, "line": line, "unknown": reason }));
-            }
+            all.iter().for_each(|one| println!("{}", one.row()));
             return;
         }
         if !all.is_empty() {
             println!("{title} ({}):", all.len());
         }
-        for (name, path, line, reason) in all.iter().take(UNKNOWN_SHOWN) {
+        for Unresolved { name, path, line, reason } in all.iter().take(UNKNOWN_SHOWN) {
             println!("  {} {name} {}", style(format!("{path}:{line}")).cyan(), style(reason).dim());
         }
         if all.len() > UNKNOWN_SHOWN {

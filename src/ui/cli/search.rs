@@ -34,16 +34,8 @@ impl Search {
             eprintln!("monobloc: note: {note}");
         }
         for hit in &found.hits {
-            let parts: serde_json::Map<String, serde_json::Value> =
-                hit.parts.iter().map(|(name, value)| ((*name).to_owned(), serde_json::json!(value))).collect();
             if self.json {
-                println!(
-                    "{}",
-                    serde_json::json!({
-                        "path": hit.path, "start": hit.start, "end": hit.end, "symbol": hit.symbol, "kind": hit.kind,
-                        "score": hit.score, "snippet": hit.snippet, "parts": parts,
-                    })
-                );
+                println!("{}", hit.row());
                 continue;
             }
             let symbol = hit.symbol.as_deref().unwrap_or("");
