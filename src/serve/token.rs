@@ -32,7 +32,9 @@ impl Token {
         let text = fs::read_to_string(file).with_context(|| format!("the token file {name} cannot be read"))?;
         let token = text.trim();
         if token.len() < LENGTH_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            bail!("the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks; remove the file, and one is made");
+            bail!(
+                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks; remove the file, and one is made"
+            );
         }
         Ok(Token(token.to_owned()))
     }
@@ -48,7 +50,8 @@ impl Token {
         let name = file.display();
         let token = Token::fresh()?;
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).with_context(|| format!("the folder of the token file {name} cannot be made"))?;
+            fs::create_dir_all(folder)
+                .with_context(|| format!("the folder of the token file {name} cannot be made"))?;
         }
         // `create_new`: a file that has appeared meanwhile, or a link, is not written through.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);

@@ -1,21 +1,27 @@
 // The conversation: sends requests, and follows the turns one after the other.
 
-import { follow, post } from "./api.js";
+import { follow, get, post } from "./api.js";
 import { byId, trouble } from "./dom.js";
 import { Turn } from "./turn.js";
 
 /** Turns that are shown; the history has all. */
 const SHOWN_MAX = 40;
+/** How often an idle page looks for turns of other tabs. */
+const LOOK_MS = 4000;
 
 /** The turn that runs; `null` if none does. */
 let running = null;
+/** The newest turn that is shown. */
+let newest = 0;
+/** Whether a request was sent whose turn is not known yet, or turns are being shown one after the other. */
+let busy = false;
 const ends = new Set();
 
 /** `act` is called after each turn that was followed live. */
 export const onEnd = (act) => ends.add(act);
 
 function allow() {
-  byId("send").disabled = running !== null;
+  byId("send").disabled = running !== null || busy;
   byId("cancel").disabled = running === null;
 }
 
@@ -23,6 +29,7 @@ function allow() {
 async function show(id, live) {
   const turn = new Turn(id);
   turn.live = live;
+  newest = Math.max(newest, id);
   byId("no-turns")?.remove();
   const place = byId("turns");
   place.append(turn.node);
@@ -51,7 +58,9 @@ async function run(id) {
 async function send() {
   const field = byId("request");
   const text = field.value.trim();
-  if (text === "" || running !== null) return;
+  if (text === "" || running !== null || busy) return;
+  busy = true;
+  allow();
   try {
     const { id } = await post("/api/turns", { text, mode: byId("mode").value });
     field.value = "";
@@ -59,6 +68,9 @@ async function send() {
     await run(id);
   } catch (error) {
     trouble(error.message);
+  } finally {
+    busy = false;
+    allow();
   }
 }
 
@@ -71,7 +83,28 @@ export async function cancel() {
   }
 }
 
-/** Shows the turns that there are, oldest first, and goes on with the one that runs. */
+/** Shows the turns that are not shown yet, oldest first, and goes on with the one that runs. */
+async function catchUp(turns) {
+  if (busy) return;
+  busy = true;
+  allow();
+  for (const turn of turns.filter(({ id }) => id > newest)) {
+    if (turn.running) await run(turn.id);
+    else await show(turn.id, false);
+  }
+  busy = false;
+  allow();
+}
+
+/** Another tab may have begun a turn: there is one conversation for all. */
+async function look() {
+  if (busy || document.visibilityState !== "visible") return;
+  // If it fails, the next request says why.
+  const status = await get("/api/status").catch(() => null);
+  if (status !== null) await catchUp(status.turns);
+}
+
+/** Shows the turns that there are, and takes requests. */
 export async function begin(turns) {
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -84,9 +117,6 @@ export async function begin(turns) {
     send();
   });
   byId("cancel").addEventListener("click", cancel);
-  allow();
-  for (const turn of turns) {
-    if (turn.running) await run(turn.id);
-    else await show(turn.id, false);
-  }
+  await catchUp(turns);
+  setInterval(look, LOOK_MS);
 }
