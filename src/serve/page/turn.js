@@ -30,6 +30,8 @@ export class Turn {
     this.over = false;
     /** Whether events come that are new, not those of before the page was loaded. */
     this.live = false;
+    /** Does what makes the turn longer. */
+    this.grow = (act) => act();
   }
 
   /** Takes an event with its number. */
@@ -53,7 +55,7 @@ export class Turn {
     this.drawn = false;
     requestAnimationFrame(() => {
       this.drawn = true;
-      this.answer.replaceChildren(...markdown(this.text));
+      this.grow(() => this.answer.replaceChildren(...markdown(this.text)));
     });
   }
 
