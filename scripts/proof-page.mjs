@@ -194,6 +194,8 @@ async function everyView(tab) {
         await new Promise((resolve) => setTimeout(resolve, 300));
         const sideways = await tab.value("document.documentElement.scrollWidth > document.documentElement.clientWidth");
         holds(!sideways, `${view} fits into ${width} points, ${scheme}`);
+        const whole = await tab.value("document.documentElement.scrollHeight <= document.documentElement.clientHeight");
+        holds(whole || width < 1120, `on a wide screen ${view} scrolls by itself`);
         await accessible(tab, `in ${view}, ${width} points, ${scheme}`);
         await tab.picture(`${view}-${width}-${scheme}`);
       }
