@@ -1,6 +1,7 @@
 //! `App` opens every layer once, bottom to top, and gives access to it; it contains no user-interface code.
 
 mod fit;
+mod past;
 mod shared;
 mod toolkit;
 
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 pub use fit::FitRequest;
-pub use shared::SharedModels;
+pub use past::{Back, CheckpointRow, Went};
+pub use shared::{REQUEST_BYTES_MAX, SharedModels};
 
 use crate::base::{self, Bytes, Cancel, Config};
 use crate::budget::estimate::PROCESS;

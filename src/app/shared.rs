@@ -16,6 +16,9 @@ use crate::session::{Message, Session};
 use crate::tools::mcp::Servers;
 use crate::tools::policy::Rules;
 
+/// Longest request, in bytes: a longer one would not fit into a slot's context.
+pub const REQUEST_BYTES_MAX: usize = 64 << 10;
+
 /// The models of a process. Clones share what is in memory.
 #[derive(Clone)]
 pub struct SharedModels {

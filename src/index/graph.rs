@@ -1,5 +1,6 @@
 //! Holds the code graph in memory: symbols with the calls, imports, references, bases and containment between them.
 
+mod question;
 mod reach;
 mod select;
 
@@ -14,6 +15,7 @@ use super::resolve::EdgeKind;
 use super::store::Store;
 use crate::base::Bytes;
 
+pub use question::{Unclear, Unresolved, View};
 pub use reach::{Reach, Reached};
 
 /// A symbol of the graph.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 
 pub use build::{Progress, Report, Stage};
-pub use graph::{Graph, Neighbour, Node, Reach, Reached};
+pub use graph::{Graph, Neighbour, Node, Reach, Reached, Unclear, Unresolved, View};
 pub use importance::FileImportance;
 pub use meaning::{MemberMeaning, Names, Snapshot};
 pub use resolve::{EdgeKind, Meaning, Symbol};

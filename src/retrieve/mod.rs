@@ -13,6 +13,8 @@ pub use tokens::tokens;
 
 use std::collections::HashMap;
 
+use serde_json::{Map, Value, json};
+
 use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
@@ -111,6 +113,16 @@ fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
 }
 
 impl Hit {
+    /// The hit as fronts print it in JSON.
+    pub fn row(&self) -> Value {
+        let parts: Map<String, Value> =
+            self.parts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        json!({
+            "path": self.path, "start": self.start, "end": self.end, "symbol": self.symbol, "kind": self.kind,
+            "score": self.score, "snippet": self.snippet, "parts": parts,
+        })
+    }
+
     fn new(row: ChunkRow, score: f64, parts: Vec<(&'static str, f64)>) -> Hit {
         Hit {
             chunk: row.id,

@@ -60,7 +60,7 @@ impl Agent {
     }
 
     /// Models and index; without an embedder the agent searches by words.
-    async fn shared(&self) -> Result<&(SharedModels, Arc<Index>), Problem> {
+    pub async fn shared(&self) -> Result<&(SharedModels, Arc<Index>), Problem> {
         let make = || async {
             let embedder = super::loaded(&self.embedder, &self.app).await.ok();
             let (app, pool) = (self.app.clone(), self.pool.clone());

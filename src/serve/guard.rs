@@ -1,171 +1,235 @@
-//! Who may ask: every request must name this host, come from no other site, carry the token and, if it has a body, be JSON.
+//! Who may ask: every request must name this host, come from no other site and carry the secret of what it asks for.
 //!
 //! A page of another site in the user's browser reaches local ports, directly or under a name that it rebinds to this machine
-//! (CVE-2026-22812, CVE-2026-42559), so a loopback address alone protects nothing.
+//! (CVE-2026-22812, CVE-2026-42559), so a loopback address alone protects nothing. There are two secrets. The token of the APIs
+//! lies in a file and in the configuration of other programs, so it opens no way to approve a tool call; the page key is made
+//! anew at each start, and only the user's browser gets it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::header::{
+    AUTHORIZATION, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
+};
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::problem::{Kind, Problem};
 use super::token::Token;
 use super::wire;
 
-/// Largest body: prompts of other agents have up to 60,000 tokens, and JSON escapes them.
+/// Largest body for the APIs: prompts of other agents have up to 60,000 tokens, and JSON escapes them.
 const BODY_MAX: usize = 32 << 20;
+/// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
+const PAGE_BODY_MAX: usize = 512 << 10;
 /// Longest time that a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
+
+/// A header that only the page's own script sets. Another site needs this server's leave to send it, and never gets that.
+const OWN: &str = "x-monobloc";
+/// What the browser says about where a request comes from.
+const FETCH_SITE: &str = "sec-fetch-site";
+
+/// What the browser may do with an answer of the page: run its own files, and show itself in no frame.
+const SEALS: [(&str, &str); 5] = [
+    ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+];
+
+/// What a path belongs to, and so which secret it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Area {
+    /// The files of the page, which hold nothing of the project: no secret.
+    Files,
+    /// `/api/enter`, which takes the page key in its body and gives the cookie.
+    Enter,
+    /// All else below `/api/`: the cookie, and never the token.
+    Page,
+    /// The APIs for other programs: the token, and never the cookie.
+    Apis,
+}
+
+impl Area {
+    fn of(path: &str) -> Area {
+        match path {
+            "/" => Area::Files,
+            "/api/enter" => Area::Enter,
+            _ if path.starts_with("/page/") => Area::Files,
+            _ if path.starts_with("/api/") => Area::Page,
+            _ => Area::Apis,
+        }
+    }
+}
 
 /// What requests are checked against.
 #[derive(Clone)]
 pub struct Guard {
     token: Token,
+    key: Token,
     /// The names of this server, each with its port.
     hosts: [String; 3],
+    /// The name of the cookie. Browsers share cookies among the ports of a host, so it has the port in it.
+    cookie: String,
 }
 
 impl Guard {
-    pub fn new(token: Token, address: SocketAddr) -> Guard {
+    /// `token` opens the APIs, `key` the page.
+    pub fn new(token: Token, key: Token, address: SocketAddr) -> Guard {
         let port = address.port();
         let own = address.to_string();
         let other = if address.is_ipv4() { format!("[::1]:{port}") } else { format!("127.0.0.1:{port}") };
-        Guard { token, hosts: [own, format!("localhost:{port}"), other] }
+        Guard { token, key, hosts: [own, format!("localhost:{port}"), other], cookie: format!("monobloc-{port}") }
     }
 
     /// Whether a request with these headers may be answered.
-    fn admits(&self, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-        // A missing header and one that stands twice or is no text are alike: not the one that is expected.
-        let only = |name: header::HeaderName| {
-            let mut all = headers.get_all(name).iter();
-            all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
-        };
+    fn admits(&self, area: Area, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+        self.is_from_here(headers)?;
+        let changes = *method != Method::GET;
+        match area {
+            Area::Files if changes => Err(Problem::invalid("method", "the page's files can only be fetched, with GET")),
+            Area::Files => Ok(()),
+            Area::Apis => {
+                self.has_token(headers)?;
+                if changes { is_json(headers) } else { Ok(()) }
+            }
+            Area::Enter => is_of_the_page(headers).and_then(|()| is_json(headers)).and_then(|()| is_by_script(headers)),
+            Area::Page => {
+                is_of_the_page(headers)?;
+                self.has_cookie(headers)?;
+                if changes { is_json(headers).and_then(|()| is_by_script(headers)) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Host and origin must be this server.
+    fn is_from_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let is_own = |host: &str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-        if !only(HOST).is_some_and(is_own) {
+        if !only(headers, HOST).is_some_and(is_own) {
             let text = format!("the Host header names another server; this one is {}", self.hosts.join(", "));
             return Err(Problem::new(Kind::Forbidden, text));
         }
         let is_here = |origin: &str| origin.strip_prefix("http://").is_some_and(is_own);
-        if headers.contains_key(ORIGIN) && !only(ORIGIN).is_some_and(is_here) {
+        if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
             return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
-        }
-        let bearer = only(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        // Anthropic's clients.
-        let key = only(header::HeaderName::from_static("x-api-key"));
-        if !bearer.or(key).is_some_and(|given| self.token.is(given.trim())) {
-            let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
-            return Err(Problem::new(Kind::Unauthorized, text));
-        }
-        let is_json = |kind: &str| {
-            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-        };
-        if *method != Method::GET && !only(CONTENT_TYPE).is_some_and(is_json) {
-            return Err(Problem::invalid("Content-Type", "a request's body must be application/json"));
         }
         Ok(())
     }
-}
 
-/// Refuses what the guard does not admit, and reads the body within its limits.
-pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let anthropic = request.uri().path().starts_with("/v1/messages");
-    match admitted(&guard, request).await {
-        Ok(request) => next.run(request).await,
-        Err(problem) if anthropic => (problem.status(), Json(wire::messages::error(&problem))).into_response(),
-        Err(problem) => problem.into_response(),
+    fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let bearer = only(headers, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        // Anthropic's clients.
+        let key = only(headers, "x-api-key");
+        if bearer.or(key).is_some_and(|given| self.token.is(given.trim())) {
+            return Ok(());
+        }
+        let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
+        Err(Problem::new(Kind::Unauthorized, text))
+    }
+
+    fn has_cookie(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let pairs = only(headers, COOKIE).unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
+        let mut own = pairs.filter(|(name, _)| *name == self.cookie);
+        // A cookie that stands twice is not believed: one of them is from somebody else.
+        if own.next().is_some_and(|(_, given)| self.key.is(given)) && own.next().is_none() {
+            return Ok(());
+        }
+        let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
+        Err(Problem::new(Kind::Unauthorized, text))
     }
 }
 
-async fn admitted(guard: &Guard, request: Request) -> Result<Request, Problem> {
-    guard.admits(request.method(), request.headers())?;
+/// The value of a header. One that is missing, that stands twice or that is no text is alike: not the one that is expected.
+fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    let mut all = headers.get_all(name).iter();
+    all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
+}
+
+/// A form of another site cannot send this type without asking first.
+fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let is =
+        |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if only(headers, CONTENT_TYPE).is_some_and(is) {
+        return Ok(());
+    }
+    Err(Problem::invalid("Content-Type", "a request's body must be application/json"))
+}
+
+fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
+    if only(headers, OWN) == Some("1") {
+        return Ok(());
+    }
+    Err(Problem::invalid("X-Monobloc", "what changes something must have the header `X-Monobloc: 1`"))
+}
+
+/// To a browser the ports of a host are one site, whose pages send the cookie too: only this origin's own may.
+fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
+    if !headers.contains_key(FETCH_SITE) || only(headers, FETCH_SITE) == Some("same-origin") {
+        return Ok(());
+    }
+    Err(Problem::new(Kind::Forbidden, "only this server's own page may ask here"))
+}
+
+/// Refuses what the guard does not admit, reads the body within its limits, and seals the answers of the page.
+pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let (area, anthropic) = (Area::of(path), path.starts_with("/v1/messages"));
+    let response = match admitted(&guard, area, request).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) if anthropic => (problem.status(), Json(wire::messages::error(&problem))).into_response(),
+        Err(problem) => problem.into_response(),
+    };
+    sealed(area, response)
+}
+
+async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
+    guard.admits(area, request.method(), request.headers())?;
+    let most = if area == Area::Apis { BODY_MAX } else { PAGE_BODY_MAX };
     let (head, body) = request.into_parts();
-    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, BODY_MAX)).await;
+    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
     let slow = |_| Problem::invalid("body", format!("the body took longer than {BODY_TIME:?} to arrive"));
-    let large = |_| Problem::invalid("body", format!("the body broke off, or has more than {} MiB", BODY_MAX >> 20));
+    let large = |_| Problem::invalid("body", format!("the body broke off, or has more than {} KiB", most >> 10));
     let body = read.map_err(slow)?.map_err(large)?;
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOKEN: &str = "0123456789abcdef";
-
-    fn status(method: &Method, headers: &[(&str, &str)]) -> u16 {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
-        std::fs::write(&file, TOKEN).unwrap();
-        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-        let guard = Guard::new(Token::of(&file).unwrap(), "127.0.0.1:8765".parse().unwrap());
-        let mut all = HeaderMap::new();
-        for (name, value) in headers {
-            let name: header::HeaderName = name.parse().unwrap();
-            all.append(name, value.parse().unwrap());
-        }
-        guard.admits(method, &all).err().map_or(200, |problem| problem.status().as_u16())
+fn sealed(area: Area, mut response: Response) -> Response {
+    if area == Area::Apis {
+        return response;
     }
-
-    /// Every combination of host, origin, token, method and type of content: all but the right ones are refused.
-    #[test]
-    fn only_a_request_that_is_right_in_all_respects_is_admitted() {
-        let hosts = [Some("127.0.0.1:8765"), Some("LOCALHOST:8765"), Some("[::1]:8765"), None]
-            .into_iter()
-            .chain(["127.0.0.1", "127.0.0.1:80", "evil.example:8765", "127.0.0.1.nip.io:8765", ""].map(Some));
-        let origins = [None, Some("http://127.0.0.1:8765"), Some("http://localhost:8765")].into_iter();
-        let origins: Vec<_> = origins
-            .chain(["null", "https://127.0.0.1:8765", "http://evil.example", "http://127.0.0.1:8766", ""].map(Some))
-            .collect();
-        let bearer = format!("Bearer {TOKEN}");
-        let tokens = [
-            Some(("authorization", bearer.as_str())),
-            Some(("x-api-key", TOKEN)),
-            Some(("authorization", TOKEN)),
-            Some(("authorization", "Bearer 0123456789abcdeF")),
-            Some(("authorization", "Bearer ")),
-            None,
-        ];
-        let kinds = [Some("application/json"), Some("Application/JSON; charset=utf-8"), Some("text/plain"), None];
-        let mut admitted = 0;
-        for (at_host, host) in hosts.enumerate() {
-            for (at_origin, origin) in origins.iter().enumerate() {
-                for (at_token, token) in tokens.iter().enumerate() {
-                    for (at_kind, kind) in kinds.iter().enumerate() {
-                        for method in [Method::GET, Method::POST, Method::DELETE, Method::OPTIONS] {
-                            let headers = [host.map(|h| ("host", h)), origin.map(|o| ("origin", o)), *token];
-                            let headers = headers.into_iter().flatten().chain(kind.map(|kind| ("content-type", kind)));
-                            let got = status(&method, &headers.collect::<Vec<_>>());
-                            let expected = if at_host > 2 || at_origin > 2 {
-                                403
-                            } else if at_token > 1 {
-                                401
-                            } else if method != Method::GET && at_kind > 1 {
-                                400
-                            } else {
-                                200
-                            };
-                            assert_eq!(got, expected, "{method} {host:?} {origin:?} {token:?} {kind:?}");
-                            admitted += usize::from(got == 200);
-                        }
-                    }
-                }
-            }
-        }
-        assert_eq!(admitted, 3 * 3 * 2 * (4 + 3 * 2));
+    let headers = response.headers_mut();
+    for (name, value) in SEALS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-
-    #[test]
-    fn a_header_that_stands_twice_is_not_believed() {
-        let bearer = format!("Bearer {TOKEN}");
-        let right = [("host", "localhost:8765"), ("authorization", bearer.as_str())];
-        assert_eq!(status(&Method::GET, &right), 200);
-        assert_eq!(status(&Method::GET, &[&right[..], &[("host", "evil.example")]].concat()), 403);
-        assert_eq!(status(&Method::GET, &[&right[..], &[("authorization", "Bearer x")]].concat()), 401);
-    }
+    // The files change with the program, so a browser must ask again; what the API says stays nowhere.
+    let kept = if area == Area::Files { "no-cache" } else { "no-store" };
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
+    response
 }
+
+#[derive(Deserialize)]
+struct Entry {
+    key: String,
+}
+
+/// `POST /api/enter`: gives the cookie for the page key. Scripts cannot read it, and no other site's request carries it.
+pub async fn enter(State(guard): State<Guard>, body: Bytes) -> Result<Response, Problem> {
+    let entry: Entry = wire::read(&body)?;
+    if !guard.key.is(&entry.key) {
+        let text = "the key is wrong; each start of `monobloc serve --open` prints an address with a new one";
+        return Err(Problem::new(Kind::Unauthorized, text));
+    }
+    let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/api/", guard.cookie, entry.key);
+    Ok(([(SET_COOKIE, cookie)], Json(json!({ "entered": true }))).into_response())
+}
+
+#[cfg(test)]
+mod tests;

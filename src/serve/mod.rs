@@ -1,7 +1,7 @@
 //! `monobloc serve`: the models and the agent behind the APIs that other programs speak, for this machine alone.
 //!
 //! Every protocol (`wire/`) is read into an [`ask::Ask`] and written from the [`reply::Delta`]s of a [`reply::Reply`]; the engine
-//! does the rest. `guard` decides who may ask, `http` how many at a time.
+//! does the rest. `guard` decides who may ask, `http` how many at a time. `page` is the web page, with an API of its own.
 
 mod about;
 mod agent;
@@ -10,6 +10,7 @@ mod generate;
 mod guard;
 mod held;
 mod http;
+mod page;
 mod problem;
 mod prompt;
 mod reply;
@@ -34,6 +35,7 @@ use self::agent::Agent;
 use self::ask::{Ask, Model};
 use self::generate::ModelReply;
 use self::guard::Guard;
+use self::page::Page;
 use self::problem::{Kind, Problem};
 use self::reply::Reply;
 use self::token::Token;
@@ -51,14 +53,23 @@ pub struct Options {
     pub token_file: PathBuf,
 }
 
-/// Serves until the app's cancel flag is set; `ready` is called with the address once requests are answered.
-pub async fn run(app: &App, options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<()> {
-    let token = Token::of(&options.token_file)?;
+/// A server that answers requests.
+pub struct Ready {
+    pub address: SocketAddr,
+    /// The address of the page with its key, which is a secret: who has it can approve tool calls.
+    pub page: String,
+}
+
+/// Serves until the app's cancel flag is set; `ready` is called once requests are answered.
+pub async fn run(app: &App, options: &Options, ready: impl FnOnce(Ready)) -> Result<()> {
+    let (token, key) = (Token::of(&options.token_file)?, Token::fresh()?);
     let server = Server::new(app.clone())?;
     let listener = http::listen(options.listen).await?;
     let address = listener.local_addr()?;
-    let router = router(server, Guard::new(token, address));
-    ready(address);
+    // In the fragment, which browsers send to nobody.
+    let page = format!("http://{address}/#key={}", key.text());
+    let router = router(server, Guard::new(token, key, address));
+    ready(Ready { address, page });
     http::serve(listener, router, &app.cancel).await;
     Ok(())
 }
@@ -76,6 +87,8 @@ fn router(server: Server, guard: Guard) -> Router {
         .route("/v1/responses", post(wire::responses::create))
         .route("/v1/messages", post(wire::messages::create))
         .route("/v1/messages/count_tokens", post(wire::messages::count_tokens))
+        .route("/api/enter", post(guard::enter).with_state(guard.clone()))
+        .merge(page::router())
         .fallback(about::unknown)
         // The guard has read the body within its own limit.
         .layer(DefaultBodyLimit::disable())
@@ -94,6 +107,7 @@ struct Inner {
     registry: Registry,
     pool: Pool,
     agent: Agent,
+    page: Page,
     embedder: Arc<OnceCell<Embedder>>,
     counts: Counts,
     started: Instant,
@@ -106,8 +120,9 @@ impl Server {
         let pool = app.pool(app.registry()?);
         let embedder = Arc::new(OnceCell::new());
         let agent = Agent::new(app.clone(), pool.clone(), embedder.clone());
+        let page = Page::default();
         let (counts, started) = (Counts::default(), Instant::now());
-        Ok(Server { inner: Arc::new(Inner { app, registry, pool, agent, embedder, counts, started }) })
+        Ok(Server { inner: Arc::new(Inner { app, registry, pool, agent, page, embedder, counts, started }) })
     }
 
     /// The model that a client names: a role, `agent`, or the file of a role with or without its ending.

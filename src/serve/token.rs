@@ -1,4 +1,4 @@
-//! The secret that every request must carry, kept in a file that its owner alone can read.
+//! A secret that requests must carry: of the APIs, in a file that its owner alone can read, or of the page, in memory alone.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -39,11 +39,16 @@ impl Token {
         Ok(Token(token.to_owned()))
     }
 
-    fn made(file: &Path) -> Result<Token> {
-        let name = file.display();
+    /// A new token that is written nowhere.
+    pub fn fresh() -> Result<Token> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).context("the system gives no random bytes")?;
-        let token = crate::base::hex(&bytes);
+        Ok(Token(crate::base::hex(&bytes)))
+    }
+
+    fn made(file: &Path) -> Result<Token> {
+        let name = file.display();
+        let token = Token::fresh()?;
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)
                 .with_context(|| format!("the folder of the token file {name} cannot be made"))?;
@@ -51,8 +56,13 @@ impl Token {
         // `create_new`: a file that has appeared meanwhile, or a link, is not written through.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
         let mut made = made.with_context(|| format!("the token file {name} cannot be made"))?;
-        writeln!(made, "{token}").with_context(|| format!("the token file {name} cannot be written"))?;
-        Ok(Token(token))
+        writeln!(made, "{}", token.0).with_context(|| format!("the token file {name} cannot be written"))?;
+        Ok(token)
+    }
+
+    /// The secret itself, to hand it over.
+    pub fn text(&self) -> &str {
+        &self.0
     }
 
     /// Whether `given` is the token; takes the same time whichever of its characters are wrong.

@@ -32,6 +32,7 @@ pub use audit::{AuditError, export, verify};
 pub use chain::{Damage, Link};
 pub use history::{CallRecord, Conversation, History, TurnRecord};
 pub use journal::{Entry, Journal, JournalError};
+pub use models::memory;
 pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
 pub use telemetry::{TimedCall, TurnStats, telemetry};

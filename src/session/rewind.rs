@@ -43,6 +43,19 @@ pub struct Prepared {
     pub commands: bool,
 }
 
+impl Prepared {
+    /// What going back does not restore, in words.
+    pub fn notes(&self) -> Vec<String> {
+        let lost = self.plan.lost.iter();
+        let mut notes: Vec<String> =
+            lost.map(|path| format!("{} cannot come back, its content was never kept", path.display())).collect();
+        if self.commands {
+            notes.push("a command ran; what it did to ignored files, to .git or outside the project stays".to_owned());
+        }
+        notes
+    }
+}
+
 impl Rewinder {
     /// Waits for the project's lock and finishes what a killed process has begun. `command` names the lock's holder.
     pub fn open(

@@ -35,7 +35,7 @@ pub const LAYERS: &[(&str, &str)] = &[
         "app",
         "session measure orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base",
     ),
-    ("serve", "app session orchestrate tools index engine embed budget models protocol base"),
+    ("serve", "app session orchestrate tools retrieve index engine embed budget models checkpoint protocol base"),
     ("ui", "serve app session measure edit tools lessons retrieve index embed models checkpoint protocol base"),
     ("main", "ui"),
     ("lib", ""),

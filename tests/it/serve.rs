@@ -1,7 +1,7 @@
 //! `monobloc serve`: what clients of OpenAI's and Anthropic's APIs send and get, who is refused, and what a client that leaves
 //! frees.
 
-mod client;
+pub mod client;
 
 use std::time::{Duration, Instant};
 

@@ -20,8 +20,9 @@ pub struct Reached {
     pub steps: usize,
     /// Product of the confidences along the path.
     pub confidence: f64,
-    /// Name of the symbol one step nearer to the start.
+    /// Name and id of the symbol one step nearer to the start.
     pub by: String,
+    pub by_id: i64,
 }
 
 /// Limits of a search.
@@ -79,7 +80,8 @@ impl Graph {
                 let other = if direction == Direction::Incoming { e.source() } else { e.target() };
                 let near = self.neighbour(other, e.weight());
                 let confidence = confidence * near.confidence;
-                (other, Reached { near, steps: steps + 1, confidence, by: self.graph[at].name.clone() })
+                let (by, by_id) = (self.graph[at].name.clone(), self.graph[at].id);
+                (other, Reached { near, steps: steps + 1, confidence, by, by_id })
             })
             .collect();
         next.sort_by(|(_, a), (_, b)| {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 
 use super::wire::invalid;
+use crate::app::REQUEST_BYTES_MAX;
 use crate::protocol::{Ask, Given, Mode};
-use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, REQUEST_BYTES_MAX};
+use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
 
 /// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
 /// what the file on disk says, such as an unsaved one, is handed over with the request.

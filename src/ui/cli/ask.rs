@@ -8,13 +8,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Printer;
-use crate::app::App;
+use crate::app::{App, REQUEST_BYTES_MAX};
 use crate::protocol::{Ask as Request, Decision, Event, Given, Mode, Op};
 use crate::session::{Message, Session};
 use crate::ui::open::{self, Told};
-
-/// Longest request, in bytes: a longer one would not fit into a slot's context.
-pub(in crate::ui) const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// Carry out a request: plan it, run tools step by step, answer from their results
 #[derive(Args)]

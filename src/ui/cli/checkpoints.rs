@@ -2,12 +2,11 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::output::counted;
-use crate::app::App;
+use crate::app::{App, CheckpointRow};
 use crate::base::Bytes;
-use crate::checkpoint::{Checkpoint, Store, Summary};
+use crate::checkpoint::Store;
 
 pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
 /// Most paths without checkpoints that are listed.
@@ -32,12 +31,11 @@ impl Checkpoints {
             }
             return Ok(());
         };
-        for checkpoint in store.checkpoints()? {
-            let files = store.summary(checkpoint.id)?;
+        for row in app.checkpoints(usize::MAX)?.unwrap_or_default() {
             if self.json {
-                println!("{}", row(&checkpoint, &files));
+                println!("{}", serde_json::to_string(&row)?);
             } else {
-                println!("{}", line(&checkpoint, &files));
+                println!("{}", line(&row));
             }
         }
         if self.json {
@@ -55,21 +53,12 @@ impl Checkpoints {
     }
 }
 
-/// A checkpoint as JSON, with the numbers of files changed after it.
-pub fn row(checkpoint: &Checkpoint, files: &Summary) -> Value {
-    json!({
-        "checkpoint": format!("c{}", checkpoint.id), "time": checkpoint.time, "before": checkpoint.reason,
-        "request": checkpoint.request, "conversation": checkpoint.conversation,
-        "created": files.created, "changed": files.changed, "deleted": files.deleted,
-    })
-}
-
 /// A checkpoint as one line of text.
-pub fn line(checkpoint: &Checkpoint, files: &Summary) -> String {
-    let what = match checkpoint.reason.as_str() {
-        "turn" => counted(files.created, files.changed, files.deleted),
+pub fn line(row: &CheckpointRow) -> String {
+    let what = match row.before.as_str() {
+        "turn" => counted(row.created, row.changed, row.deleted),
         _ => "before going back".to_owned(),
     };
-    let (name, request) = (format!("c{}", checkpoint.id), checkpoint.request.chars().take(60).collect::<String>());
-    format!("{name:>5}  {}  {what:<32}  {request}", checkpoint.time)
+    let request = row.request.chars().take(60).collect::<String>();
+    format!("{:>5}  {}  {what:<32}  {request}", row.checkpoint, row.time)
 }

@@ -4,8 +4,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::output::counted;
-use crate::app::{self, App};
-use crate::session::{self, Journal};
+use crate::app::App;
 
 /// Show what was asked and done in this project, turn by turn
 #[derive(Args)]
@@ -21,10 +20,10 @@ pub struct History {
 impl History {
     pub fn run(self, app: &App) -> Result<()> {
         let project = app.project()?;
-        let journal = Journal::existing(&app::journal(&project))?.with_context(|| {
+        let history = app.history()?.with_context(|| {
             format!("nothing was recorded in {}; run `monobloc ask` there first", project.display())
         })?;
-        let turns = session::History::of(&journal.entries()?).turns;
+        let turns = history.turns;
         for turn in turns.iter().skip(turns.len().saturating_sub(self.turns)) {
             if self.json {
                 println!("{}", serde_json::to_string(turn)?);

@@ -1,4 +1,6 @@
-//! `monobloc serve`: the models and the agent behind the APIs that other programs speak.
+//! `monobloc serve`: the models and the agent behind the APIs that other programs speak, and the web page.
+
+mod desktop;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,7 +11,7 @@ use clap::Args;
 
 use crate::app::App;
 use crate::models::places;
-use crate::serve::{self, Options};
+use crate::serve::{self, Options, Ready};
 
 /// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router, embedder and the whole
 /// agent
@@ -22,6 +24,9 @@ pub struct Serve {
     /// the configuration]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
+    /// Print the address of the web page, and open it in the browser of the desktop; keep the address to yourself
+    #[arg(long)]
+    open: bool,
 }
 
 impl Serve {
@@ -32,12 +37,20 @@ impl Serve {
         }
         let options = Options { listen: self.listen, token_file };
         let name = options.token_file.display().to_string();
-        let ready = |address| {
+        // Held until the server ends: the browser may read it late.
+        let mut opened = None;
+        let ready = |Ready { address, page }: Ready| {
             println!("listening on http://{address}");
+            if self.open {
+                println!("page: {page}");
+                opened = super::or_note(desktop::open(&page)).flatten();
+            }
             // It fails if nobody reads; the server serves all the same.
             let _ = std::io::stdout().flush();
             eprintln!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
         };
-        serve::run(app, &options, ready).await
+        let ended = serve::run(app, &options, ready).await;
+        drop(opened);
+        ended
     }
 }

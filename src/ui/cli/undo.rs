@@ -71,7 +71,7 @@ impl How {
         }
         let target = target(&rewinder)?;
         let prepared = rewinder.plan(target)?;
-        notes(&prepared).iter().for_each(|note| eprintln!("monobloc: note: {note}"));
+        prepared.notes().iter().for_each(|note| eprintln!("monobloc: note: {note}"));
         if self.dry_run {
             return self.show(&prepared);
         }
@@ -133,17 +133,6 @@ impl How {
         }
         bail!("{refused}")
     }
-}
-
-/// Messages about what going back does not restore.
-pub fn notes(prepared: &Prepared) -> Vec<String> {
-    let lost = prepared.plan.lost.iter();
-    let mut notes: Vec<String> =
-        lost.map(|path| format!("{} cannot come back, its content was never kept", path.display())).collect();
-    if prepared.commands {
-        notes.push("a command ran; what it did to ignored files, to .git or outside the project stays".to_owned());
-    }
-    notes
 }
 
 fn list<'a>(steps: impl Iterator<Item = &'a Step>, mut line: impl FnMut(String)) {

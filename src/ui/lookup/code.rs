@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use console::style;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::embed::Embedder;
 use crate::index::Index;
@@ -26,15 +26,7 @@ pub fn search(cache: &Cache, index: &Index, embedder: Option<&Embedder>, query: 
 impl Found {
     /// One object a hit.
     pub fn json(&self) -> Vec<Value> {
-        let shown = |hit: &retrieve::Hit| {
-            let parts: Map<String, Value> =
-                hit.parts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-            json!({
-                "path": hit.path, "start": hit.start, "end": hit.end, "symbol": hit.symbol, "kind": hit.kind,
-                "score": hit.score, "snippet": hit.snippet, "parts": parts,
-            })
-        };
-        self.0.hits.iter().map(shown).collect()
+        self.0.hits.iter().map(retrieve::Hit::row).collect()
     }
 
     /// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.

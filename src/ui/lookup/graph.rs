@@ -5,12 +5,10 @@ use console::style;
 use serde_json::{Value, json};
 
 use super::code::line;
-use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached};
+use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
 
 /// Unresolved references that a text lists; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
-/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
-const NAMES_SHOWN: usize = 12;
 
 /// A question about a symbol: a name, Container.name, path::name, path:line, or the path of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +28,7 @@ pub struct Answer {
     title: String,
     lines: Vec<Line>,
     unknown_title: &'static str,
-    unknown: Vec<Unknown>,
+    unknown: Vec<Unresolved>,
 }
 
 struct Line {
@@ -48,13 +46,6 @@ struct Edge {
     by: Option<String>,
 }
 
-struct Unknown {
-    name: String,
-    path: String,
-    line: usize,
-    reason: String,
-}
-
 /// Answers `question`. `depth` is the most steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
 pub fn answer(index: &Index, question: Question<'_>, depth: Option<u8>) -> Result<Answer> {
     let graph = index.graph()?;
@@ -63,31 +54,31 @@ pub fn answer(index: &Index, question: Question<'_>, depth: Option<u8>) -> Resul
     match question {
         Question::Definition(symbol) => asked.definitions(symbol),
         Question::Callers(symbol) => {
-            asked.unambiguous(symbol)?;
+            graph.only(symbol)?;
             let answer = asked.reached("callers", symbol, &graph.callers_within(symbol, reach(1)));
             asked.with_maybe_callers(answer, symbol)
         }
         Question::Callees(symbol) => {
-            asked.unambiguous(symbol)?;
+            graph.only(symbol)?;
             let answer = asked.reached("calls", symbol, &graph.callees_within(symbol, reach(1)));
             asked.with_unknown_calls(answer, symbol)
         }
         Question::Imports(symbol) => {
-            asked.known(symbol)?;
+            graph.known(symbol)?;
             Ok(asked.neighbours("imports", symbol, &graph.imports(symbol)))
         }
         Question::Dependents(symbol) => {
-            asked.unambiguous(symbol)?;
+            graph.only(symbol)?;
             Ok(asked.neighbours("dependents", symbol, &graph.dependents(symbol)))
         }
         Question::Impact(symbol) => {
-            asked.unambiguous(symbol)?;
+            graph.only(symbol)?;
             let answer = asked.reached("affected by", symbol, &graph.impact(symbol, reach(4)));
             asked.with_maybe_callers(answer, symbol)
         }
         Question::Path { from, to } => {
-            asked.unambiguous(from)?;
-            asked.unambiguous(to)?;
+            graph.only(from)?;
+            graph.only(to)?;
             let steps = graph.path(from, to, reach(12).steps_max);
             if steps.is_empty() {
                 bail!("no way from {from} to {to} within {} steps", reach(12).steps_max);
@@ -104,45 +95,13 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The nodes called `symbol`. Errors if there is none and proposes similar names.
-    fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>> {
-        let candidates = self.graph.candidates(symbol);
-        if candidates.is_empty() {
-            let near = self.graph.similar(symbol, NAMES_SHOWN);
-            let hint =
-                if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) };
-            bail!("nothing in {} is called `{symbol}`{hint}", self.index.project().display());
-        }
-        Ok(candidates)
-    }
-
-    /// Errors if no node or more than one is called `symbol`, and lists how to name each.
-    fn unambiguous(&self, symbol: &str) -> Result<()> {
-        let candidates = self.known(symbol)?;
-        if candidates.len() == 1 {
-            return Ok(());
-        }
-        let shown: Vec<String> = candidates
-            .iter()
-            .take(NAMES_SHOWN)
-            .map(|(handle, node)| format!("  {handle}  ({} at {}:{})", node.kind, node.path, node.start))
-            .collect();
-        let more = candidates.len().saturating_sub(NAMES_SHOWN);
-        let more = if more > 0 { format!("\n  … {more} more") } else { String::new() };
-        bail!(
-            "`{symbol}` names {} things; say which, by name or as path:line:\n{}{more}",
-            candidates.len(),
-            shown.join("\n")
-        )
-    }
-
     fn titled(&self, count: usize, what: &str, symbol: &str) -> Answer {
         let meant = self.graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
         Answer { title: format!("{count} {what} {}", meant.as_deref().unwrap_or(symbol)), ..Answer::default() }
     }
 
     fn definitions(&self, symbol: &str) -> Result<Answer> {
-        let known = self.known(symbol)?;
+        let known = self.graph.known(symbol)?;
         let line = |(handle, node): (String, &Node)| Line { node: node.clone(), handle, edge: None };
         let title = format!("{} called {symbol}", known.len());
         Ok(Answer { title, lines: known.into_iter().map(line).collect(), ..Answer::default() })
@@ -168,21 +127,13 @@ impl Asked<'_> {
 
     /// Adds calls of the symbol's name whose target is not known: each may be another caller.
     fn with_maybe_callers(&self, answer: Answer, symbol: &str) -> Result<Answer> {
-        let Some(name) = self.graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(answer) };
-        // Calls that are known to lead out of the project cannot be callers.
-        let open = |reason: &str| {
-            !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
-        };
-        let unknown = self.index.unresolved(&name)?.into_iter().filter(|(_, _, reason)| open(reason));
-        let unknown = unknown.map(|(path, line, reason)| Unknown { name: name.clone(), path, line, reason }).collect();
+        let unknown = self.index.perhaps_called(self.graph, symbol)?;
         Ok(Answer { unknown_title: "perhaps also called at", unknown, ..answer })
     }
 
     /// Adds calls made by the symbol whose target is not known.
     fn with_unknown_calls(&self, answer: Answer, symbol: &str) -> Result<Answer> {
-        let sources: Vec<i64> = self.graph.named(symbol).into_iter().map(|node| node.id).collect();
-        let unknown = self.index.unresolved_from(&sources)?.into_iter();
-        let unknown = unknown.map(|(name, path, line, reason)| Unknown { name, path, line, reason }).collect();
+        let unknown = self.index.calls_nowhere(self.graph, symbol)?;
         Ok(Answer { unknown_title: "calls that lead nowhere known", unknown, ..answer })
     }
 }
@@ -200,11 +151,7 @@ impl Answer {
 
     /// One object a symbol, at most `limit`, then one each unknown reference.
     pub fn json(&self, limit: usize) -> Vec<Value> {
-        let unknown = |one: &Unknown| {
-            let Unknown { name, path, line, reason } = one;
-            json!({ "name": name, "path": path, "line": line, "unknown": reason })
-        };
-        self.lines.iter().take(limit).map(Line::json).chain(self.unknown.iter().map(unknown)).collect()
+        self.lines.iter().take(limit).map(Line::json).chain(self.unknown.iter().map(Unresolved::row)).collect()
     }
 
     /// The title, at most `limit` symbols, then the first unknown references.
@@ -216,7 +163,7 @@ impl Answer {
         if !self.unknown.is_empty() {
             line(&mut text, format_args!("{} ({}):", self.unknown_title, self.unknown.len()));
         }
-        for Unknown { name, path, line: at, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
+        for Unresolved { name, path, line: at, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
             let place = style(format!("{path}:{at}")).cyan();
             line(&mut text, format_args!("  {place} {name} {}", style(reason).dim()));
         }

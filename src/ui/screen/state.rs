@@ -13,8 +13,8 @@ use super::popup::{Choice, Kind, Popup};
 use super::theme::Theme;
 use super::transcript::{Entry, Transcript};
 use super::{Options, view};
+use crate::app::REQUEST_BYTES_MAX;
 use crate::protocol::{Decision, Given};
-use crate::ui::cli::ask::REQUEST_BYTES_MAX;
 use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
 

@@ -39,6 +39,51 @@ impl Open {
     }
 }
 
+/// Server-sent events, read as they come. Dropping it leaves.
+pub struct Events {
+    stream: TcpStream,
+    /// What is not read as lines yet.
+    bytes: Vec<u8>,
+    number: Option<u64>,
+}
+
+impl Events {
+    /// The next event that has a number, with that number; `None` at the end.
+    pub fn next(&mut self) -> Option<(u64, Value)> {
+        loop {
+            let line = self.line()?;
+            // Heads and the lengths of chunks stand on lines of their own.
+            if let Some(number) = line.strip_prefix("id: ") {
+                self.number = number.parse().ok();
+            } else if let Some(data) = line.strip_prefix("data: ")
+                && let Some(number) = self.number.take()
+            {
+                return Some((number, serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}"))));
+            }
+        }
+    }
+
+    /// All events up to and with the last.
+    pub fn rest(mut self) -> Vec<(u64, Value)> {
+        std::iter::from_fn(|| self.next()).collect()
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut block = [0; 4096];
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                return Some(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            let read = self.stream.read(&mut block).expect("an event");
+            if read == 0 {
+                return None;
+            }
+            self.bytes.extend_from_slice(&block[..read]);
+        }
+    }
+}
+
 impl Client {
     pub fn get(&self, path: &str) -> Answer {
         self.exchange(&self.head("GET", path, "", 0), b"")
@@ -63,6 +108,24 @@ impl Client {
         stream.write_all(self.head("POST", path, "", body.len()).as_bytes()).expect("it listens");
         stream.write_all(&body).expect("it listens");
         Open(stream)
+    }
+
+    /// A request with these headers and, besides the host, no others.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.exchange(&self.plain_head(method, path, headers, body.len()), body)
+    }
+
+    /// Begins to read server-sent events.
+    pub fn listen(&self, path: &str, headers: &[(&str, &str)]) -> Events {
+        let mut stream = self.connect();
+        stream.write_all(self.plain_head("GET", path, headers, 0).as_bytes()).expect("it listens");
+        Events { stream, bytes: Vec::new(), number: None }
+    }
+
+    fn plain_head(&self, method: &str, path: &str, headers: &[(&str, &str)], length: usize) -> String {
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let (host, close) = (self.address, "Connection: close\r\n\r\n");
+        format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n{close}")
     }
 
     /// Sends bytes and closes the connection.

@@ -1,6 +1,6 @@
 //! Parses a line of a conversation: a request, or a command that begins with a slash.
 
-use super::back::Back;
+use crate::app::Back;
 use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 

@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 
 use self::consent::Question;
 use self::line::{Line, Show, Work};
-use super::ask::{REQUEST_BYTES_MAX, modes};
+use super::ask::modes;
 use super::output::Printer;
-use crate::app::App;
+use crate::app::{App, REQUEST_BYTES_MAX};
 use crate::base::Cancel;
 use crate::protocol::{Ask, Event, Mode, Op, Record};
 use crate::session::{Message, Session};

@@ -1,0 +1,95 @@
+//! The project's past, for every front: its turns, its checkpoints, and the way back to one of them.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{App, journal};
+use crate::checkpoint::{Checkpoint, Foreign, Store, Summary};
+use crate::protocol::Rewound;
+use crate::session::{History, Journal};
+
+/// What to go back to, and what to do with files that were changed outside monobloc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Back {
+    /// A checkpoint; `None` undoes the last request that changed files.
+    pub to: Option<String>,
+    /// `None` refuses to go back if there are such files.
+    pub foreign: Option<Foreign>,
+}
+
+/// How going back ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Went {
+    /// Done; the notes say what is not restored.
+    Back { rewound: Rewound, notes: Vec<String> },
+    /// Nothing was changed: these files were changed outside monobloc, and [`Back::foreign`] is `None`.
+    Undecided(Vec<String>),
+}
+
+/// A checkpoint in a list, with the numbers of files changed after it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckpointRow {
+    pub checkpoint: String,
+    pub time: String,
+    /// `turn` or `rewind`: what it was made before.
+    pub before: String,
+    pub request: String,
+    pub conversation: String,
+    pub created: usize,
+    pub changed: usize,
+    pub deleted: usize,
+}
+
+impl CheckpointRow {
+    fn new(checkpoint: Checkpoint, files: &Summary) -> CheckpointRow {
+        CheckpointRow {
+            checkpoint: format!("c{}", checkpoint.id),
+            time: checkpoint.time,
+            before: checkpoint.reason,
+            request: checkpoint.request,
+            conversation: checkpoint.conversation,
+            created: files.created,
+            changed: files.changed,
+            deleted: files.deleted,
+        }
+    }
+}
+
+impl App {
+    /// Every turn of the journal; `None` if nothing was ever recorded.
+    pub fn history(&self) -> Result<Option<History>> {
+        let Some(journal) = Journal::existing(&journal(&self.project()?))? else { return Ok(None) };
+        Ok(Some(History::of(&journal.entries()?)))
+    }
+
+    /// The newest checkpoints, oldest first, at most `count_max`; `None` if none was ever made.
+    pub fn checkpoints(&self, count_max: usize) -> Result<Option<Vec<CheckpointRow>>> {
+        let Some(store) = Store::existing(&self.project()?)? else { return Ok(None) };
+        let mut all = store.checkpoints()?;
+        let newest = all.split_off(all.len().saturating_sub(count_max));
+        let rows = newest.into_iter().map(|checkpoint| {
+            let files = store.summary(checkpoint.id)?;
+            Ok(CheckpointRow::new(checkpoint, &files))
+        });
+        rows.collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    /// Goes back. Waits for the project's lock, of which `command` becomes the holder, until the app's cancel flag is set.
+    pub fn go_back(&self, command: &str, back: &Back) -> Result<Went> {
+        let mut rewinder = self.rewinder(command)?;
+        let target = match &back.to {
+            Some(name) => rewinder.find(name)?,
+            None => rewinder.latest()?,
+        };
+        let prepared = rewinder.plan(target)?;
+        let foreign: Vec<String> = prepared.plan.foreign().map(|step| step.path.display().to_string()).collect();
+        let decided = match back.foreign {
+            Some(foreign) => foreign,
+            None if foreign.is_empty() => Foreign::Overwrite,
+            None => return Ok(Went::Undecided(foreign)),
+        };
+        let mut notes = std::mem::take(&mut rewinder.notes);
+        notes.extend(prepared.notes());
+        Ok(Went::Back { rewound: rewinder.go(prepared, decided)?, notes })
+    }
+}

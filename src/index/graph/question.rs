@@ -1,0 +1,134 @@
+//! Answers what people ask about a symbol: which one they mean, whom it reaches, and what is not known about it.
+
+use serde_json::{Value, json};
+
+use super::{Graph, Neighbour, Node, Reach, Reached};
+use crate::index::{Index, IndexError};
+
+/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
+const NAMES_MAX: usize = 12;
+
+/// A question about a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Who calls it.
+    Callers,
+    /// What it calls.
+    Callees,
+    /// What a change of it may break.
+    Impact,
+}
+
+/// Why a question about a symbol has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unclear {
+    #[error("nothing in the project is called `{symbol}`{}", meant(.near))]
+    Unknown {
+        symbol: String,
+        /// Similar names, nearest first.
+        near: Vec<String>,
+    },
+    #[error("`{symbol}` names {count} things; say which, by name or as path:line:\n{}", listed(.candidates, .count))]
+    Ambiguous {
+        symbol: String,
+        count: usize,
+        /// The first of them: how to name it, and what and where it is.
+        candidates: Vec<(String, String)>,
+    },
+}
+
+fn meant(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; is one of these meant: {}", near.join(", ")) }
+}
+
+fn listed(candidates: &[(String, String)], count: &usize) -> String {
+    let lines = candidates.iter().map(|(handle, place)| format!("  {handle}  ({place})"));
+    let more = count.saturating_sub(candidates.len());
+    let more = (more > 0).then(|| format!("  … {more} more"));
+    lines.chain(more).collect::<Vec<_>>().join("\n")
+}
+
+/// A reference whose target is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unresolved {
+    pub name: String,
+    pub path: String,
+    pub line: usize,
+    pub reason: String,
+}
+
+impl Unresolved {
+    /// The reference as fronts print it in JSON.
+    pub fn row(&self) -> Value {
+        json!({ "name": self.name, "path": self.path, "line": self.line, "unknown": self.reason })
+    }
+}
+
+impl Graph {
+    /// The symbols called `symbol`, each with its handle; at least one.
+    pub fn known(&self, symbol: &str) -> Result<Vec<(String, &Node)>, Unclear> {
+        let candidates = self.candidates(symbol);
+        if candidates.is_empty() {
+            return Err(Unclear::Unknown { symbol: symbol.to_owned(), near: self.similar(symbol, NAMES_MAX) });
+        }
+        Ok(candidates)
+    }
+
+    /// The handle of the one symbol called `symbol`.
+    pub fn only(&self, symbol: &str) -> Result<String, Unclear> {
+        let mut all = self.known(symbol)?;
+        let count = all.len();
+        if count == 1 {
+            return Ok(all.remove(0).0);
+        }
+        all.truncate(NAMES_MAX);
+        let place = |node: &Node| format!("{} at {}:{}", node.kind, node.path, node.start);
+        let candidates = all.into_iter().map(|(handle, node)| (handle, place(node))).collect();
+        Err(Unclear::Ambiguous { symbol: symbol.to_owned(), count, candidates })
+    }
+
+    /// The answer to a question: one step for callers and callees, four for the impact of a change.
+    pub fn view(&self, view: View, symbol: &str) -> Vec<Reached> {
+        let reach = |steps_max: usize| Reach { steps_max, count_max: usize::MAX };
+        match view {
+            View::Callers => self.callers_within(symbol, reach(1)),
+            View::Callees => self.callees_within(symbol, reach(1)),
+            View::Impact => self.impact(symbol, reach(4)),
+        }
+    }
+
+    /// A neighbour as fronts print it in JSON.
+    pub fn row(&self, near: &Neighbour, steps: usize, confidence: f64) -> Value {
+        let node = &near.node;
+        json!({
+            "symbol": self.handle(node), "name": node.name, "kind": node.kind, "path": node.path,
+            "start": node.start, "end": node.end, "edge": near.kind.name(), "line": near.line, "steps": steps,
+            "confidence": confidence, "reason": near.reason, "at_load": near.at_load,
+        })
+    }
+
+    /// The handle of the symbol with this id, if there is one.
+    pub fn handle_of(&self, id: i64) -> Option<String> {
+        self.by_id.get(&id).map(|at| self.handle(&self.graph[*at]))
+    }
+}
+
+impl Index {
+    /// Calls of the symbol's name whose target is not known: each may be another caller.
+    pub fn perhaps_called(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
+        let Some(name) = graph.named(symbol).first().map(|node| node.name.clone()) else { return Ok(Vec::new()) };
+        // Calls that are known to lead out of the project cannot be callers.
+        let open = |reason: &str| {
+            !["outside the project", "not declared in the project"].iter().any(|out| reason.contains(out))
+        };
+        let unknown = self.unresolved(&name)?.into_iter().filter(|(_, _, reason)| open(reason));
+        Ok(unknown.map(|(path, line, reason)| Unresolved { name: name.clone(), path, line, reason }).collect())
+    }
+
+    /// Calls made by the symbol whose target is not known.
+    pub fn calls_nowhere(&self, graph: &Graph, symbol: &str) -> Result<Vec<Unresolved>, IndexError> {
+        let sources: Vec<i64> = graph.named(symbol).into_iter().map(|node| node.id).collect();
+        let unknown = self.unresolved_from(&sources)?.into_iter();
+        Ok(unknown.map(|(name, path, line, reason)| Unresolved { name, path, line, reason }).collect())
+    }
+}

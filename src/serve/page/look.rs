@@ -1,0 +1,153 @@
+//! What the page looks at without changing anything: status, memory, search, graph.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::blocking;
+use crate::index::{Graph, Index, Unclear, View};
+use crate::models::Role;
+use crate::protocol::Memory;
+use crate::serve::Server;
+use crate::serve::problem::Problem;
+use crate::session;
+
+/// Hits of a search.
+const HITS: usize = 20;
+/// Symbols of a drawing; more cannot be told apart.
+const SYMBOLS_MAX: usize = 60;
+/// References of unknown target that are named.
+const UNKNOWN_MAX: usize = 20;
+/// Bytes of a question or of a symbol's name.
+const QUERY_MAX: usize = 1000;
+
+#[derive(Deserialize)]
+pub struct SearchQuery {
+    q: String,
+}
+
+#[derive(Deserialize)]
+pub struct GraphQuery {
+    symbol: String,
+    view: ViewName,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ViewName {
+    Callers,
+    Callees,
+    Impact,
+}
+
+/// What there is, before any model is loaded.
+pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem> {
+    let inner = &server.inner;
+    let planner = match server.spec(Role::Planner) {
+        Ok(spec) => {
+            let file = spec.path.file_name().map(|name| name.to_string_lossy());
+            json!({ "file": file, "context": spec.context, "slots": spec.slots })
+        }
+        Err(problem) => json!({ "missing": problem.message }),
+    };
+    Ok(Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "project": inner.app.project().map_err(Problem::failed)?.display().to_string(),
+        "approve": format!("{:?}", inner.app.config.approve),
+        "conversation": inner.page.conversation,
+        "planner": planner,
+        "turns": inner.page.turns.rows(),
+    })))
+}
+
+/// Who holds how much memory.
+pub async fn memory(State(server): State<Server>) -> Json<Memory> {
+    Json(session::memory(&server.inner.pool))
+}
+
+/// The places of the project that answer a question: `?q=`.
+pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuery>) -> Result<Json<Value>, Problem> {
+    let asked = short("q", query.q)?;
+    let (models, index) = server.inner.agent.shared().await?.clone();
+    let found = blocking(move || {
+        let embedder = models.embedder;
+        server.inner.app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
+        Ok(server.inner.page.found.search(&index, embedder.as_ref(), &asked, HITS)?)
+    });
+    let found = found.await.map_err(|error| Problem::failed(format!("{error:#}")))?;
+    let hits: Vec<Value> = found.hits.iter().map(crate::retrieve::Hit::row).collect();
+    Ok(Json(json!({ "hits": hits, "notes": found.notes })))
+}
+
+/// A symbol's callers, callees, or what a change of it may break: `?symbol=&view=`.
+pub async fn graph(State(server): State<Server>, Query(query): Query<GraphQuery>) -> Result<Json<Value>, Problem> {
+    let symbol = short("symbol", query.symbol)?;
+    let view = match query.view {
+        ViewName::Callers => View::Callers,
+        ViewName::Callees => View::Callees,
+        ViewName::Impact => View::Impact,
+    };
+    let (models, index) = server.inner.agent.shared().await?.clone();
+    let answer = blocking(move || {
+        server.inner.app.refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
+        around(&index, &symbol, view)
+    });
+    Ok(Json(answer.await.map_err(|error| Problem::failed(format!("{error:#}")))?))
+}
+
+fn around(index: &Arc<Index>, symbol: &str, view: View) -> anyhow::Result<Value> {
+    let graph = index.graph()?;
+    let symbol = match graph.only(symbol) {
+        Ok(handle) => handle,
+        Err(unclear) => return Ok(unclear_row(&unclear)),
+    };
+    let all = graph.view(view, &symbol);
+    let rows: Vec<Value> = all
+        .iter()
+        .take(SYMBOLS_MAX)
+        .map(|one| {
+            let mut row = graph.row(&one.near, one.steps, one.confidence);
+            row["by"] = json!(graph.handle_of(one.by_id));
+            row
+        })
+        .collect();
+    let unknown = match view {
+        View::Callees => index.calls_nowhere(&graph, &symbol)?,
+        View::Callers | View::Impact => index.perhaps_called(&graph, &symbol)?,
+    };
+    let unknown_rows: Vec<Value> = unknown.iter().take(UNKNOWN_MAX).map(|one| one.row()).collect();
+    Ok(json!({
+        "symbol": symbol, "place": place(&graph, &symbol), "rows": rows, "more": all.len().saturating_sub(rows.len()),
+        "unknown": unknown_rows, "unknown_more": unknown.len().saturating_sub(unknown_rows.len()),
+    }))
+}
+
+/// `kind at path:line` of a symbol.
+fn place(graph: &Graph, symbol: &str) -> Option<String> {
+    graph.named(symbol).first().map(|node| format!("{} at {}:{}", node.kind, node.path, node.start))
+}
+
+/// Why there is no answer, with names that would have one.
+fn unclear_row(unclear: &Unclear) -> Value {
+    let names: Vec<Value> = match unclear {
+        Unclear::Unknown { near, .. } => near.iter().map(|name| json!({ "symbol": name })).collect(),
+        Unclear::Ambiguous { candidates, .. } => {
+            candidates.iter().map(|(symbol, place)| json!({ "symbol": symbol, "place": place })).collect()
+        }
+    };
+    let why = unclear.to_string();
+    json!({ "unclear": why.lines().next().unwrap_or_default().trim_end_matches(':'), "names": names })
+}
+
+fn short(field: &'static str, text: String) -> Result<String, Problem> {
+    match text.trim().len() {
+        0 => Err(Problem::invalid(field, format!("`{field}` is empty"))),
+        length if length > QUERY_MAX => {
+            Err(Problem::invalid(field, format!("`{field}` has more than {QUERY_MAX} bytes")))
+        }
+        _ => Ok(text.trim().to_owned()),
+    }
+}

@@ -1,0 +1,63 @@
+// Begins: hands in the key, shows what there is, and connects views and keys.
+
+import { enter, get } from "./api.js";
+import { byId, trouble } from "./dom.js";
+import * as graph from "./graph.js";
+import * as keys from "./keys.js";
+import * as memory from "./memory.js";
+import * as past from "./past.js";
+import { decideFirst } from "./question.js";
+import * as talk from "./talk.js";
+
+const REFRESH = { memory: memory.refresh, past: past.refresh };
+
+/** Shows a view; on a wide screen the conversation stays beside it. */
+function view(name, focused) {
+  document.body.dataset.view = name;
+  if (name !== "talk") document.body.dataset.side = name;
+  for (const one of document.querySelectorAll("nav button")) {
+    if (one.dataset.view === name) one.setAttribute("aria-current", "true");
+    else one.removeAttribute("aria-current");
+  }
+  REFRESH[name]?.();
+  if (focused) byId(focused).focus();
+}
+
+const KEYS = [
+  { key: "/", words: "write a request", act: () => view("talk", "request") },
+  { key: "s", words: "search the code", act: () => view("code", "question") },
+  { key: "g", words: "explore a symbol", act: () => view("code", "symbol") },
+  { key: "m", words: "see the memory", act: () => view("memory") },
+  { key: "h", words: "see the past", act: () => view("past") },
+  { key: "y", words: "yes: the call that waits for consent may run", act: () => decideFirst("yes") },
+  { key: "n", words: "no: it may not", act: () => decideFirst("no") },
+  { key: "a", words: "always: this and what is like it, where offered", act: () => decideFirst("always") },
+  { key: "u", words: "undo the last request that changed files", act: () => { view("past"); past.undo(); } },
+  { key: "Ctrl+.", words: "cancel the running request", act: talk.cancel, anywhere: true },
+];
+
+function about({ project, planner, version, approve }) {
+  const model = planner.file ? `${planner.file}, ${planner.slots} slots of ${planner.context} tokens` : planner.missing;
+  byId("project").textContent = `${version} in ${project} – ${model} – asks: ${approve}`;
+}
+
+async function begin() {
+  for (const one of document.querySelectorAll("nav button")) one.addEventListener("click", () => view(one.dataset.view));
+  keys.begin(KEYS);
+  try {
+    await enter();
+    const status = await get("/api/status");
+    about(status);
+    graph.begin();
+    memory.begin();
+    past.begin();
+    talk.onEnd(past.refresh);
+    talk.onEnd(memory.refresh);
+    if (status.turns.length === 0) byId("request").focus();
+    await talk.begin(status.turns);
+  } catch (error) {
+    trouble(error.message);
+  }
+}
+
+begin();

@@ -1,0 +1,86 @@
+//! The web page: a conversation on the project in a browser of this machine, with the consent that the APIs cannot give.
+//!
+//! ```text
+//! browser ── GET / ─────────────────► files     static, in the program
+//!         ── POST /api/turns ───────► turns     one at a time; `run` does it, `log` keeps what is said
+//!         ◄─ GET …/{id}/events ─────  stream    from any number on: a page that is loaded anew misses nothing
+//!         ── POST …/{id}/decide ────► turns     yes, no or always for an open question
+//!         ── GET /api/memory, … ────► look, past
+//! ```
+//! `guard` has let nobody in here but the user's own browser. Session, index and checkpoints do the work.
+
+mod files;
+mod log;
+mod look;
+mod past;
+mod run;
+mod stream;
+mod talk;
+mod turns;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use tokio::sync::OnceCell;
+
+use self::turns::Turns;
+use super::Server;
+use super::agent::Agent;
+use super::problem::Problem;
+use crate::app::App;
+use crate::base::ConversationId;
+use crate::retrieve::Cache;
+use crate::session::Session;
+
+/// What the page works with: one conversation, whoever looks at it.
+pub struct Page {
+    conversation: ConversationId,
+    /// Made at the first request.
+    session: OnceCell<Arc<Session>>,
+    turns: Turns,
+    found: Cache,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        let conversation = ConversationId::fresh();
+        Page { conversation, session: OnceCell::new(), turns: Turns::default(), found: Cache::default() }
+    }
+}
+
+impl Page {
+    /// The conversation of the page; the embedder is loaded when it is made.
+    async fn session(&self, app: &App, agent: &Agent) -> Result<Arc<Session>, Problem> {
+        let make = || async {
+            let (models, index) = agent.shared().await?;
+            let session = app.session_with(models, index.clone()).map_err(Problem::failed)?.of("monobloc serve");
+            session.converse(&self.conversation).map_err(Problem::failed)?;
+            Ok(Arc::new(session))
+        };
+        self.session.get_or_try_init(make).await.cloned()
+    }
+}
+
+pub fn router() -> Router<Server> {
+    Router::new()
+        .route("/", get(files::index))
+        .route("/page/{name}", get(files::file))
+        .route("/api/status", get(look::status))
+        .route("/api/memory", get(look::memory))
+        .route("/api/search", get(look::search))
+        .route("/api/graph", get(look::graph))
+        .route("/api/turns", post(talk::create))
+        .route("/api/turns/{id}/events", get(talk::events))
+        .route("/api/turns/{id}/decide", post(talk::decide))
+        .route("/api/turns/{id}/cancel", post(talk::cancel))
+        .route("/api/history", get(past::history))
+        .route("/api/checkpoints", get(past::checkpoints))
+        .route("/api/undo", post(past::undo))
+        .route("/api/rewind", post(past::rewind))
+}
+
+/// Does what may wait for disk or lock on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> anyhow::Result<T> {
+    tokio::task::spawn_blocking(work).await?
+}

@@ -1,0 +1,58 @@
+// Shows a tool call that waits for consent, and sends the user's decision.
+
+import { post } from "./api.js";
+import { diff, isDiff } from "./diff.js";
+import { announce, button, el, scrolled, trouble } from "./dom.js";
+
+const SAID = { yes: "You said yes.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
+
+/** The open questions, the oldest first. */
+const open = [];
+
+export class Question {
+  constructor(turn, number, proposal) {
+    this.turn = turn;
+    this.number = number;
+    this.proposal = proposal;
+    const title = el("h4", { id: `question-${turn}-${number}` }, `Consent needed: ${proposal.tool}`);
+    this.node = el("div", { class: "question", role: "group", tabindex: -1, "aria-labelledby": title.id }, title, el("p", {}, proposal.reason));
+    this.node.append(isDiff(proposal.preview) ? diff(proposal.preview, "What would change") : scrolled("What would be done", el("code", {}, proposal.preview)));
+    this.buttons = el("div", { class: "row" }, button("Yes", () => this.decide("yes"), { class: "main", "aria-keyshortcuts": "y" }));
+    this.buttons.append(button("No", () => this.decide("no"), { "aria-keyshortcuts": "n" }));
+    if (proposal.always) {
+      this.buttons.append(button(`Always: ${proposal.always}`, () => this.decide("always"), { "aria-keyshortcuts": "a" }));
+    }
+    this.node.append(this.buttons);
+    open.push(this);
+    announce(`Consent needed: ${proposal.tool}. ${proposal.reason}`, true);
+  }
+
+  async decide(decision) {
+    if (decision === "always" && !this.proposal.always) return;
+    try {
+      await post(`/api/turns/${this.turn}/decide`, { decision, number: this.number });
+      trouble("");
+    } catch (error) {
+      trouble(error.message);
+    }
+  }
+
+  /** Focuses the question, unless the user is writing. */
+  show() {
+    const writes = document.activeElement?.matches("textarea, input") && document.activeElement.value !== "";
+    if (!writes) this.node.focus();
+  }
+
+  /** The question is no longer open; `how` says why. */
+  close(how) {
+    const at = open.indexOf(this);
+    if (at >= 0) open.splice(at, 1);
+    const had = this.node.contains(document.activeElement);
+    this.node.classList.add("closed");
+    this.buttons.replaceWith(el("p", {}, SAID[how] ?? `Not done: ${how}.`));
+    if (had) this.node.focus();
+  }
+}
+
+/** Answers the oldest open question. */
+export const decideFirst = (decision) => open[0]?.decide(decision);

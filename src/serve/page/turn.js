@@ -1,0 +1,150 @@
+// Shows one turn and keeps up with its events: plan, tool calls, questions, answer, cost.
+
+import { diff } from "./diff.js";
+import { announce, el, scrolled, seconds } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { Question } from "./question.js";
+import { timeline } from "./timeline.js";
+
+const STATES = { pending: "waits", thinking: "is being prepared", deciding: "is checked", awaiting_approval: "waits for consent", executing: "runs", complete: "done", failed_to_think: "failed", failed_to_execute: "failed" };
+const MARKS = { complete: "complete", failed_to_think: "failed", failed_to_execute: "failed" };
+
+export class Turn {
+  constructor(id) {
+    this.id = id;
+    this.title = el("h3", {}, "…");
+    this.plan = el("ol", { class: "plan", "aria-label": "Plan", hidden: true });
+    this.calls = el("ul", { class: "calls", "aria-label": "Tool calls", hidden: true });
+    this.notes = el("div", { class: "quiet" });
+    this.thoughts = el("details", { hidden: true }, el("summary", {}, "Thoughts of the model"));
+    this.thought = el("p", { class: "quiet" });
+    this.thoughts.append(this.thought);
+    this.questions = el("div");
+    this.answer = el("div", { class: "answer" });
+    this.state = el("p", { class: "state busy" }, "begins");
+    this.node = el("article", { class: "turn" }, this.title, this.plan, this.calls, this.notes, this.thoughts, this.questions, this.answer, this.state);
+    this.steps = new Map();
+    this.asked = new Map();
+    this.text = "";
+    this.drawn = true;
+    this.over = false;
+    /** Whether events come that are new, not those of before the page was loaded. */
+    this.live = false;
+    /** Does what makes the turn longer. */
+    this.grow = (act) => act();
+  }
+
+  /** Takes an event with its number. */
+  take(number, { type, data }) {
+    const handle = HANDLERS[type];
+    if (handle !== undefined) handle(this, data, number);
+  }
+
+  note(text) {
+    this.notes.append(el("p", {}, text));
+  }
+
+  say(text) {
+    this.state.textContent = text;
+  }
+
+  /** Writes the answer anew, at most once a frame. */
+  write(text) {
+    this.text = text;
+    if (!this.drawn) return;
+    this.drawn = false;
+    requestAnimationFrame(() => {
+      this.drawn = true;
+      this.grow(() => this.answer.replaceChildren(...markdown(this.text)));
+    });
+  }
+
+  end(text) {
+    this.over = true;
+    this.state.classList.remove("busy");
+    this.state.textContent = text;
+    this.state.hidden = text === "";
+  }
+}
+
+function planned(turn, { plan }) {
+  turn.plan.hidden = plan.steps.length === 0;
+  turn.steps.clear();
+  const rows = plan.steps.map((step) => {
+    const mark = el("span", { class: "mark" }, STATES.pending);
+    turn.steps.set(step.id, mark);
+    return el("li", {}, `${step.description} – `, mark);
+  });
+  turn.plan.replaceChildren(...rows);
+}
+
+function stepState(turn, { step, state }) {
+  const mark = turn.steps.get(step);
+  if (mark === undefined) return;
+  mark.textContent = STATES[state] ?? state;
+  mark.className = `mark ${MARKS[state] ?? ""}`;
+}
+
+function called(turn, report) {
+  turn.calls.hidden = false;
+  const head = [el("span", { class: `mark ${report.status}` }, report.status), ` ${report.tool}: ${report.summary} (${seconds(report.wall_ms)})`];
+  const inside = [scrolled("Arguments", el("code", {}, JSON.stringify(report.arguments, null, 2)))];
+  if (report.diff) inside.unshift(diff(report.diff, `Changes by ${report.tool}`));
+  turn.calls.append(el("li", {}, el("details", {}, el("summary", {}, ...head), ...inside)));
+  if (turn.live) announce(`${report.tool} ${report.status}: ${report.summary}`);
+}
+
+function question(turn, { proposal }, number) {
+  const asked = new Question(turn.id, number, proposal);
+  turn.asked.set(number, asked);
+  turn.questions.append(asked.node);
+  turn.say("waits for your consent");
+  asked.show();
+}
+
+function closed(turn, { number, how }) {
+  turn.asked.get(number)?.close(how);
+  turn.say("goes on");
+}
+
+function finished(turn, { answer, usage }) {
+  turn.write(answer);
+  turn.node.append(timeline(usage));
+  if (turn.live) announce(`Answer: ${answer}`);
+  turn.end("");
+}
+
+function failed(turn, { error }) {
+  turn.end(error === "cancelled" ? "Cancelled." : `It failed: ${error}`);
+  if (turn.live) announce(turn.state.textContent, true);
+}
+
+function changed(turn, { checkpoint, created, changed: replaced, deleted }) {
+  turn.note(`Files: ${created} created, ${replaced} changed, ${deleted} deleted. ${checkpoint} is the state before.`);
+}
+
+const HANDLERS = {
+  asked: (turn, { text, mode }) => { turn.title.textContent = mode === "chat" ? `${text} (chat)` : text; },
+  "plan-created": planned,
+  "step-executing": (turn, { step, description }) => turn.say(`step ${step}: ${description}`),
+  "step-state": stepState,
+  "step-completed": called,
+  question,
+  "question-closed": closed,
+  token: (turn, { text }) => turn.write(turn.text + text),
+  thinking: (turn, { text }) => {
+    turn.thoughts.hidden = false;
+    turn.thought.append(text);
+  },
+  notice: (turn, { text }) => turn.note(text),
+  fallback: (turn, { from, reason }) => turn.note(`${from} gives up: ${reason}`),
+  "model-loading": (turn, { role, file, share }) => turn.say(`loads ${role} (${file}): ${Math.round(share * 100)} %`),
+  queue_update: (turn, { position }) => turn.say(`waits for a slot, place ${position}`),
+  pulse: (turn, { phase, waited_ms: waited }) => turn.say(`${phase}, ${seconds(waited)}`),
+  "checkpoint-made": changed,
+  REFINEMENT: (turn, { iteration }) => turn.say(`writes the answer again (${iteration})`),
+  "turn-finished": finished,
+  "turn-failed": failed,
+  gone: (turn) => turn.note("Earlier events of this request are not kept any more."),
+  ended: (turn) => { if (!turn.over) turn.end("It ended without an answer."); },
+};

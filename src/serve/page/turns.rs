@@ -1,0 +1,218 @@
+//! The turns of the page: one runs at a time, the last sixteen are kept, and each has the questions that are open.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::log::{Log, Own, Said};
+use crate::base::{Cancel, lock};
+use crate::protocol::{self, Mode, Proposal};
+use crate::serve::problem::{Kind, Problem};
+
+/// Turns that are kept; the events of each take at most 4 MiB.
+const KEPT_MAX: usize = 16;
+/// Characters of a request in a list.
+const SHOWN_CHARS: usize = 200;
+
+/// The turns since the server was started, the newest last.
+#[derive(Default)]
+pub struct Turns {
+    kept: Mutex<VecDeque<Arc<Turn>>>,
+}
+
+/// One request with all that followed.
+pub struct Turn {
+    /// From 1.
+    pub id: u64,
+    request: String,
+    pub cancel: Cancel,
+    pub log: Log,
+    /// The open questions, by the number of their event.
+    questions: Mutex<BTreeMap<u64, Open>>,
+}
+
+struct Open {
+    reply: oneshot::Sender<protocol::Decision>,
+    always: bool,
+}
+
+/// What the user can say to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Yes,
+    No,
+    Always,
+}
+
+/// A turn in a list.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct TurnRow {
+    pub id: u64,
+    /// The beginning of the request.
+    pub request: String,
+    pub running: bool,
+}
+
+/// Where a turn is.
+pub enum Found {
+    Turn(Arc<Turn>),
+    /// It was, but is not kept any more.
+    Gone,
+}
+
+impl Turns {
+    /// Begins a turn, unless one is running.
+    pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
+        let mut kept = lock(&self.kept);
+        if kept.back().is_some_and(|turn| !turn.log.is_over()) {
+            return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
+        }
+        let turn = Arc::new(Turn {
+            id: kept.back().map_or(1, |turn| turn.id + 1),
+            request: text.chars().take(SHOWN_CHARS).collect(),
+            cancel: Cancel::new(),
+            log: Log::default(),
+            questions: Mutex::default(),
+        });
+        turn.log.add(Said::Own(Own::Asked { text: text.to_owned(), mode }));
+        kept.push_back(turn.clone());
+        if kept.len() > KEPT_MAX {
+            kept.pop_front();
+        }
+        Ok(turn)
+    }
+
+    pub fn find(&self, id: u64) -> Result<Found, Problem> {
+        let kept = lock(&self.kept);
+        let first = kept.front().map_or(1, |turn| turn.id);
+        match kept.iter().find(|turn| turn.id == id) {
+            Some(turn) => Ok(Found::Turn(turn.clone())),
+            None if (1..first).contains(&id) => Ok(Found::Gone),
+            None => Err(Problem::new(Kind::NotFound, format!("there is no turn {id}"))),
+        }
+    }
+
+    /// The turn `id`, if it is still kept.
+    pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
+        match self.find(id)? {
+            Found::Turn(turn) => Ok(turn),
+            Found::Gone => Err(Problem::new(Kind::NotFound, format!("turn {id} is over and not kept any more"))),
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        lock(&self.kept).back().is_some_and(|turn| !turn.log.is_over())
+    }
+
+    pub fn rows(&self) -> Vec<TurnRow> {
+        let row =
+            |turn: &Arc<Turn>| TurnRow { id: turn.id, request: turn.request.clone(), running: !turn.log.is_over() };
+        lock(&self.kept).iter().map(row).collect()
+    }
+}
+
+impl Turn {
+    /// Asks the user. The answer goes to `reply`; if it is dropped, the call is rejected.
+    pub fn ask(&self, proposal: Proposal, reply: oneshot::Sender<protocol::Decision>) {
+        // Held until the question is known: an answer may come as soon as it is in the log.
+        let mut questions = lock(&self.questions);
+        let always = proposal.always.is_some();
+        let number = self.log.add(Said::Own(Own::Question { proposal }));
+        questions.insert(number, Open { reply, always });
+    }
+
+    /// Answers the open question `number`.
+    pub fn decide(&self, number: u64, decision: Decision) -> Result<(), Problem> {
+        let mut questions = lock(&self.questions);
+        let closed =
+            || Problem::new(Kind::NotFound, format!("question {number} is not open; it may have been answered"));
+        let open = questions.remove(&number).ok_or_else(closed)?;
+        let (decided, how) = match decision {
+            Decision::Yes => (protocol::Decision::Approve, "yes"),
+            Decision::No => (protocol::Decision::Reject, "no"),
+            Decision::Always if open.always => (protocol::Decision::Always, "always"),
+            Decision::Always => {
+                questions.insert(number, open);
+                return Err(Problem::invalid("decision", "`always` is not offered for this call"));
+            }
+        };
+        // It fails if the turn was cancelled meanwhile, which then needs no decision.
+        let _ = open.reply.send(decided);
+        self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+        Ok(())
+    }
+
+    /// Cancels the turn, which ends soon.
+    pub fn stop(&self) {
+        self.cancel.cancel();
+        self.close("cancelled");
+    }
+
+    /// Rejects every open question.
+    pub fn close(&self, how: &'static str) {
+        for (number, open) in std::mem::take(&mut *lock(&self.questions)) {
+            drop(open.reply);
+            self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+        }
+    }
+
+    /// Ends the turn's log. Nothing follows.
+    pub fn end(&self) {
+        self.close("the turn is over");
+        self.log.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposal(always: Option<&str>) -> Proposal {
+        Proposal {
+            tool: "write_file".to_owned(),
+            arguments: serde_json::Map::new(),
+            reason: "it changes a file".to_owned(),
+            preview: String::new(),
+            always: always.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_question_is_answered_once_and_by_its_number() {
+        let turns = Turns::default();
+        let turn = turns.begin("x", Mode::Agent).unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        turn.ask(proposal(None), reply);
+        assert!(turn.decide(1, Decision::Yes).is_err(), "1 is the request");
+        assert!(turn.decide(2, Decision::Always).is_err(), "it is not offered");
+        turn.decide(2, Decision::Yes).unwrap();
+        assert_eq!(answer.try_recv(), Ok(protocol::Decision::Approve));
+        assert!(turn.decide(2, Decision::No).is_err(), "it is answered");
+    }
+
+    #[test]
+    fn a_cancelled_turn_rejects_its_questions() {
+        let turn = Turns::default().begin("x", Mode::Agent).unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        turn.ask(proposal(Some("all")), reply);
+        turn.stop();
+        assert!(turn.cancel.is_cancelled() && answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn one_turn_runs_at_a_time_and_the_last_sixteen_are_kept() {
+        let turns = Turns::default();
+        let first = turns.begin("x", Mode::Agent).unwrap();
+        assert_eq!(turns.begin("y", Mode::Agent).err().map(|problem| problem.kind), Some(Kind::Busy));
+        first.end();
+        for _ in 0..KEPT_MAX {
+            turns.begin("y", Mode::Agent).unwrap().end();
+        }
+        assert!(matches!(turns.find(1), Ok(Found::Gone)) && matches!(turns.find(2), Ok(Found::Turn(_))));
+        assert!(turns.get(1).is_err() && turns.find(0).is_err() && turns.find(99).is_err());
+        assert_eq!(turns.rows().len(), KEPT_MAX);
+    }
+}
