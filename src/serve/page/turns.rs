@@ -176,6 +176,7 @@ mod tests {
             arguments: serde_json::Map::new(),
             reason: "it changes a file".to_owned(),
             preview: String::new(),
+            changes: Vec::new(),
             always: always.map(str::to_owned),
         }
     }

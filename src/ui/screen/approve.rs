@@ -125,6 +125,7 @@ mod tests {
             arguments: Map::new(),
             reason: "it changes a file".into(),
             preview: "@@ -1 +1 @@\n-a\n+b".into(),
+            changes: Vec::new(),
             always: always.map(str::to_owned),
         };
         Question::new(proposal, 10)

@@ -60,6 +60,7 @@ fn proposal() -> Proposal {
             "--- a/src/retry.ts\n+++ b/src/retry.ts\n@@ -1,3 +1,3 @@\n // Tries.\n-export const MAX_ATTEMPTS = 5;\n\
                   +export const MAX_ATTEMPTS = 3;\n \n@@ -9,2 +9,3 @@\n }\n+// The end."
                 .into(),
+        changes: Vec::new(),
         always: Some("edit_file in src/".into()),
     }
 }
@@ -97,6 +98,8 @@ fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepRepor
         checkpoint: None,
         diff: diff.map(str::to_owned),
         wall_ms: 12,
+        changes: Vec::new(),
+        output: String::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::keys::{self, Action, KEYS};
 use super::popup::{Choice, Kind, Popup};
 use super::state::Screen;
 use super::view;
-use crate::ui::cli::chat::back::Back;
+use crate::app::Back;
 use crate::ui::cli::chat::line::{COMMANDS, Work};
 
 impl Screen {

@@ -94,7 +94,7 @@ pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
 }
 
 /// The line without a copy of its text.
-fn borrowed(line: &Line<'static>) -> Line<'_> {
+fn borrowed<'a>(line: &'a Line<'static>) -> Line<'a> {
     let spans = line.spans.iter().map(|span| Span::styled(&*span.content, span.style));
     Line::from(spans.collect::<Vec<_>>()).style(line.style)
 }
