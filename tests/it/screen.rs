@@ -81,10 +81,16 @@ impl Window {
         self.told(&["display-message", "-p", &format!("#{{{name}}}")]).trim().to_owned()
     }
 
-    /// Waits for the end of the program; returns its exit code or signal as tmux says it.
+    /// Waits for the end of the program; returns its exit code, which tmux knows a moment after the end of its output.
     fn ended(&self) -> String {
-        eventually("it does not end", || self.fact("pane_dead") == "1");
-        self.fact("pane_dead_status")
+        let mut status = String::new();
+        eventually("it does not end", || {
+            // tmux 3.3a at times misses the end of a child until another one ends.
+            self.told(&["run-shell", "true"]);
+            status = self.fact("pane_dead_status");
+            !status.is_empty()
+        });
+        status
     }
 }
 

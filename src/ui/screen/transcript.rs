@@ -29,7 +29,7 @@ pub enum Entry {
     /// A step that belongs to no plan begins.
     Step(String),
     /// A call that belongs to no plan.
-    Call(StepReport),
+    Call(Box<StepReport>),
     /// A proposal that was decided, and how.
     Decided {
         preview: String,

@@ -82,7 +82,7 @@ impl Screen {
         });
         // A free loop has no plan.
         if let Some(report) = report {
-            self.transcript.push(Entry::Call(report));
+            self.transcript.push(Entry::Call(Box::new(report)));
         }
     }
 
