@@ -93,7 +93,7 @@ impl Guard {
     /// Whether a request with these headers may be answered.
     fn admits(&self, area: Area, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         self.is_from_here(headers)?;
-        let changes = *method != Method::GET;
+        let changes = !matches!(*method, Method::GET | Method::HEAD);
         match area {
             Area::Files if changes => Err(Problem::invalid("method", "the page's files can only be fetched, with GET")),
             Area::Files => Ok(()),
