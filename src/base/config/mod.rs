@@ -163,7 +163,8 @@ impl Profile {
 }
 
 /// When the user is asked before a tool runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ApproveMode {
     Always,
     #[default]

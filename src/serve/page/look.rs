@@ -56,7 +56,7 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "project": inner.app.project().map_err(Problem::failed)?.display().to_string(),
-        "approve": format!("{:?}", inner.app.config.approve),
+        "approve": inner.app.config.approve,
         "conversation": inner.page.conversation,
         "planner": planner,
         "turns": inner.page.turns.rows(),
