@@ -9,13 +9,13 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use super::ask::{Ask, Turn};
 use super::problem::{Kind, Problem};
 use super::reply::{Delta, End, Reason};
-use crate::app::{App, SharedModels};
+use crate::app::{App, REQUEST_BYTES_MAX, SharedModels};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::Index;
 use crate::protocol::{self, Decision, Event, Exchange, StepReport, StepStatus};
-use crate::session::Message;
+use crate::session::{Message, Session};
 
 /// Turns that run at once; more wait. Those that change the project take its lock one after another anyway.
 const TURNS_MAX: usize = 4;
@@ -45,18 +45,25 @@ impl Agent {
             let text = "the model `agent` has its own tools and takes none; send them to `planner`";
             return Err(Problem::invalid("tools", text));
         }
+        let (text, earlier) = conversation(&ask.turns)?;
         let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
         let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let turn = self.running.clone().acquire_owned().await.map_err(Problem::failed)?;
         drop(waits);
-        let (text, earlier) = conversation(&ask.turns)?;
-        let (models, index) = self.shared().await?;
-        let session = self.app.session_with(models, index.clone()).map_err(Problem::failed)?.of("monobloc serve");
+        let session = self.session().await?.of("monobloc serve");
         session.recall(earlier);
         let cancel = Cancel::new();
         let request = protocol::Ask { text, ..protocol::Ask::default() };
         let messages = self.app.ask(&Arc::new(session), request, cancel.clone());
         Ok(TurnReply { messages, cancel, ready: VecDeque::new(), over: false, _turn: turn })
+    }
+
+    /// A session on the project, made on a thread that may wait.
+    pub async fn session(&self) -> Result<Session, Problem> {
+        let (models, index) = self.shared().await?.clone();
+        let app = self.app.clone();
+        let made = tokio::task::spawn_blocking(move || app.session_with(&models, index)).await;
+        made.map_err(Problem::failed)?.map_err(Problem::failed)
     }
 
     /// Models and index; without an embedder the agent searches by words.
@@ -87,6 +94,11 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     }
     let request = request.filter(|text| !text.trim().is_empty());
     let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not one of the user"))?;
+    if request.len() > REQUEST_BYTES_MAX {
+        let text =
+            format!("the request has {} bytes, {REQUEST_BYTES_MAX} are taken; name a file instead", request.len());
+        return Err(Problem::invalid("messages", text));
+    }
     Ok((request, earlier))
 }
 

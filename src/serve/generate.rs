@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde_json::{Map, Value};
+
 use super::about::Counts;
 use super::ask::{Ask, Call, Choice, fresh_id};
 use super::held::{Held, openers};
@@ -10,8 +12,10 @@ use super::reply::{Delta, End, Reason, TokenLogprobs};
 use super::stop::Stops;
 use crate::engine::pool::Leased;
 use crate::engine::{Finish, Generation, Piece, Request, Tally};
+use crate::models::dialect::RawCall;
 use crate::tools::ToolSpec;
-use crate::tools::call::{self, Tier, check};
+use crate::tools::call::check::{Checked, Repair};
+use crate::tools::call::{self, Tier, ToolCall, check};
 
 /// An answer of a model. Dropping it frees the slot.
 pub struct ModelReply {
@@ -50,7 +54,7 @@ impl ModelReply {
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
             let tokens = logprobs(generation);
-            if !tokens.is_empty() {
+            if !tokens.is_empty() && !matches!(piece, Some(Piece::Thinking(_))) {
                 self.ready.push_back(Delta::Tokens(tokens));
             }
             match piece {
@@ -103,7 +107,10 @@ impl ModelReply {
         let held = self.held.flush();
         if !self.tools.is_empty() {
             let before = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
-            let calls = self.read(if held.is_empty() { &self.text } else { &held });
+            // Text that the client has already is a call only in the family's own marks, and so is one that was cut off.
+            let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
+            let tier = if held.is_empty() || is_cut { Tier::Strict } else { Tier::Lenient };
+            let calls = self.read(if held.is_empty() { &self.text } else { &held }, tier);
             let words = if calls.is_empty() { held.as_str() } else { before };
             if !words.trim().is_empty() {
                 self.ready.push_back(Delta::Text(words.to_owned()));
@@ -119,17 +126,34 @@ impl ModelReply {
     }
 
     /// The calls in `text`, repaired where they can mean only one thing. What does not fit a schema is the client's to refuse.
-    fn read(&self, text: &str) -> Vec<Call> {
-        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, Tier::Lenient);
+    fn read(&self, text: &str, tier: Tier) -> Vec<Call> {
+        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, tier);
         let named = |name: &str| self.tools.iter().any(|tool| tool.name == name);
         let calls = reading.calls.into_iter().filter_map(|raw| match check::check(&raw, &self.tools) {
-            Ok(checked) => Some((checked.call.tool, checked.call.arguments)),
+            Ok(checked) => Some(self.with_others(&raw, checked)),
             Err(problem) => {
                 tracing::debug!(%problem, "a call that does not fit");
                 named(&raw.name).then_some((raw.name, raw.arguments))
             }
         });
         calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
+    }
+}
+
+impl ModelReply {
+    /// The checked call with the arguments that its schema does not name, unless it forbids others.
+    fn with_others(&self, raw: &RawCall, checked: Checked) -> (String, Map<String, Value>) {
+        let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
+        let spec = self.tools.iter().find(|spec| spec.name == tool);
+        let is_open = spec.is_some_and(|spec| spec.parameters.get("additionalProperties") != Some(&Value::Bool(false)));
+        for repair in repairs.into_iter().filter(|_| is_open) {
+            if let Repair::Dropped { argument } = repair
+                && let Some(value) = raw.arguments.get(&argument)
+            {
+                arguments.insert(argument, value.clone());
+            }
+        }
+        (tool, arguments)
     }
 }
 

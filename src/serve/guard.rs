@@ -31,7 +31,8 @@ const PAGE_BODY_MAX: usize = 512 << 10;
 /// Longest time that a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
 
-/// A header that only the page's own script sets. Another site needs this server's leave to send it, and never gets that.
+/// A header that only the page's own script sets: it holds the proof. Another site needs this server's leave to send it, and never
+/// gets that.
 const OWN: &str = "x-monobloc";
 /// What the browser says about where a request comes from.
 const FETCH_SITE: &str = "sec-fetch-site";
@@ -75,6 +76,10 @@ impl Area {
 pub struct Guard {
     token: Token,
     key: Token,
+    /// The value of the cookie. Browsers send it to every port of this host, so a program behind another port can learn it.
+    session: Token,
+    /// What the page's script got when it entered and keeps for its origin, port included; without it a cookie opens nothing.
+    proof: Token,
     /// The names of this server, each with its port.
     hosts: [String; 3],
     /// The name of the cookie. Browsers share cookies among the ports of a host, so it has the port in it.
@@ -83,15 +88,17 @@ pub struct Guard {
 
 impl Guard {
     /// `token` opens the APIs, `key` the page.
-    pub fn new(token: Token, key: Token, address: SocketAddr) -> Guard {
+    pub fn new(token: Token, key: Token, address: SocketAddr) -> anyhow::Result<Guard> {
         let port = address.port();
         let own = address.to_string();
         let other = if address.is_ipv4() { format!("[::1]:{port}") } else { format!("127.0.0.1:{port}") };
-        Guard { token, key, hosts: [own, format!("localhost:{port}"), other], cookie: format!("monobloc-{port}") }
+        let (session, proof) = (Token::fresh()?, Token::fresh()?);
+        let (hosts, cookie) = ([own, format!("localhost:{port}"), other], format!("monobloc-{port}"));
+        Ok(Guard { token, key, session, proof, hosts, cookie })
     }
 
     /// Whether a request with these headers may be answered.
-    fn admits(&self, area: Area, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    fn admits(&self, area: Area, method: &Method, query: &str, headers: &HeaderMap) -> Result<(), Problem> {
         self.is_from_here(headers)?;
         let changes = !matches!(*method, Method::GET | Method::HEAD);
         match area {
@@ -105,7 +112,8 @@ impl Guard {
             Area::Page => {
                 is_of_the_page(headers)?;
                 self.has_cookie(headers)?;
-                if changes { is_json(headers).and_then(|()| is_by_script(headers)) } else { Ok(()) }
+                self.has_proof(query, headers)?;
+                if changes { is_json(headers) } else { Ok(()) }
             }
         }
     }
@@ -139,12 +147,25 @@ impl Guard {
         let pairs = only(headers, COOKIE).unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));
         let mut own = pairs.filter(|(name, _)| *name == self.cookie);
         // A cookie that stands twice is not believed: one of them is from somebody else.
-        if own.next().is_some_and(|(_, given)| self.key.is(given)) && own.next().is_none() {
+        if own.next().is_some_and(|(_, given)| self.session.is(given)) && own.next().is_none() {
             return Ok(());
         }
-        let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
-        Err(Problem::new(Kind::Unauthorized, text))
+        Err(not_entered())
     }
+
+    /// In the header, or in the address where a browser lets a script set no header: in that of a stream of events.
+    fn has_proof(&self, query: &str, headers: &HeaderMap) -> Result<(), Problem> {
+        let in_query = query.split('&').find_map(|pair| pair.strip_prefix("proof="));
+        if only(headers, OWN).or(in_query).is_some_and(|given| self.proof.is(given)) {
+            return Ok(());
+        }
+        Err(not_entered())
+    }
+}
+
+fn not_entered() -> Problem {
+    let text = "this browser has not entered; open the address that `monobloc serve --open` prints";
+    Problem::new(Kind::Unauthorized, text)
 }
 
 /// The value of a header. One that is missing, that stands twice or that is no text is alike: not the one that is expected.
@@ -164,10 +185,10 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
-    if only(headers, OWN) == Some("1") {
+    if only(headers, OWN).is_some() {
         return Ok(());
     }
-    Err(Problem::invalid("X-Monobloc", "what changes something must have the header `X-Monobloc: 1`"))
+    Err(Problem::invalid("X-Monobloc", "who enters must send the header `X-Monobloc`, with any value"))
 }
 
 /// To a browser the ports of a host are one site, whose pages send the cookie too: only this origin's own may.
@@ -191,7 +212,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 }
 
 async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
-    guard.admits(area, request.method(), request.headers())?;
+    guard.admits(area, request.method(), request.uri().query().unwrap_or_default(), request.headers())?;
     let most = if area == Area::Apis { BODY_MAX } else { PAGE_BODY_MAX };
     let (head, body) = request.into_parts();
     let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
@@ -220,15 +241,15 @@ struct Entry {
     key: String,
 }
 
-/// `POST /api/enter`: gives the cookie for the page key. Scripts cannot read it, and no other site's request carries it.
+/// `POST /api/enter`: gives cookie and proof for the page key. Scripts cannot read the cookie, and no other site's request carries it.
 pub async fn enter(State(guard): State<Guard>, body: Bytes) -> Result<Response, Problem> {
     let entry: Entry = wire::read(&body)?;
     if !guard.key.is(&entry.key) {
         let text = "the key is wrong; each start of `monobloc serve --open` prints an address with a new one";
         return Err(Problem::new(Kind::Unauthorized, text));
     }
-    let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/api/", guard.cookie, entry.key);
-    Ok(([(SET_COOKIE, cookie)], Json(json!({ "entered": true }))).into_response())
+    let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/api/", guard.cookie, guard.session.text());
+    Ok(([(SET_COOKIE, cookie)], Json(json!({ "proof": guard.proof.text() }))).into_response())
 }
 
 #[cfg(test)]

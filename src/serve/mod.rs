@@ -40,6 +40,7 @@ use self::problem::{Kind, Problem};
 use self::reply::Reply;
 use self::token::Token;
 use crate::app::App;
+use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool};
 use crate::models::dialect::Prompt;
@@ -68,7 +69,7 @@ pub async fn run(app: &App, options: &Options, ready: impl FnOnce(Ready)) -> Res
     let address = listener.local_addr()?;
     // In the fragment, which browsers send to nobody.
     let page = format!("http://{address}/#key={}", key.text());
-    let router = router(server, Guard::new(token, key, address));
+    let router = router(server, Guard::new(token, key, address)?);
     ready(Ready { address, page });
     http::serve(listener, router, &app.cancel).await;
     Ok(())
@@ -150,7 +151,8 @@ impl Server {
             return Ok(Reply::Turn(Box::new(self.inner.agent.reply(&ask).await?)));
         };
         let model = self.lease(role).await?;
-        let request = prompt::request(&ask, &model);
+        // A body of many MiB takes a while to cut into tokens; meanwhile other requests go on.
+        let request = tokio::task::block_in_place(|| prompt::request(&ask, &model));
         Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
     }
 
@@ -161,7 +163,7 @@ impl Server {
             return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
         };
         let model = self.lease(role).await?;
-        let request = model.engine.request(&Prompt::default().special(text), 0);
+        let request = tokio::task::block_in_place(|| model.engine.request(&Prompt::default().special(text), 0));
         let request = prompt::plain(&ask, &model, request);
         Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
     }
@@ -175,7 +177,7 @@ impl Server {
     /// The tokens of the prompt of `ask`.
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
         let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
-        Ok(model.engine.tokenize(&prompt::prompt(ask, &*model.dialect)).len())
+        Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &*model.dialect)).len()))
     }
 
     /// The model of `role`, loaded now if it is not yet.
@@ -201,6 +203,15 @@ async fn loaded(cell: &OnceCell<Embedder>, app: &App) -> Result<Embedder, Proble
         loaded.await.map_err(Problem::failed)?.map_err(|why| Problem::new(Kind::Unavailable, why))
     };
     cell.get_or_try_init(load).await.cloned()
+}
+
+/// Ends work on another thread when its client leaves.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 fn role(model: Model) -> Option<Role> {

@@ -46,9 +46,9 @@ impl Served {
 
     fn entered(self) -> Entered {
         let answer = self.enter(&self.key, &[JSON, OWN]);
-        answer.json(200);
+        let proof = answer.json(200)["proof"].as_str().expect("a proof").to_owned();
         let cookie = header(&answer, "set-cookie").split(';').next().expect("a cookie").to_owned();
-        Entered { served: self, cookie }
+        Entered { served: self, cookie, proof }
     }
 }
 
@@ -62,18 +62,20 @@ fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
 struct Entered {
     served: Served,
     cookie: String,
+    proof: String,
 }
 
 impl Entered {
     fn get(&self, path: &str) -> Answer {
-        self.served.client.send("GET", path, &[("Cookie", self.cookie.as_str())], b"")
+        let headers = [("Cookie", self.cookie.as_str()), ("X-Monobloc", self.proof.as_str())];
+        self.served.client.send("GET", path, &headers, b"")
     }
 
     fn post(&self, path: &str, body: &Value) -> Answer {
         self.served.client.send(
             "POST",
             path,
-            &[("Cookie", self.cookie.as_str()), JSON, OWN],
+            &[("Cookie", self.cookie.as_str()), JSON, ("X-Monobloc", self.proof.as_str())],
             body.to_string().as_bytes(),
         )
     }
@@ -86,7 +88,7 @@ impl Entered {
     fn events(&self, turn: u64, after: u64) -> Events {
         let last = after.to_string();
         self.served.client.listen(
-            &format!("/api/turns/{turn}/events"),
+            &format!("/api/turns/{turn}/events?proof={}", self.proof),
             &[("Cookie", self.cookie.as_str()), ("Last-Event-ID", last.as_str())],
         )
     }
@@ -158,22 +160,24 @@ fn only_the_page_key_lets_in_and_only_the_cookie_is_taken() {
     let (client, cookie) = (&browser.served.client, ("Cookie", browser.cookie.as_str()));
     let bearer = format!("Bearer {}", client.token);
     let token = ("Authorization", bearer.as_str());
+    let proof = ("X-Monobloc", browser.proof.as_str());
     let status = |method: &str, path: &str, headers: &[(&str, &str)]| client.send(method, path, headers, b"{}").status;
-    assert_eq!(status("GET", "/api/status", &[cookie]), 200);
+    assert_eq!(status("GET", "/api/status", &[cookie, proof]), 200);
+    assert_eq!(status("GET", "/api/status", &[cookie]), 401, "a cookie that another port of this host has seen");
     assert_eq!(status("GET", "/api/status", &[]), 401);
     assert_eq!(status("GET", "/api/status", &[token]), 401, "the token opens nothing of the page");
     assert_eq!(status("GET", "/v1/models", &[token]), 200);
-    assert_eq!(status("GET", "/v1/models", &[cookie]), 401, "the cookie opens nothing of the APIs");
-    assert_eq!(status("POST", "/api/undo", &[cookie, JSON]), 400);
-    assert_eq!(status("POST", "/api/undo", &[cookie, OWN]), 400);
+    assert_eq!(status("GET", "/v1/models", &[cookie, proof]), 401, "the cookie opens nothing of the APIs");
+    assert_eq!(status("POST", "/api/undo", &[cookie, JSON]), 401);
+    assert_eq!(status("POST", "/api/undo", &[cookie, proof]), 400, "a body that is not said to be JSON");
     assert_eq!(status("POST", "/api/turns/1/decide", &[token, JSON, OWN]), 401, "the token approves nothing");
-    assert_eq!(status("GET", "/api/status", &[cookie, ("Origin", "http://evil.example")]), 403);
+    assert_eq!(status("GET", "/api/status", &[cookie, proof, ("Origin", "http://evil.example")]), 403);
     assert_eq!(
-        status("GET", "/api/status", &[cookie, ("Sec-Fetch-Site", "same-site")]),
+        status("GET", "/api/status", &[cookie, proof, ("Sec-Fetch-Site", "same-site")]),
         403,
         "another port of this host"
     );
-    assert_eq!(status("GET", "/api/none", &[cookie]), 404);
+    assert_eq!(status("GET", "/api/none", &[cookie, proof]), 404);
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn a_reader_that_comes_back_gets_what_it_has_not_seen_and_nothing_twice() {
     }
     let last = all.last().expect("events").0.to_string();
     let headers = [("Cookie", browser.cookie.as_str()), ("Last-Event-ID", last.as_str())];
-    let path = format!("/api/turns/{turn}/events");
+    let path = format!("/api/turns/{turn}/events?proof={}", browser.proof);
     assert_eq!(browser.served.client.send("GET", &path, &headers, b"").status, 204, "a browser stops there");
     assert_eq!(browser.get("/api/turns/99/events").status, 404);
     let turns = browser.get("/api/status").json(200)["turns"].clone();

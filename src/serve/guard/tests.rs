@@ -4,15 +4,14 @@ use super::*;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A guard for port 8765 with [`TOKEN`], and its page key.
-fn guard() -> (Guard, String) {
+/// A guard for port 8765 with [`TOKEN`].
+fn guard() -> Guard {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, TOKEN).unwrap();
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let key = Token::fresh().unwrap();
-    let text = key.text().to_owned();
-    (Guard::new(Token::of(&file).unwrap(), key, "127.0.0.1:8765".parse().unwrap()), text)
+    let (token, key) = (Token::of(&file).unwrap(), Token::fresh().unwrap());
+    Guard::new(token, key, "127.0.0.1:8765".parse().unwrap()).unwrap()
 }
 
 fn status<'a>(
@@ -26,7 +25,7 @@ fn status<'a>(
         let name: HeaderName = name.parse().unwrap();
         all.append(name, value.parse().unwrap());
     }
-    guard.admits(Area::of(path), method, &all).err().map_or(200, |problem| problem.status().as_u16())
+    guard.admits(Area::of(path), method, "", &all).err().map_or(200, |problem| problem.status().as_u16())
 }
 
 /// What can be right or wrong about a request; the last of each pair says whether it is right.
@@ -37,11 +36,12 @@ struct Choices {
     tokens: Vec<(Option<(&'static str, String)>, bool)>,
     cookies: Vec<(Option<String>, bool)>,
     kinds: Vec<(Option<&'static str>, bool)>,
-    owns: Vec<(Option<&'static str>, bool)>,
+    owns: Vec<(Option<String>, bool)>,
 }
 
 impl Choices {
-    fn new(key: &str) -> Choices {
+    fn new(guard: &Guard) -> Choices {
+        let (key, session) = (guard.key.text(), guard.session.text());
         let right = |all: &[&'static str]| all.iter().map(|one| (Some(*one), true)).collect::<Vec<_>>();
         let wrong = |all: &[&'static str]| all.iter().map(|one| (Some(*one), false)).collect::<Vec<_>>();
         let hosts = [right(&["127.0.0.1:8765", "LOCALHOST:8765", "[::1]:8765"]), vec![(None, false)]].concat();
@@ -64,11 +64,11 @@ impl Choices {
                 (None, false),
             ],
             cookies: vec![
-                (Some(format!("monobloc-8765={key}")), true),
-                (Some(format!("a=b; monobloc-8765={key}; c=d")), true),
-                (Some(format!("monobloc-8766={key}")), false),
-                (Some(format!("monobloc-8765={TOKEN}")), false),
-                (Some(format!("monobloc-8765={key}; monobloc-8765={key}")), false),
+                (Some(format!("monobloc-8765={session}")), true),
+                (Some(format!("a=b; monobloc-8765={session}; c=d")), true),
+                (Some(format!("monobloc-8766={session}")), false),
+                (Some(format!("monobloc-8765={key}")), false),
+                (Some(format!("monobloc-8765={session}; monobloc-8765={session}")), false),
                 (None, false),
             ],
             kinds: [
@@ -77,7 +77,7 @@ impl Choices {
                 vec![(None, false)],
             ]
             .concat(),
-            owns: [right(&["1"]), wrong(&["0"]), vec![(None, false)]].concat(),
+            owns: vec![(Some(guard.proof.text().to_owned()), true), (Some(session.to_owned()), false), (None, false)],
         }
     }
 }
@@ -89,7 +89,8 @@ struct Right {
     token: bool,
     cookie: bool,
     kind: bool,
-    own: bool,
+    proof: bool,
+    by_script: bool,
 }
 
 impl Right {
@@ -98,8 +99,8 @@ impl Right {
         let here = (self.from_here, 403);
         match path {
             "/" => first(&[here, (get, 400)]),
-            "/api/enter" => first(&[here, (self.site, 403), (self.kind && self.own, 400)]),
-            "/api/turns" => first(&[here, (self.site, 403), (self.cookie, 401), (get || (self.kind && self.own), 400)]),
+            "/api/enter" => first(&[here, (self.site, 403), (self.kind && self.by_script, 400)]),
+            "/api/turns" => first(&[here, (self.site, 403), (self.cookie && self.proof, 401), (get || self.kind, 400)]),
             _ => first(&[here, (self.token, 401), (get || self.kind, 400)]),
         }
     }
@@ -107,8 +108,8 @@ impl Right {
 
 #[test]
 fn only_a_request_that_is_right_in_all_respects_is_admitted() {
-    let (guard, key) = guard();
-    let all = Choices::new(&key);
+    let guard = guard();
+    let all = Choices::new(&guard);
     let mut admitted = std::collections::BTreeMap::<&str, usize>::new();
     for path in ["/", "/api/enter", "/api/turns", "/v1/models"] {
         for method in [Method::GET, Method::POST, Method::OPTIONS] {
@@ -126,7 +127,7 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
                                             token.as_ref().map(|(name, token)| (*name, token.as_str())),
                                             cookie.as_ref().map(|cookie| ("cookie", cookie.as_str())),
                                             kind.map(|kind| ("content-type", kind)),
-                                            own.map(|own| ("x-monobloc", own)),
+                                            own.as_ref().map(|own| ("x-monobloc", own.as_str())),
                                         ];
                                         let got = status(&guard, path, &method, headers.into_iter().flatten());
                                         let right = Right {
@@ -135,7 +136,8 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
                                             token: *token_right,
                                             cookie: *cookie_right,
                                             kind: *kind_right,
-                                            own: *own_right,
+                                            proof: *own_right,
+                                            by_script: own.is_some(),
                                         };
                                         let expected = right.expected(path, method == Method::GET);
                                         assert_eq!(got, expected, "{method} {path} {headers:?}");
@@ -152,8 +154,8 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
     // Three hosts and two origins are right. What a path does not look at, all of its choices pass.
     let api = (3 * 2) * 2 * 6 * 5 * 3;
     assert_eq!(admitted["/v1/models"], api * 4 + 2 * api * 2);
-    assert_eq!(admitted["/api/turns"], (3 * 2) * 2 * 5 * 2 * (4 * 3 + 2 * 2));
-    assert_eq!(admitted["/api/enter"], (3 * 2) * 2 * 5 * 6 * 3 * 2);
+    assert_eq!(admitted["/api/turns"], (3 * 2) * 2 * 5 * 2 * (4 + 2 * 2));
+    assert_eq!(admitted["/api/enter"], (3 * 2) * 2 * 5 * 6 * 3 * (2 * 2));
     assert_eq!(admitted["/"], (3 * 2) * 5 * 5 * 6 * 4 * 3);
 }
 
@@ -172,17 +174,29 @@ fn a_path_belongs_to_one_area_and_what_is_nearly_one_of_the_page_needs_the_token
 
 #[test]
 fn a_header_that_stands_twice_is_not_believed() {
-    let (guard, key) = guard();
-    let (bearer, cookie) = (format!("Bearer {TOKEN}"), format!("monobloc-8765={key}"));
+    let guard = guard();
+    let (bearer, cookie) = (format!("Bearer {TOKEN}"), format!("monobloc-8765={}", guard.session.text()));
     let right = [("host", "localhost:8765"), ("authorization", bearer.as_str())];
     let with = |extra: (&'static str, &'static str)| right.into_iter().chain([extra]);
     assert_eq!(status(&guard, "/v1/models", &Method::GET, right), 200);
     assert_eq!(status(&guard, "/v1/models", &Method::GET, with(("host", "evil.example"))), 403);
     assert_eq!(status(&guard, "/v1/models", &Method::GET, with(("authorization", "Bearer x"))), 401);
-    let entered = [("host", "localhost:8765"), ("cookie", cookie.as_str())];
+    let entered = [("host", "localhost:8765"), ("cookie", cookie.as_str()), ("x-monobloc", guard.proof.text())];
     assert_eq!(status(&guard, "/api/status", &Method::GET, entered), 200);
     let twice = entered.into_iter().chain([("cookie", "monobloc-8765=x")]);
     assert_eq!(status(&guard, "/api/status", &Method::GET, twice), 401);
+}
+
+#[test]
+fn a_stream_of_events_has_its_proof_in_the_address() {
+    let guard = guard();
+    let (cookie, proof) = (format!("monobloc-8765={}", guard.session.text()), guard.proof.text().to_owned());
+    let mut headers = HeaderMap::new();
+    headers.insert("host", "localhost:8765".parse().unwrap());
+    headers.insert("cookie", cookie.parse().unwrap());
+    let admits = |query: &str| guard.admits(Area::Page, &Method::GET, query, &headers).is_ok();
+    assert!(admits(&format!("proof={proof}")) && admits(&format!("a=b&proof={proof}")));
+    assert!(!admits("") && !admits("proof=") && !admits(&format!("proof={}", guard.session.text())));
 }
 
 #[test]

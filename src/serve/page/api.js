@@ -1,4 +1,5 @@
-// Asks the server. The page's key goes from the address into a cookie that no script can read.
+// Asks the server. The page's key goes from the address to the server, for a cookie that no script can read and a proof that this
+// script alone has: browsers send cookies to every port of a host, but keep stored values for one.
 
 /** An answer that is no success. */
 export class Refused extends Error {
@@ -8,8 +9,11 @@ export class Refused extends Error {
   }
 }
 
+const PROOF = "monobloc-proof";
+const proof = () => localStorage.getItem(PROOF) ?? "none";
+
 async function ask(method, path, body) {
-  const headers = { "X-Monobloc": "1" };
+  const headers = { "X-Monobloc": proof() };
   if (method !== "GET") headers["Content-Type"] = "application/json";
   let answer;
   try {
@@ -36,13 +40,14 @@ export async function enter() {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
   if (key === null) return;
   history.replaceState(null, "", location.pathname);
-  await post("/api/enter", { key });
+  const entered = await post("/api/enter", { key });
+  localStorage.setItem(PROOF, entered.proof);
 }
 
 /** The events of a turn: `take(number, event)` for each. Resolves after the last; a lost connection is taken up again. */
 export function follow(id, take, connected) {
   return new Promise((resolve, reject) => {
-    const source = new EventSource(`/api/turns/${id}/events`);
+    const source = new EventSource(`/api/turns/${id}/events?proof=${encodeURIComponent(proof())}`);
     let seen = 0;
     source.onopen = () => connected(true);
     source.onmessage = (message) => {

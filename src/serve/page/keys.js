@@ -9,7 +9,7 @@ const inField = () => document.activeElement?.matches("input, textarea, select")
 
 function pressed(event) {
   // A composed letter and a key with another modifier belong to somebody else.
-  if (event.isComposing || event.altKey || event.metaKey || event.defaultPrevented) return;
+  if (event.repeat || event.isComposing || event.altKey || event.metaKey || event.defaultPrevented) return;
   const name = event.ctrlKey ? `Ctrl+${event.key}` : event.key;
   const found = keys.find((one) => one.key === name);
   if (found === undefined || byId("help").open) return;

@@ -28,7 +28,6 @@ use self::turns::Turns;
 use super::Server;
 use super::agent::Agent;
 use super::problem::Problem;
-use crate::app::App;
 use crate::base::ConversationId;
 use crate::retrieve::Cache;
 use crate::session::Session;
@@ -51,10 +50,9 @@ impl Default for Page {
 
 impl Page {
     /// The conversation of the page; the embedder is loaded when it is made.
-    async fn session(&self, app: &App, agent: &Agent) -> Result<Arc<Session>, Problem> {
+    async fn session(&self, agent: &Agent) -> Result<Arc<Session>, Problem> {
         let make = || async {
-            let (models, index) = agent.shared().await?;
-            let session = app.session_with(models, index.clone()).map_err(Problem::failed)?.of("monobloc serve");
+            let session = agent.session().await?.of("monobloc serve");
             session.converse(&self.conversation).map_err(Problem::failed)?;
             Ok(Arc::new(session))
         };

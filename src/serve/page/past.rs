@@ -12,9 +12,9 @@ use super::blocking;
 use crate::app::{Back, Went};
 use crate::base::Cancel;
 use crate::checkpoint::{CheckpointError, Foreign};
-use crate::serve::Server;
 use crate::serve::problem::{Kind, Problem};
 use crate::serve::wire::read;
+use crate::serve::{CancelOnDrop, Server};
 use crate::session::{RewindError, TurnRecord};
 
 /// Newest turns and checkpoints that are listed.
@@ -83,6 +83,8 @@ async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
         return Err(Problem::new(Kind::Busy, "a request is being carried out; wait for its end or cancel it"));
     }
     let waits = Cancel::new();
+    // A page that is closed ends the wait for the lock, too.
+    let _left = CancelOnDrop(waits.clone());
     let app = server.inner.app.until(waits.clone());
     let work = blocking(move || app.go_back("monobloc serve", &back));
     tokio::pin!(work);

@@ -6,6 +6,9 @@ import { announce, button, el, scrolled, trouble } from "./dom.js";
 
 const SAID = { yes: "You said yes.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
 
+/** Milliseconds for which no letter answers a new question: whoever is typing then has not read it. */
+const UNREAD = 1000;
+
 /** The open questions, the oldest first. */
 const open = [];
 
@@ -14,6 +17,7 @@ export class Question {
     this.turn = turn;
     this.number = number;
     this.proposal = proposal;
+    this.since = performance.now();
     const title = el("h4", { id: `question-${turn}-${number}` }, `Consent needed: ${proposal.tool}`);
     this.node = el("div", { class: "question", role: "group", tabindex: -1, "aria-labelledby": title.id }, title, el("p", {}, proposal.reason));
     this.node.append(isDiff(proposal.preview) ? diff(proposal.preview, "What would change") : scrolled("What would be done", el("code", {}, proposal.preview)));
@@ -40,6 +44,7 @@ export class Question {
   /** Focuses the question, unless the user is writing. */
   show() {
     const writes = document.activeElement?.matches("textarea, input") && document.activeElement.value !== "";
+    this.since = performance.now();
     if (!writes) this.node.focus();
   }
 
@@ -54,5 +59,12 @@ export class Question {
   }
 }
 
-/** Answers the oldest open question. */
-export const decideFirst = (decision) => open[0]?.decide(decision);
+/** Answers the oldest open question, once it has been there for a moment. */
+export function decideFirst(decision) {
+  const first = open[0];
+  if (first === undefined) return;
+  const unread = performance.now() - first.since < UNREAD;
+  first.node.scrollIntoView({ block: "nearest" });
+  if (unread) first.since = performance.now();
+  else first.decide(decision);
+}

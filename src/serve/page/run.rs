@@ -30,7 +30,7 @@ pub async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
     let say = |event| {
         turn.log.add(Said::Record(Box::new(Record::now(&inner.page.conversation, event))));
     };
-    match inner.page.session(&inner.app, &inner.agent).await {
+    match inner.page.session(&inner.agent).await {
         Ok(session) => follow(&turn, inner.app.ask(&session, ask, turn.cancel.clone()), say).await,
         Err(problem) => say(Event::TurnFailed { error: problem.message }),
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::chat::{Given, OneOrMore, finish, finite, usage};
 use super::stream::{Frame, Wire, streamed};
-use super::{now, openai_error};
+use super::{limit, now, openai_error, or_default};
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Turn, fresh_id};
 use crate::serve::problem::Problem;
@@ -23,6 +23,7 @@ struct Request {
     #[serde(default = "planner")]
     model: String,
     prompt: OneOrMore,
+    #[serde(default, deserialize_with = "limit")]
     max_tokens: Option<usize>,
     stop: Option<OneOrMore>,
     temperature: Option<f32>,
@@ -32,10 +33,10 @@ struct Request {
     seed: Option<i64>,
     n: Option<usize>,
     logprobs: Option<usize>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     echo: bool,
     suffix: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     stream: bool,
 }
 
@@ -55,6 +56,9 @@ impl Request {
         })?;
         if self.n.is_some_and(|n| n != 1) {
             return Err(Problem::invalid("n", "one answer is given to a request; send it again for more"));
+        }
+        if self.echo && self.logprobs.is_some() {
+            return Err(Problem::invalid("echo", "log-probabilities of the prompt are not given; ask without `echo`"));
         }
         if self.suffix.is_some_and(|suffix| !suffix.is_empty()) {
             return Err(Problem::invalid("suffix", "write the model's own marks for what follows into the prompt"));
@@ -101,7 +105,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
         return Ok(streamed(reply, answer));
     }
     let whole = reply.whole().await?;
-    let text = format!("{}{}", answer.echo, whole.text);
+    let text = format!("{}{}{}", answer.echo, whole.thinking, whole.text);
     let end = whole.end();
     let mut body = answer.chunk(&text, &whole.tokens, Some(finish(end.reason)));
     body["usage"] = usage(&end);
@@ -143,13 +147,14 @@ impl Wire for Answer {
 
     fn delta(&mut self, delta: Delta) -> Vec<Frame> {
         let text = match delta {
-            Delta::Text(text) => text,
+            // What a raw prompt is followed by is text, thoughts too.
+            Delta::Text(text) | Delta::Thinking(text) => text,
             Delta::Tokens(tokens) => {
                 self.tokens.extend(tokens);
                 return Vec::new();
             }
             Delta::Finished(end) => return self.end(&end),
-            Delta::Thinking(_) | Delta::Call(_) | Delta::Alive => String::new(),
+            Delta::Call(_) | Delta::Alive => String::new(),
         };
         let tokens = std::mem::take(&mut self.tokens);
         vec![Frame::data(&self.chunk(&text, &tokens, None))]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::base::Cancel;
 use crate::embed::{EmbedError, Embedder};
 use crate::serve::problem::Problem;
-use crate::serve::{Server, unknown_model};
+use crate::serve::{CancelOnDrop, Server, unknown_model};
 
 /// Most texts of one request.
 const TEXTS_MAX: usize = 2048;
@@ -99,14 +99,6 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
         Ok((embedder.embed(&texts, &flag)?, embedder.count_tokens(&texts)?))
     });
     Ok(work.await.map_err(Problem::failed)??)
-}
-
-struct CancelOnDrop(Cancel);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 /// A vector as a list of numbers, or as base64 of little-endian f32.

@@ -12,6 +12,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 pub use stream::{Frame, Wire, streamed};
@@ -22,6 +23,17 @@ use super::problem::{Kind, Problem};
 pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
     serde_json::from_slice(body)
         .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
+}
+
+/// A field that may be `null`, which stands for its default.
+pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(field)?.unwrap_or_default())
+}
+
+/// A number that may be negative, which stands for "no limit".
+pub fn limit<'de, D: Deserializer<'de>>(field: D) -> Result<Option<usize>, D::Error> {
+    let number: Option<i64> = Option::deserialize(field)?;
+    Ok(number.and_then(|number| usize::try_from(number).ok()))
 }
 
 /// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.

@@ -58,7 +58,9 @@ pub fn streamed(reply: Reply, mut wire: impl Wire) -> Response {
     let state = (Some(reply), wire, std::mem::take(&mut frames), Instant::now());
     let body = stream::unfold(state, |(mut reply, mut wire, mut frames, mut sent)| async move {
         while frames.is_empty() {
-            match reply.as_mut()?.next().await {
+            // What is awaited is only a channel, so nothing is lost when the wait ends.
+            let next = tokio::time::timeout(HEARTBEAT, reply.as_mut()?.next()).await;
+            match next.unwrap_or(Ok(Some(Delta::Alive))) {
                 Ok(Some(Delta::Alive)) if sent.elapsed() < HEARTBEAT => {}
                 Ok(Some(delta)) => frames.extend(wire.delta(delta)),
                 Ok(None) => reply = None,

@@ -23,7 +23,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, mode: Mode) -> Result<
                 EmbeddedResourceResource::TextResourceContents(one) => {
                     let name = named(&one.uri, &one.uri, project);
                     text.push_str(&name);
-                    if !is_on_disk(&project.join(&name), &one.text) {
+                    if !is_on_disk(&project.join(&name), &one.text, one.uri.contains('#')) {
                         given.push(Given { name, text: one.text });
                     }
                 }
@@ -100,10 +100,16 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether the file holds the text, as a whole or as an excerpt.
-fn is_on_disk(file: &Path, text: &str) -> bool {
+/// Whether the file is the text, or holds it if that is an excerpt.
+fn is_on_disk(file: &Path, text: &str, is_excerpt: bool) -> bool {
     let short = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= GIVEN_BYTES_MAX);
-    short && fs::read_to_string(file).is_ok_and(|there| there.contains(text.trim_end()))
+    let holds = |there: &str| {
+        if is_excerpt {
+            return !text.trim().is_empty() && there.contains(text.trim_end());
+        }
+        there.trim_end() == text.trim_end()
+    };
+    short && fs::read_to_string(file).is_ok_and(|there| holds(&there))
 }
 
 #[cfg(test)]
@@ -145,7 +151,8 @@ mod tests {
 
     #[test]
     fn an_embedded_text_is_handed_over_unless_the_file_says_the_same() {
-        check(json!([embedded("file://PROJECT/a%20b.txt", "two\n")]), Ok(("a b.txt", &[])));
+        check(json!([embedded("file://PROJECT/a%20b.txt", "one\ntwo\n")]), Ok(("a b.txt", &[])));
+        check(json!([embedded("file://PROJECT/a%20b.txt", "one\n")]), Ok(("a b.txt", &["a b.txt"])));
         check(json!([embedded("file://PROJECT/a%20b.txt", "three\n")]), Ok(("a b.txt", &["a b.txt"])));
         check(json!([embedded("zed:///thread/1", "words")]), Ok(("zed:///thread/1", &["zed:///thread/1"])));
     }

@@ -12,7 +12,7 @@ use super::updates::{self, Updates};
 use super::{permission, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
-use crate::protocol::{Ask, Mode};
+use crate::protocol::{Ask, Event, Mode};
 use crate::session::{Message, Session};
 
 /// The models of the process, found with the first prompt. A failure is not kept: the user may fetch a model and ask again.
@@ -152,10 +152,11 @@ impl Running {
         let talk = &self.talk;
         let mut messages = talk.app.ask(session, ask, self.cancel.clone());
         let mut updates = Updates::new(talk.project.clone(), talk.calls.clone());
-        let mut failure = None;
+        let (mut failure, mut finished) = (None, false);
         while let Some(message) = messages.recv().await {
             match message {
                 Message::Record(record) => {
+                    finished |= matches!(record.event, Event::TurnFinished(_));
                     for update in updates.of(&record.event) {
                         talk.tell(client, update).await;
                     }
@@ -165,8 +166,9 @@ impl Running {
                     let Some(call) = updates.asked() else { continue };
                     let id = talk.session_id();
                     tokio::select! {
-                        decision = permission::ask(client, &id, call, &proposal, &talk.project) => drop(reply.send(decision)),
+                        biased;
                         () = self.cancel.cancelled() => {}
+                        decision = permission::ask(client, &id, call, &proposal, &talk.project) => drop(reply.send(decision)),
                     }
                 }
                 Message::Failed(error) => failure = Some(error),
@@ -175,6 +177,7 @@ impl Running {
         match failure {
             _ if self.cancel.is_cancelled() => Ok(StopReason::Cancelled),
             Some(error) => Err(failed(&error.to_string())),
+            None if !finished => Err(failed("the turn ended without an answer")),
             None => Ok(StopReason::EndTurn),
         }
     }

@@ -43,16 +43,10 @@ impl Asks {
     /// Starts a request and waits for it. A client that cancels the call cancels the request.
     pub async fn ask(&self, ask: Ask, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
         let asked = self.start(ask, context)?;
-        tokio::select! {
-            told = wait(&asked, wait_s, context) => told,
-            () = context.ct.cancelled() => {
-                asked.cancel.cancel();
-                Err("cancelled".to_owned())
-            }
-        }
+        or_cancelled(&asked, wait_s, context).await
     }
 
-    /// Waits for the request of `handle`. It runs on whatever becomes of this call.
+    /// Waits for the request of `handle`. A client that cancels this call cancels the request too.
     pub async fn result(
         &self,
         handle: &str,
@@ -63,7 +57,7 @@ impl Asks {
         let Some(asked) = found else {
             return Err(format!("ask_result: there is no request `{handle}`; the last {KEPT_MAX} are kept"));
         };
-        wait(&asked, wait_s, context).await
+        or_cancelled(&asked, wait_s, context).await
     }
 
     fn start(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Result<Asked, String> {
@@ -98,6 +92,17 @@ impl Asks {
 impl Asked {
     fn is_running(&self) -> bool {
         matches!(&*self.state.borrow(), State::Running(_)) && self.state.has_changed().is_ok()
+    }
+}
+
+/// Waits for a request; a client that cancels the call cancels the request.
+async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
+    tokio::select! {
+        told = wait(asked, wait_s, context) => told,
+        () = context.ct.cancelled() => {
+            asked.cancel.cancel();
+            Err("cancelled".to_owned())
+        }
     }
 }
 

@@ -11,6 +11,9 @@ use crate::protocol::{Decision, Proposal};
 
 /// Ticks during which no letter answers: whoever is typing when the question appears has not read it.
 const UNREAD_TICKS: u64 = 2;
+/// Longest reason that is shown, and longest words on what `always` covers, in characters: a model has a say in both.
+const REASON_CHARS: usize = 200;
+const ALWAYS_CHARS: usize = 60;
 
 /// An open question.
 #[derive(Debug)]
@@ -39,12 +42,24 @@ impl Question {
         Question { proposal, above: 0, asked_at: tick, wrong: None }
     }
 
+    /// Whether it has not been there, without a letter typed, for long enough to be read.
+    fn is_unread(&self, now: u64) -> bool {
+        now < self.asked_at + UNREAD_TICKS
+    }
+
+    /// A letter at the tick `now`. Whoever goes on typing has not read the question, so the time begins anew.
+    pub fn typed(&mut self, now: u64) {
+        if self.is_unread(now) {
+            self.asked_at = now;
+        }
+    }
+
     /// What the key answers at the tick `now`.
     pub fn answer(&self, key: &KeyEvent, now: u64) -> Answer {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Answer::None;
         }
-        let unread = now < self.asked_at + UNREAD_TICKS;
+        let unread = self.is_unread(now);
         match key.code {
             KeyCode::Up => Answer::Scroll(-1),
             KeyCode::Down => Answer::Scroll(1),
@@ -103,16 +118,28 @@ impl Question {
     /// Why it is asked, and the keys.
     pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
-        let mut lines = wrapped(&Line::styled(reason.clone(), theme.warning()), width, 0);
+        let mut lines = wrapped(&Line::styled(cut(reason, REASON_CHARS), theme.warning()), width, 0);
         let key = |key: &'static str| Span::styled(key, theme.accent());
         let mut spans =
             vec![key("y"), Span::raw(" yes · "), key("n"), Span::raw(" no · "), key("e"), Span::raw(" edit")];
         if let Some(always) = &self.proposal.always {
-            spans.extend([Span::raw(" · "), key("a"), Span::raw(format!(" always now: {always}"))]);
+            spans.extend([
+                Span::raw(" · "),
+                key("a"),
+                Span::raw(format!(" always now: {}", cut(always, ALWAYS_CHARS))),
+            ]);
         }
         lines.extend(wrapped(&Line::from(spans), width, 2));
         lines
     }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().take(most).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -38,10 +38,12 @@ impl Screen {
 
     fn carry_out(&mut self, submitted: Submitted) -> Vec<Effect> {
         let Submitted { shown, text, given } = submitted;
-        if let Some(command) = text.trim().strip_prefix('!') {
-            return self.shell(command.trim());
+        // What was typed says what it is; a paste that begins with `!` or `/` is part of a request.
+        let typed = shown.trim();
+        if typed.starts_with('!') {
+            return self.shell(text.trim().trim_start_matches('!').trim());
         }
-        match text.trim() {
+        match typed {
             "/mouse" => return self.switch_mouse(),
             "/undo" | "/rewind" => {
                 self.popup = Some(Popup::waiting(Kind::Checkpoints));
@@ -49,7 +51,13 @@ impl Screen {
             }
             _ => {}
         }
-        match line::read(&text) {
+        let whole = text.trim();
+        let read = match (typed.starts_with('/'), whole.is_empty()) {
+            (true, _) => line::read(&text),
+            (false, true) => Line::Nothing,
+            (false, false) => Line::Work(Work::Request(whole.to_owned())),
+        };
+        match read {
             Line::Nothing => Vec::new(),
             Line::Wrong(why) => {
                 self.transcript.push(Entry::Failure(why));

@@ -9,6 +9,7 @@ use super::popup::{Choice, Kind, Popup};
 use super::state::Screen;
 use super::view;
 use crate::app::Back;
+use crate::protocol::Decision;
 use crate::ui::cli::chat::line::{COMMANDS, Work};
 
 impl Screen {
@@ -53,7 +54,13 @@ impl Screen {
         let room = view::areas(self).preview;
         let (theme, width, height) = (self.theme, usize::from(room.width), usize::from(room.height));
         let Some(question) = &mut self.question else { return Vec::new() };
-        match question.answer(key, now) {
+        let answer = question.answer(key, now);
+        if matches!(key.code, KeyCode::Char(_)) {
+            question.typed(now);
+        }
+        match answer {
+            // What cannot be seen is not approved.
+            Answer::Decided(Decision::Approve | Decision::Always) if height == 0 => {}
             Answer::Decided(decision) => return self.decide(decision),
             Answer::Edit => return vec![Effect::Edit { what: Edited::Arguments, text: question.arguments() }],
             Answer::Scroll(lines) => {

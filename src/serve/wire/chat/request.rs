@@ -7,6 +7,7 @@ use crate::engine::Sampling;
 use crate::serve::ask::{Ask, Call, Choice, Format, Model, Turn, arguments, tool};
 use crate::serve::problem::Problem;
 use crate::serve::wire::conversation::{self, Conversation};
+use crate::serve::wire::{limit, or_default};
 
 /// Most of the likeliest tokens that are given beside each token.
 const TOP_LOGPROBS_MAX: usize = 20;
@@ -20,11 +21,14 @@ pub struct Request {
     tools: Option<Vec<Tool>>,
     tool_choice: Option<Value>,
     response_format: Option<Value>,
+    #[serde(default, deserialize_with = "limit")]
     max_tokens: Option<usize>,
+    #[serde(default, deserialize_with = "limit")]
     max_completion_tokens: Option<usize>,
     stop: Option<OneOrMore>,
     temperature: Option<f32>,
     top_p: Option<f32>,
+    #[serde(default, deserialize_with = "limit")]
     top_k: Option<usize>,
     min_p: Option<f32>,
     frequency_penalty: Option<f32>,
@@ -36,14 +40,14 @@ pub struct Request {
     logprobs: Option<bool>,
     top_logprobs: Option<usize>,
     reasoning_effort: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub stream: bool,
     stream_options: Option<StreamOptions>,
 }
 
 #[derive(Deserialize)]
 struct StreamOptions {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     include_usage: bool,
 }
 
@@ -52,7 +56,7 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     tool_call_id: String,
     tool_calls: Option<Vec<ToolCall>>,
 }
@@ -289,6 +293,8 @@ mod tests {
         let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "x" } }] }]);
         assert_eq!(with("messages", image), Some("messages"));
         assert_eq!(with("max_tokens", json!(5)), None);
+        assert_eq!(with("max_tokens", json!(-1)), None, "no limit");
+        assert_eq!(with("stream", json!(null)), None);
     }
 
     #[test]

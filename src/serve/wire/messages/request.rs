@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::serve::ask::{self, Ask, Call, Choice, Format, Model};
 use crate::serve::problem::Problem;
+use crate::serve::wire::chat::Given;
 use crate::serve::wire::conversation::{self, Conversation};
 use crate::tools::ToolSpec;
 
@@ -62,9 +63,8 @@ impl Request {
         ask.format = format(self.output_config.as_ref())?;
         ask.max_tokens = self.max_tokens;
         ask.stop = self.stop_sequences.unwrap_or_default();
-        ask.sampling.temperature = self.temperature.unwrap_or(ask.sampling.temperature);
-        ask.sampling.top_p = self.top_p.unwrap_or(ask.sampling.top_p);
-        ask.sampling.top_k = self.top_k.unwrap_or(ask.sampling.top_k);
+        let (temperature, top_p, top_k) = (self.temperature, self.top_p, self.top_k);
+        ask.sampling = Given { temperature, top_p, top_k, ..Given::default() }.sampling();
         // Without the field Anthropic's models do not think, and simple clients take the first block for the text.
         ask.thinks = self.thinking.is_some_and(|thinking| thinking["type"] != "disabled");
         Ok(ask)

@@ -20,6 +20,7 @@ use super::{Wire, read, streamed};
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Format, Model};
 use crate::serve::problem::{Kind, Problem};
+use crate::serve::wire::chat::Given;
 
 /// `POST /v1/responses`
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
@@ -82,8 +83,8 @@ impl Request {
         ask.tools = tools.specs();
         ask.format = format(self.text.as_ref())?;
         ask.max_tokens = self.max_output_tokens;
-        ask.sampling.temperature = self.temperature.unwrap_or(ask.sampling.temperature);
-        ask.sampling.top_p = self.top_p.unwrap_or(ask.sampling.top_p);
+        let (temperature, top_p) = (self.temperature, self.top_p);
+        ask.sampling = Given { temperature, top_p, ..Given::default() }.sampling();
         let effort = self.reasoning.as_ref().and_then(|reasoning| reasoning["effort"].as_str());
         ask.thinks = !matches!(effort, Some("none" | "minimal"));
         let draft = Draft::new(self.model, &ask, tools);

@@ -25,7 +25,13 @@ pub fn read(file: &Path) -> Result<Option<String>> {
 pub fn replace(file: &Path, text: &str) -> Result<()> {
     let written = || -> io::Result<()> {
         // A link to another folder, as dotfiles often are, stays one.
-        let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let target = match fs::canonicalize(file) {
+            Ok(target) => target,
+            Err(_) if fs::symlink_metadata(file).is_ok() => {
+                return Err(io::Error::other("it is a link that leads nowhere; make what it leads to first"));
+            }
+            Err(_) => file.to_owned(),
+        };
         let folder = target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let mut new = NamedTempFile::new_in(folder)?;
