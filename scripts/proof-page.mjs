@@ -132,6 +132,8 @@ async function approves(tab) {
   await tab.picture("question");
   await accessible(tab, "with an open question");
   await tab.value("document.activeElement.blur()");
+  // A letter answers no question that has just appeared.
+  await new Promise((later) => setTimeout(later, 1500));
   await tab.key("y");
   await tab.until(`${idle} && document.querySelector('.turn .answer').textContent !== ''`, "the answer is there");
   holds(retry().includes("MAX_ATTEMPTS = 3"), "the change is made after `y`");
