@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 pub use fit::FitRequest;
 pub use past::{Back, CheckpointRow, Went};
-pub use shared::{REQUEST_BYTES_MAX, SharedModels};
+pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
 use crate::base::{self, Bytes, Cancel, Config};
 use crate::budget::estimate::PROCESS;

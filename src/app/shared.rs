@@ -9,7 +9,7 @@ use super::App;
 use crate::base::{Cancel, Config, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
-use crate::index::Index;
+use crate::index::{Index, Progress};
 use crate::models::{Role, places};
 use crate::protocol::{Ask, Op};
 use crate::session::{Message, Session};
@@ -54,13 +54,12 @@ impl App {
         models: &SharedModels,
         index: Arc<Index>,
         cancel: &Cancel,
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<(Session, Vec<String>)> {
         let mut notes = self.recover()?;
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
-        let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
-        if missing > 0 {
-            notes.push(format!("{missing} places are found by words only; `monobloc index` adds their meaning"));
-        }
+        let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), progress)?;
+        notes.extend(without_vectors(missing));
         Ok((self.session_with(models, index)?, notes))
     }
 
@@ -96,6 +95,11 @@ impl App {
         });
         messages
     }
+}
+
+/// What to tell if `missing` texts have no vector.
+pub fn without_vectors(missing: usize) -> Option<String> {
+    (missing > 0).then(|| format!("{missing} places are found by words only; `monobloc index` adds their meaning"))
 }
 
 /// The servers of a configuration; starts none.

@@ -12,7 +12,7 @@ use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
 use crate::base::{Bytes, Config};
 
 /// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Registry {
     dir: PathBuf,
     files: Vec<Found>,
@@ -89,7 +89,7 @@ pub struct EmbedderSpec {
     pub weights: Vec<PathBuf>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Resolved {
     spec: Result<ModelSpec, ModelsError>,
     checksum: OnceLock<Result<(), ModelsError>>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
+use super::CancelOnDrop;
 use super::ask::{Ask, Turn};
 use super::problem::{Kind, Problem};
 use super::reply::{Delta, End, Reason};
@@ -55,7 +56,7 @@ impl Agent {
         let cancel = Cancel::new();
         let request = protocol::Ask { text, ..protocol::Ask::default() };
         let messages = self.app.ask(&Arc::new(session), request, cancel.clone());
-        Ok(TurnReply { messages, cancel, ready: VecDeque::new(), over: false, _turn: turn })
+        Ok(TurnReply { messages, ready: VecDeque::new(), over: false, _left: CancelOnDrop(cancel), _turn: turn })
     }
 
     /// A session on the project, made on a thread that may wait.
@@ -105,16 +106,10 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
 /// A turn on its way. Dropping it cancels the turn.
 pub struct TurnReply {
     messages: UnboundedReceiver<Message>,
-    cancel: Cancel,
     ready: VecDeque<Delta>,
     over: bool,
+    _left: CancelOnDrop,
     _turn: OwnedSemaphorePermit,
-}
-
-impl Drop for TurnReply {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-    }
 }
 
 impl TurnReply {

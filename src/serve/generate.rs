@@ -27,7 +27,6 @@ pub struct ModelReply {
     tools: Vec<ToolSpec>,
     /// All text so far, if it may hold calls.
     text: String,
-    calls: usize,
     /// Tokens of the prompt.
     prompt: usize,
     ready: VecDeque<Delta>,
@@ -43,7 +42,7 @@ impl ModelReply {
         let held = if tools.is_empty() { Held::never() } else { Held::at(openers(&*model.dialect)) };
         let stops = Stops::new(ask.stop.clone());
         let (text, ready) = (String::new(), VecDeque::new());
-        Ok(ModelReply { generation, model, stops, held, tools, text, calls: 0, prompt, ready, counts })
+        Ok(ModelReply { generation, model, stops, held, tools, text, prompt, ready, counts })
     }
 
     pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
@@ -105,6 +104,7 @@ impl ModelReply {
         self.generation = None;
         self.counts.add(tally);
         let held = self.held.flush();
+        let mut is_call = false;
         if !self.tools.is_empty() {
             let before = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
             // Text that the client has already is a call only in the family's own marks, and so is one that was cut off.
@@ -115,12 +115,12 @@ impl ModelReply {
             if !words.trim().is_empty() {
                 self.ready.push_back(Delta::Text(words.to_owned()));
             }
-            self.calls = calls.len();
+            is_call = !calls.is_empty();
             self.ready.extend(calls.into_iter().map(Delta::Call));
         } else if !held.is_empty() {
             self.ready.push_back(Delta::Text(held));
         }
-        let reason = if self.calls > 0 && reason != Reason::Length { Reason::Calls } else { reason };
+        let reason = if is_call && reason != Reason::Length { Reason::Calls } else { reason };
         let (prompt, cached, generated) = (tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens);
         self.ready.push_back(Delta::Finished(End { reason, prompt, cached, generated }));
     }
@@ -138,9 +138,7 @@ impl ModelReply {
         });
         calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
     }
-}
 
-impl ModelReply {
     /// The checked call with the arguments that its schema does not name, unless it forbids others.
     fn with_others(&self, raw: &RawCall, checked: Checked) -> (String, Map<String, Value>) {
         let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;

@@ -118,7 +118,7 @@ impl Server {
     /// Reads the headers of the model files; loads nothing.
     pub fn new(app: App) -> Result<Server> {
         let registry = app.registry()?;
-        let pool = app.pool(app.registry()?);
+        let pool = app.pool(registry.clone());
         let embedder = Arc::new(OnceCell::new());
         let agent = Agent::new(app.clone(), pool.clone(), embedder.clone());
         let page = Page::default();

@@ -3,11 +3,10 @@
 
 pub mod client;
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run, Running};
+use crate::clock::eventually;
 use client::Client;
 
 /// A server in a project; it ends with the test.
@@ -212,16 +211,10 @@ fn a_client_that_leaves_frees_its_slot_and_disturbs_no_neighbour() {
     let beside = server.client.post("/v1/chat/completions", &ask("Tell me a story about a fox.", 40)).json(200);
     assert_eq!(beside["choices"][0]["message"], alone["choices"][0]["message"]);
     drop(leaving);
-    let begun = Instant::now();
-    loop {
+    eventually("a request still waits for a slot", || {
         let text = server.client.get("/metrics").text(200);
-        if text.lines().any(|line| line == "monobloc_waiting{role=\"planner\"} 0")
-            && begun.elapsed() < Duration::from_secs(60)
-        {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        text.lines().any(|line| line == "monobloc_waiting{role=\"planner\"} 0")
+    });
 }
 
 #[test]

@@ -20,7 +20,7 @@ const LOGPROBS_MAX: usize = 5;
 
 #[derive(Deserialize)]
 struct Request {
-    #[serde(default = "planner")]
+    #[serde(default = "super::planner")]
     model: String,
     prompt: OneOrMore,
     #[serde(default, deserialize_with = "limit")]
@@ -42,10 +42,6 @@ struct Request {
 
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
-
-fn planner() -> String {
-    "planner".to_owned()
-}
 
 impl Request {
     /// The request, and the prompt that goes on.

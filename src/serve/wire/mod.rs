@@ -25,6 +25,11 @@ pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
         .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
 }
 
+/// The model of a request that names none.
+pub fn planner() -> String {
+    "planner".to_owned()
+}
+
 /// A field that may be `null`, which stands for its default.
 pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(field)?.unwrap_or_default())

@@ -119,7 +119,7 @@ impl Talk {
             return Ok(session.clone());
         }
         let index = Arc::new(self.app.index()?);
-        let (opened, notes) = self.app.session_refreshed(&models.get()?, index, cancel)?;
+        let (opened, notes) = self.app.session_refreshed(&models.get()?, index, cancel, &mut |_| ())?;
         let opened = opened.of("monobloc acp");
         opened.converse(&self.id)?;
         lock(&self.notes).extend(notes);

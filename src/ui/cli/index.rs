@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::embed::Embedder;
 use crate::index::{Index as ProjectIndex, Progress, Report, Skipped, Watch, by_reason};
 use lazy::Lazy;
@@ -141,8 +141,8 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     let bar = bar(visible);
     let missing = app.refresh_for_turn(&index, embedder, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
-    if missing > 0 {
-        eprintln!("monobloc: note: {missing} places are found by words only; `monobloc index` adds their meaning");
+    if let Some(note) = app::without_vectors(missing) {
+        eprintln!("monobloc: note: {note}");
     }
     Ok(index)
 }

@@ -64,7 +64,7 @@ impl Project {
         let opened = self.opened()?;
         // A planner may have been fetched meanwhile; without one this is the error that says so.
         let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
-        let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel)?;
+        let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel, &mut |_| ())?;
         Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))
     }
 }

@@ -112,23 +112,11 @@ fn gauge(memory: &Memory, cells: usize, theme: Theme) -> Vec<Span<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{CallCost, ModelRow};
+    use crate::protocol::CallCost;
+    use crate::ui::screen::tests::planner;
 
     fn facts() -> Facts {
-        let model = ModelRow {
-            roles: vec!["planner".into()],
-            file: "m.gguf".into(),
-            slots: 1,
-            context: 8192,
-            kv_type: "q8_0".into(),
-            bytes: Bytes::mib(512),
-            parts: Vec::new(),
-            shares_weights: false,
-            lora: Vec::new(),
-            idle_s: None,
-            pinned: false,
-            rung: Some("4096 tokens".into()),
-        };
+        let model = planner(None, Some("4096 tokens"));
         let memory = Memory {
             models: vec![model],
             others: vec![("embedder".into(), Bytes::mib(256))],

@@ -7,7 +7,7 @@ use crate::engine::Sampling;
 use crate::serve::ask::{Ask, Call, Choice, Format, Model, Turn, arguments, tool};
 use crate::serve::problem::Problem;
 use crate::serve::wire::conversation::{self, Conversation};
-use crate::serve::wire::{limit, or_default};
+use crate::serve::wire::{limit, or_default, planner};
 
 /// Most of the likeliest tokens that are given beside each token.
 const TOP_LOGPROBS_MAX: usize = 20;
@@ -101,10 +101,6 @@ impl From<OneOrMore> for Vec<String> {
             OneOrMore::More(texts) => texts,
         }
     }
-}
-
-fn planner() -> String {
-    "planner".to_owned()
 }
 
 impl Request {
