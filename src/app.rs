@@ -163,6 +163,7 @@ impl App {
             tool_call_format: self.config.tool_call_format.clone(),
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,
+            share: self.config.shared_calls,
             memory: self.engine_memory(true),
         }
     }
@@ -175,6 +176,7 @@ impl App {
             tool_call_format: None,
             max_loaded: None,
             repack: self.config.repack,
+            share: self.config.shared_calls,
             memory: self.engine_memory(false),
         };
         Pool::alone(self.ledger.clone(), self.permit.clone(), options)

@@ -1,17 +1,17 @@
 //! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, and the
 //! masking of private data.
 
-pub mod cancel;
+pub(crate) mod cancel;
 pub mod config;
-pub mod file;
+pub(crate) mod file;
 pub mod folder;
-pub mod ids;
+pub(crate) mod ids;
 mod lock;
 pub mod mask;
 pub mod names;
-pub mod near;
+pub(crate) mod near;
 pub mod private;
-pub mod units;
+pub(crate) mod units;
 
 pub use cancel::Cancel;
 pub use config::Config;

@@ -4,7 +4,7 @@
 //! speed lost; at the end, steps that turned out needless are undone. Another file is chosen only if no settings make the
 //! first one fit.
 
-pub mod steps;
+pub(crate) mod steps;
 #[cfg(test)]
 mod tests;
 

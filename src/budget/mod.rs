@@ -1,20 +1,20 @@
 //! Manages memory and compute: how much there is, how much a model needs, who holds how much, whose turn it is.
 
-pub mod admit;
-pub mod amount;
-pub mod cache;
-pub mod device;
+pub(crate) mod admit;
+pub(crate) mod amount;
+pub(crate) mod cache;
+pub(crate) mod device;
 pub mod estimate;
 #[cfg(test)]
 mod example;
 pub mod ladder;
-pub mod ledger;
+pub(crate) mod ledger;
 pub mod machine;
 pub mod permit;
-pub mod place;
-pub mod process;
-pub mod repack;
-pub mod watch;
+pub(crate) mod place;
+pub(crate) mod process;
+pub(crate) mod repack;
+pub(crate) mod watch;
 
 pub use admit::admit;
 pub use amount::Amount;

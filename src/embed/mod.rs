@@ -3,13 +3,13 @@
 //! A handle tokenises texts and waits; one worker thread owns the weights and takes the device's permit for every batch.
 //! Only BERT encoders with mean pooling are supported.
 
-pub mod batch;
-pub mod bert;
-pub mod error;
-pub mod folder;
-pub mod handle;
+pub(crate) mod batch;
+pub(crate) mod bert;
+pub(crate) mod error;
+pub(crate) mod folder;
+pub(crate) mod handle;
 mod ops;
-pub mod worker;
+pub(crate) mod worker;
 
 pub use error::EmbedError;
 pub use folder::{fingerprint, memory};

@@ -45,6 +45,8 @@ pub struct Limits {
 pub enum Sharing {
     /// The decoder computes every sequence on its own anyway.
     Always,
+    /// The user wants it, though logits may differ from those of separate calls.
+    Wanted,
     /// Only if comparison has shown the same logits as in separate calls, see `sharing`.
     IfProved,
     /// A shared call is known to change logits, or to fail.

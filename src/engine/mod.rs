@@ -2,19 +2,19 @@
 
 pub mod decoder;
 pub mod fan_out;
-pub mod generation;
-pub mod grammar;
-pub mod handle;
+pub(crate) mod generation;
+pub(crate) mod grammar;
+pub(crate) mod handle;
 pub mod llama;
 mod lookup;
 pub mod pool;
 pub mod prefix;
 mod repetition;
-pub mod request;
-pub mod sampler;
+pub(crate) mod request;
+pub(crate) mod sampler;
 mod scheduler;
 pub mod scripted;
-pub mod sharing;
+pub(crate) mod sharing;
 pub mod slot;
 mod text;
 mod worker;

@@ -8,7 +8,7 @@ mod graph;
 mod ids;
 mod importance;
 mod meaning;
-pub mod paths;
+pub(crate) mod paths;
 mod resolve;
 mod scan;
 mod status;
@@ -16,7 +16,7 @@ mod store;
 mod syntax;
 mod vectors;
 mod watch;
-pub mod words;
+pub(crate) mod words;
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Reads what people write: words, quotations, clauses, and whether one text is backed by another. Knows no project and no model.
 
 pub mod clauses;
-pub mod grounding;
-pub mod quotations;
-pub mod words;
+pub(crate) mod grounding;
+pub(crate) mod quotations;
+pub(crate) mod words;

@@ -2,7 +2,7 @@
 
 mod likeness;
 mod snapshot;
-pub mod store;
+pub(crate) mod store;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

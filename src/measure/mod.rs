@@ -1,12 +1,12 @@
 //! Implements the commands that measure: `complete`, `bench`, `eval`, `fit`, `models probe` and `synth`.
 
-pub mod bench;
-pub mod complete;
-pub mod eval;
-pub mod fit;
+pub(crate) mod bench;
+pub(crate) mod complete;
+pub(crate) mod eval;
+pub(crate) mod fit;
 mod jsonl;
-pub mod probe;
-pub mod quant;
+pub(crate) mod probe;
+pub(crate) mod quant;
 pub mod shape;
 mod statistics;
 pub mod synth;

@@ -209,7 +209,7 @@ impl RoleTable {
         one_of("capability", self.capability.as_deref(), &CAPABILITIES)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
         within("context", self.context.map(u64::from), 256..=1 << 20)?;
-        within("slots", self.slots.map(|slots| slots as u64), 1..=4)?;
+        within("slots", self.slots.map(|slots| slots as u64), 1..=16)?;
         within("keep_alive_s", self.keep_alive_s, 0..=KEEP_ALIVE_MAX_S)?;
         match self.lora.iter().find(|lora| !lora.scale.is_finite()) {
             Some(lora) => {
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_wrong_value_is_named_with_its_role_and_key() {
         check("[verifier]\nfile = \"a\"", "unknown field `verifier`");
-        check("[planner]\nfile = \"a\"\nslots = 9", "[planner] has slots = 9; allowed are 1 to 4");
+        check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; allowed are 1 to 16");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
         check("[router]\nkv_type = \"q3\"", "write one of f16");
         check("[planner]\ncapability = \"clever\"", "write one of capable, weak");

@@ -1,18 +1,18 @@
 //! Finds models and assigns them to roles, reads their headers, downloads them, and knows the chat format of each family.
 
-pub mod adapter;
-pub mod architectures;
-pub mod capability;
+pub(crate) mod adapter;
+pub(crate) mod architectures;
+pub(crate) mod capability;
 pub mod dialect;
 pub mod digest;
 mod error;
 pub mod gguf;
-pub mod manifest;
-pub mod places;
-pub mod pull;
-pub mod registry;
+pub(crate) mod manifest;
+pub(crate) mod places;
+pub(crate) mod pull;
+pub(crate) mod registry;
 mod scan;
-pub mod speed;
+pub(crate) mod speed;
 
 use std::fmt;
 use std::str::FromStr;

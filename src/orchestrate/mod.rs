@@ -2,28 +2,28 @@
 //!
 //! Code decides the structure; models write the text.
 
-pub mod call;
-pub mod cognitive;
-pub mod consent;
+pub(crate) mod call;
+pub(crate) mod cognitive;
+pub(crate) mod consent;
 mod conversation;
-pub mod evidence;
-pub mod excerpt;
-pub mod execute;
-pub mod free_loop;
-pub mod gate;
+pub(crate) mod evidence;
+pub(crate) mod excerpt;
+pub(crate) mod execute;
+pub(crate) mod free_loop;
+pub(crate) mod gate;
 mod graph;
-pub mod learn;
-pub mod notation;
-pub mod plan;
+pub(crate) mod learn;
+pub(crate) mod notation;
+pub(crate) mod plan;
 pub mod private_names;
 pub mod probe;
 mod question;
-pub mod recall;
+pub(crate) mod recall;
 mod steps;
-pub mod synthesize;
+pub(crate) mod synthesize;
 mod technique;
-pub mod toolkit;
-pub mod work;
+pub(crate) mod toolkit;
+pub(crate) mod work;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,35 +1,35 @@
 //! The agent's tools: descriptions, retrieval for a step, parsing and checking of calls, consent, sandbox, execution.
 
-pub mod spec;
+pub(crate) mod spec;
 
-pub mod builtin;
-pub mod catalog;
-pub mod schema;
+pub(crate) mod builtin;
+pub(crate) mod catalog;
+pub(crate) mod schema;
 
-pub mod adapter;
-pub mod features;
-pub mod head;
-pub mod prefilter;
-pub mod thesaurus;
-pub mod value_kinds;
-pub mod words;
+pub(crate) mod adapter;
+pub(crate) mod features;
+pub(crate) mod head;
+pub(crate) mod prefilter;
+pub(crate) mod thesaurus;
+pub(crate) mod value_kinds;
+pub(crate) mod words;
 
 pub mod call;
 pub mod policy;
-pub mod preview;
-pub mod shell;
+pub(crate) mod preview;
+pub(crate) mod shell;
 
-pub mod arguments;
+pub(crate) mod arguments;
 pub mod confine;
-pub mod context;
+pub(crate) mod context;
 pub mod execute;
-pub mod outcome;
+pub(crate) mod outcome;
 pub mod sandbox;
 
-pub mod command;
-pub mod files;
+pub(crate) mod command;
+pub(crate) mod files;
 pub mod mcp;
-pub mod search;
+pub(crate) mod search;
 
 pub use call::ToolCall;
 pub use catalog::Catalog;

@@ -81,6 +81,7 @@ fn judge() -> Names {
         tool_call_format: None,
         max_loaded: None,
         repack: true,
+        share: false,
         memory: EngineMemory::default(),
     };
     let registry = Registry::open(&config).expect("a registry");

@@ -56,7 +56,15 @@ impl World {
     }
 
     pub fn pool_with(&self, ledger: &Ledger, max_loaded: Option<usize>, memory: EngineMemory) -> Pool {
-        let options = PoolOptions { threads: 2, slots: 2, tool_call_format: None, max_loaded, repack: true, memory };
+        let options = PoolOptions {
+            threads: 2,
+            slots: 2,
+            tool_call_format: None,
+            max_loaded,
+            repack: true,
+            share: false,
+            memory,
+        };
         Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
     }
 }

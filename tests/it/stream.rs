@@ -1,6 +1,8 @@
 //! The stream of one generation: thoughts are separated, held-back text is not lost, repetitive text is stopped.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use monobloc::budget::permit::Permit;
 use monobloc::engine::decoder::{DecodeError, Saved, Sharing, Stop};
@@ -93,6 +95,79 @@ async fn heard(mut stream: Generation) -> (String, String, Option<EngineError>) 
             }
         }
     }
+}
+
+/// A decoder whose logits depend on how many sequences share a call; it remembers the most that did.
+struct Crowd {
+    sharing: Sharing,
+    row: Vec<f32>,
+    held: [usize; 2],
+    most: Arc<AtomicUsize>,
+}
+
+impl Decoder for Crowd {
+    fn limits(&self) -> Limits {
+        let faltering = Faltering { says: b"", held: 0, prompt: 0, row: Vec::new() };
+        Limits { sequences: 2, sharing: self.sharing, ..faltering.limits() }
+    }
+
+    fn decode(&mut self, rows: &[Row], _: Stop<'_>) -> Result<(), DecodeError> {
+        let sequences = rows.iter().filter(|row| row.logits).count();
+        self.most.fetch_max(sequences, Ordering::Relaxed);
+        // Long enough for the second request to arrive beside the first.
+        std::thread::sleep(Duration::from_millis(1));
+        rows.iter().for_each(|row| self.held[row.sequence] = row.position + 1);
+        self.row = vec![0.0; 257];
+        self.row[usize::from(b'a') + sequences] = 20.0;
+        Ok(())
+    }
+
+    fn logits(&self, _: usize) -> &[f32] {
+        &self.row
+    }
+
+    fn mark(&mut self, _: usize) {}
+
+    fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
+        self.held[sequence] = self.held[sequence].min(wanted);
+        self.held[sequence]
+    }
+
+    fn save(&mut self, _: usize) -> Option<Saved> {
+        None
+    }
+
+    fn restore(&mut self, _: usize, _: &Saved) -> bool {
+        false
+    }
+}
+
+/// Two answers of forty tokens at the same time: their texts, and the most sequences of a call.
+async fn two_at_once(sharing: Sharing) -> ([String; 2], usize) {
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = most.clone();
+    let engine = Engine::spawn("crowd", Arc::new(Letters::new()), Permit::default(), move |inbox| {
+        inbox.serve(Crowd { sharing, row: Vec::new(), held: [0; 2], most: seen }, &Letters::new())
+    })
+    .expect("the engine starts");
+    let ask = || {
+        let mut request = Request::new(engine.tokenize(&Prompt::default().text("x")), 40);
+        request.ignore_end = true;
+        engine.generate(request).expect("accepted")
+    };
+    let (one, two) = (ask(), ask());
+    let (one, two) = tokio::join!(one.collect(), two.collect());
+    ([one.expect("finishes").text, two.expect("finishes").text], most.load(Ordering::Relaxed))
+}
+
+/// Where a shared call gives other logits, slots share it only if the user wants that.
+#[tokio::test]
+async fn slots_share_a_call_that_changes_their_tokens_only_if_that_is_wanted() {
+    let (texts, _) = two_at_once(Sharing::IfProved).await;
+    assert_eq!(texts, ["b".repeat(40), "b".repeat(40)], "the tokens of a lone answer");
+    let (texts, most) = two_at_once(Sharing::Wanted).await;
+    assert_eq!(most, 2);
+    assert!(texts.iter().all(|text| text.contains('c')), "{texts:?}");
 }
 
 #[tokio::test]

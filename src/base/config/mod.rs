@@ -1,12 +1,12 @@
 //! Defines the configuration of a run: every setting once, with its default.
 
-pub mod consent;
+pub(crate) mod consent;
 pub mod file;
-pub mod resolve;
-pub mod rule;
-pub mod server;
+pub(crate) mod resolve;
+pub(crate) mod rule;
+pub(crate) mod server;
 pub mod setting;
-pub mod table;
+pub(crate) mod table;
 
 use std::path::PathBuf;
 
@@ -41,6 +41,8 @@ pub struct Config {
     /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped from the file, so the system
     /// can take their memory back.
     pub repack: bool,
+    /// Compute answers given at the same time together even where that changes the last bits of logits.
+    pub shared_calls: bool,
     /// Most threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step.

@@ -304,6 +304,7 @@ impl Settings {
             keep_alive_s: self.count("keep_alive_s"),
             max_loaded: self.number("max_loaded"),
             repack: self.value("repack") != Some("false"),
+            shared_calls: self.value("shared_calls") == Some("true"),
             threads: self.count("threads"),
             tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),

@@ -12,7 +12,7 @@ pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 37] = [
+pub const SETTINGS: [Setting; 38] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -77,9 +77,9 @@ pub const SETTINGS: [Setting; 37] = [
         key: "parallel",
         variable: "MONOBLOC_NUM_PARALLEL",
         flag: "parallel",
-        kind: Kind::Count(1, 4),
+        kind: Kind::Count(1, 16),
         default: Some("2"),
-        about: "Conversations a model holds at once, 1 to 4",
+        about: "Conversations a model holds at once, 1 to 16",
         project: Trust::Lower,
         negated: false,
     },
@@ -132,6 +132,17 @@ pub const SETTINGS: [Setting; 37] = [
         about: "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back",
         project: Trust::Free,
         negated: true,
+    },
+    Setting {
+        key: "shared_calls",
+        variable: "MONOBLOC_SHARED_CALLS",
+        flag: "shared-calls",
+        kind: Kind::Switch,
+        default: Some("false"),
+        about: "Compute answers given at the same time together even where that changes the last bits of a model's output, \
+                as on a GPU: faster, but an answer may then depend on what is answered beside it",
+        project: Trust::Free,
+        negated: false,
     },
     Setting {
         key: "threads",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::{Context, Part, Refusal};
 use super::{Shape, Weights};
-use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Sharing, Stop, Vocabulary};
+use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
 
 /// Most checkpoints of one sequence. Those of the 24B model take 480 KiB each, so a full set takes 15 MiB.
 pub const MARKS_MAX: usize = 32;
@@ -41,7 +41,7 @@ impl<'w> LlamaDecoder<'w> {
             chunk: shape.chunk,
             outputs: shape.outputs(),
             vocabulary: weights.size(),
-            sharing: if weights.may_share() { Sharing::IfProved } else { Sharing::Never },
+            sharing: weights.sharing(shape.share),
             cuts_anywhere: !weights.needs_checkpoints(),
             calls_in_a_row: if weights.is_on_gpu() { GPU_CALLS_IN_A_ROW } else { 1 },
             undo: if weights.needs_checkpoints() { context.undo_rows() } else { usize::MAX },

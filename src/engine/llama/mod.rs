@@ -9,7 +9,7 @@
 mod buffer_overrides;
 mod context;
 mod decoder;
-pub mod devices;
+pub(crate) mod devices;
 mod lora;
 mod mapping;
 mod read_ahead;
@@ -89,6 +89,8 @@ pub struct Shape {
     pub threads: usize,
     /// Most rows of one prefill call.
     pub chunk: usize,
+    /// Whether slots share calls even where that changes logits ([`Sharing::Wanted`](crate::engine::decoder::Sharing)).
+    pub share: bool,
 }
 
 impl Shape {

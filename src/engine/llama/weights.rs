@@ -14,7 +14,7 @@ use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
 use super::{LlamaError, Shape, backend, devices, mapping, system_info};
 use crate::budget::cache;
-use crate::engine::decoder::{Token, Vocabulary};
+use crate::engine::decoder::{Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
@@ -132,10 +132,16 @@ impl Weights {
         self.on_gpu
     }
 
-    /// Whether sequences may share a call: not with sliding windows, whose logits are known to differ then, and not
-    /// with recurrent layers in AMX tiles (see [`repack::untiled`](crate::budget::repack::untiled)).
-    pub fn may_share(&self) -> bool {
-        !(self.slides() || self.needs_checkpoints() && self.tiled)
+    /// Whether sequences may share a call: not with recurrent layers in AMX tiles
+    /// (see [`repack::untiled`](crate::budget::repack::untiled)), and with sliding windows, whose logits are known to
+    /// differ then, only if that is `wanted` although it may change logits.
+    pub(super) fn sharing(&self, wanted: bool) -> Sharing {
+        match (self.needs_checkpoints() && self.tiled, wanted) {
+            (true, _) => Sharing::Never,
+            (false, true) => Sharing::Wanted,
+            (false, false) if self.slides() => Sharing::Never,
+            (false, false) => Sharing::IfProved,
+        }
     }
 
     /// Whether some layers use a sliding window.

@@ -9,7 +9,7 @@ mod keeper;
 mod load;
 mod release;
 mod resident;
-pub mod shape;
+pub(crate) mod shape;
 mod usage;
 mod weights;
 
@@ -64,6 +64,8 @@ pub struct PoolOptions {
     pub max_loaded: Option<usize>,
     /// Whether matrices may be copied into the order that the CPU kernels read fastest.
     pub repack: bool,
+    /// Whether slots share calls even where that changes logits.
+    pub share: bool,
     pub memory: EngineMemory,
 }
 
@@ -123,8 +125,15 @@ impl Pool {
             fixed.insert(role, Model { engine, dialect, capability, said, measured, rung: None, usage });
         }
         let memory = EngineMemory::default();
-        let options =
-            PoolOptions { threads: 1, slots: 2, tool_call_format: None, max_loaded: None, repack: false, memory };
+        let options = PoolOptions {
+            threads: 1,
+            slots: 2,
+            tool_call_format: None,
+            max_loaded: None,
+            repack: false,
+            share: false,
+            memory,
+        };
         let resident = Resident { fixed, ..Resident::default() };
         Ok(Pool::with(None, Ledger::new(Bytes::ZERO), permit, options, resident))
     }

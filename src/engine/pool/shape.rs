@@ -14,7 +14,7 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
     let context = (spec.context as usize).min(trained(&spec.header));
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
-    Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, kv, context) })
+    Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, kv, context), share: options.share })
 }
 
 /// The settings from which the memory of `shape` is estimated.

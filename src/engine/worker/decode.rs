@@ -11,7 +11,7 @@ impl<D: Decoder> Worker<'_, D> {
     pub(super) fn decode(&mut self, indices: &[usize]) {
         let unguessed: Vec<usize> = indices.iter().copied().filter(|&index| !self.verify(index)).collect();
         let rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
-        if rows.len() < 2 || self.limits.sharing == Sharing::Always {
+        if rows.len() < 2 || matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted) {
             return self.decode_together(&rows);
         }
         let lengths: Vec<usize> = rows.iter().map(|row| row.position).collect();

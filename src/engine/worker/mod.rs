@@ -133,7 +133,11 @@ impl<D: Decoder> Worker<'_, D> {
             self.drop_abandoned_jobs();
             self.admit();
             let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
-            let may_share = self.limits.sharing != Sharing::Never && !self.verdicts.is_refuted();
+            let may_share = match self.limits.sharing {
+                Sharing::Always | Sharing::Wanted => true,
+                Sharing::IfProved => !self.verdicts.is_refuted(),
+                Sharing::Never => false,
+            };
             let work = self.scheduler.next(&views, may_share);
             self.carry_out(&work);
         }

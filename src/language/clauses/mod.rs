@@ -8,15 +8,15 @@ mod english;
 mod head;
 mod lists;
 mod lookahead;
-pub mod names;
+pub(crate) mod names;
 mod openings;
 mod refer;
-pub mod roles;
+pub(crate) mod roles;
 mod russian;
-pub mod scan;
+pub(crate) mod scan;
 mod tongue;
-pub mod verbs;
-pub mod words;
+pub(crate) mod verbs;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, 
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;
     let chunk = crate::engine::pool::shape::chunk_rows(&spec.header, kv, context);
-    let shape = Shape { slots: 1, context, kv, threads, chunk };
+    let shape = Shape { slots: 1, context, kv, threads, chunk, share: false };
     let mut decoder = weights.context(&shape)?;
     let mut tokens =
         weights.tokenize(&Prompt::default().text("The box on the left is blue. ".repeat(effort.prompt_tokens / 6 + 1)));

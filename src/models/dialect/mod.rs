@@ -7,7 +7,7 @@ mod format;
 mod json;
 mod lfm2;
 mod list;
-pub mod literal;
+pub(crate) mod literal;
 mod marked;
 mod plain;
 mod pythonic;

@@ -1,9 +1,9 @@
 //! Parses tool calls out of a model's text, in tiers from strict to lenient, and checks them against the tools.
 
 pub mod check;
-pub mod fit;
-pub mod lenient;
-pub mod prose;
+pub(crate) mod fit;
+pub(crate) mod lenient;
+pub(crate) mod prose;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -97,8 +97,8 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("threads = 1\nparalel = 2\n", 2, &["`paralel`", "nearest is `parallel`"]);
     refused("colour = 1", 1, &["`colour` is no setting", "config show"]);
     refused("[orchestrator]\nenable = true", 2, &["`orchestrator.enable`", "`orchestrator.enabled`"]);
-    refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 4"]);
-    refused("\nparallel = 9", 2, &["`parallel` is 9"]);
+    refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 16"]);
+    refused("\nparallel = 99", 2, &["`parallel` is 99"]);
     refused("repack = 1", 1, &["true or false"]);
     refused("approve = \"sometimes\"", 1, &["on-mutation"]);
     refused("project = \"x\"", 1, &["--project"]);
@@ -115,7 +115,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
 #[test]
 fn a_wrong_variable_and_a_wrong_flag_are_named() {
     let error = resolve(&World::new("", "").variable("MONOBLOC_NUM_PARALLEL", "many").given).unwrap_err().to_string();
-    assert!(error.contains("MONOBLOC_NUM_PARALLEL is `many`") && error.contains("1 to 4"), "{error}");
+    assert!(error.contains("MONOBLOC_NUM_PARALLEL is `many`") && error.contains("1 to 16"), "{error}");
     let error = resolve(&World::new("", "").flag("approve", "maybe").given).unwrap_err().to_string();
     assert!(error.contains("--approve is `maybe`"), "{error}");
     let settings = resolve(&World::new("", "").variable("MONOBLOC_PARALLEL", "3").given).unwrap();
