@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
-pub use job::{Inbox, Job, Pressure, Task, Update};
+pub use job::{Busy, Inbox, Job, Pressure, Task, Update};
 use place::Waiter;
 
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
@@ -117,6 +117,7 @@ impl<D: Decoder> Worker<'_, D> {
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             if self.idle() {
+                self.show();
                 match jobs.recv() {
                     Ok(job) => self.waiting.push_back(Waiter::Fresh(Box::new(job))),
                     Err(_) => return,
@@ -132,6 +133,7 @@ impl<D: Decoder> Worker<'_, D> {
             }
             self.drop_abandoned_jobs();
             self.admit();
+            self.show();
             let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
             let may_share = self.limits.sharing != Sharing::Never && !self.verdicts.is_refuted();
             let work = self.scheduler.next(&views, may_share);
@@ -141,6 +143,10 @@ impl<D: Decoder> Worker<'_, D> {
 
     fn idle(&self) -> bool {
         self.waiting.is_empty() && self.slots.iter().all(|slot| slot.active.is_none())
+    }
+
+    fn show(&self) {
+        self.pressure.show(self.slots.iter().map(Occupied::busy).collect());
     }
 
     /// Ends jobs whose stream was dropped or whose deadline has passed.
@@ -237,6 +243,12 @@ impl Occupied {
 
     fn priority(&self) -> Priority {
         self.active.as_ref().map_or(Priority::Background, |active| active.job.priority())
+    }
+
+    fn busy(&self) -> Option<Busy> {
+        let active = self.active.as_ref()?;
+        let generated = self.generated().map(<[Token]>::len);
+        Some(Busy { priority: active.job.priority(), prompt: active.prompt.len(), generated, since: active.started })
     }
 
     fn generated(&self) -> Option<&[Token]> {
