@@ -15,7 +15,7 @@ const CHAT: &str = "/v1/chat/completions";
 fn endless(project: &Project) -> Inside {
     let mut script = Script::saying(&counting(9_000)).on("Name a colour.", "Blue.");
     script.slots = 1;
-    script.row_time = Duration::from_millis(5);
+    script.row_time = Duration::from_millis(10);
     Inside::new(project, script)
 }
 
@@ -27,18 +27,14 @@ fn streamed(request: Value) -> Value {
 fn a_client_that_leaves_frees_the_only_slot() {
     let project = Project::todo();
     let server = endless(&project);
-    let mut leaving = server.client.open(CHAT, &streamed(ask("Count.", 50_000)));
-    leaving.read_some();
-    drop(leaving);
-    let answer = server.client.post(CHAT, &ask("Name a colour.", 16)).json(200);
-    assert_eq!(answer["choices"][0]["message"]["content"], "Blue.");
-    // The same of one that waits for its whole answer.
-    let leaving = server.client.open(CHAT, &ask("Count.", 50_000));
-    let streaming = streamed(ask("Name a colour.", 16));
-    let mut waiting = server.client.open(CHAT, &streaming);
-    waiting.until("\"role\":\"assistant\"");
-    drop(leaving);
-    waiting.until("\"finish_reason\":\"stop\"");
+    for request in [streamed(ask("Count.", 50_000)), ask("Count.", 50_000)] {
+        let leaving = server.client.open(CHAT, &request);
+        server.busy();
+        drop(leaving);
+        server.idle();
+        let answer = server.client.post(CHAT, &ask("Name a colour.", 16)).json(200);
+        assert_eq!(answer["choices"][0]["message"]["content"], "Blue.");
+    }
 }
 
 #[test]
@@ -56,12 +52,11 @@ fn who_waits_for_a_slot_gets_the_head_and_real_events_in_every_protocol() {
     ];
     let mut open = waiting.map(|(path, request, signs)| (server.client.open(path, &streamed(request)), signs));
     for (open, [head, alive, _]) in &mut open {
-        open.until(head);
-        open.until(alive);
+        open.until(&[head, alive]);
     }
     drop(first);
     for (open, [_, _, end]) in &mut open {
-        open.until(end);
+        open.until(&[end]);
     }
 }
 

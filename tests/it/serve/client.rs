@@ -27,11 +27,11 @@ pub struct Answer {
 pub struct Open(TcpStream);
 
 impl Open {
-    /// Waits until this stands in what was read since the last call.
-    pub fn until(&mut self, wanted: &str) {
+    /// Waits until all of these stand in what was read since the last call.
+    pub fn until(&mut self, wanted: &[&str]) {
         let mut text = String::new();
         let mut block = [0; 4096];
-        while !text.contains(wanted) {
+        while !wanted.iter().all(|one| text.contains(one)) {
             let read = self.0.read(&mut block).expect("an answer");
             assert!(read > 0, "it ended: {text}");
             text.push_str(&String::from_utf8_lossy(&block[..read]));
@@ -122,7 +122,7 @@ impl Client {
 
     pub fn open(&self, path: &str, body: &Value) -> Open {
         let body = serde_json::to_vec(body).expect("JSON");
-        Open(self.begin(&[self.head("POST", path, "", body.len()).as_bytes(), &body].concat()))
+        Open(self.begin(&[self.head("POST", path, "", body.len()).as_bytes(), body.as_slice()].concat()))
     }
 
     /// A request with these headers and, besides the host, no others.

@@ -82,7 +82,8 @@ fn header(random: &mut Rng) -> Vec<u8> {
         // Now and then a byte that no header may have.
         (0..random.usize(..40)).map(|_| random.u8(0x1e..)).collect()
     };
-    [one(random, &NAMES).as_bytes(), b": ", &value, b"\r\n"].concat()
+    let name = one(random, &NAMES);
+    [name.as_bytes(), &b": "[..], value.as_slice(), &b"\r\n"[..]].concat()
 }
 
 fn damaged(random: &mut Rng, body: &str) -> Vec<u8> {

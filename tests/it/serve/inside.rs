@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use monobloc::app::App;
 use monobloc::base::{Cancel, Config};
+use monobloc::engine::Engine;
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
 use monobloc::models::{Role, dialect};
@@ -12,11 +13,13 @@ use monobloc::serve::{self, Options, Server};
 
 use super::client::Client;
 use crate::cli::Project;
+use crate::clock::eventually;
 use crate::models;
 
 /// It serves until it is dropped.
 pub struct Inside {
     pub client: Client,
+    planner: Engine,
     cancel: Cancel,
     thread: Option<JoinHandle<()>>,
 }
@@ -29,6 +32,7 @@ impl Inside {
         let registry = app.registry().expect("models");
         let hermes = dialect::by_name("hermes").expect("a dialect");
         let pool = Pool::scripted(vec![(Role::Planner, planner)], hermes).expect("a pool");
+        let planner = pool.resident(Role::Planner).expect("a planner").engine;
         let server = Server::with(app, registry, pool);
         let token_file = project.beside("token");
         let options = Options { listen: "127.0.0.1:0".parse().expect("an address"), token_file: token_file.clone() };
@@ -41,7 +45,18 @@ impl Inside {
         });
         let address = ready.recv().expect("it listens");
         let token = std::fs::read_to_string(token_file).expect("a token").trim().to_owned();
-        Inside { client: Client { address, token }, cancel, thread: Some(thread) }
+        Inside { client: Client { address, token }, planner, cancel, thread: Some(thread) }
+    }
+
+    /// Waits until a slot is held.
+    pub fn busy(&self) {
+        eventually("no slot is held", || self.planner.slots().iter().any(Option::is_some));
+    }
+
+    /// Waits until no slot is held and nobody waits for one: not even a request that gave its slot up to a later one.
+    pub fn idle(&self) {
+        let is_idle = || self.planner.waiting() == 0 && self.planner.slots().iter().all(Option::is_none);
+        eventually("a slot is still held", is_idle);
     }
 }
 
