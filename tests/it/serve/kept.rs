@@ -38,9 +38,9 @@ fn exchanged(mut stream: Stream, request: &[u8], bare: bool) -> io::Result<(Answ
     if head.starts_with("HTTP/1.1 100") {
         head = read_head(&mut stream)?;
     }
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
     let lower = head.to_lowercase();
-    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
+    let length: Option<u64> = lower.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
     let mut body = Vec::new();
     match length {
         _ if bare || matches!(status, 204 | 304) => {}
