@@ -158,6 +158,26 @@ async function loadsAnew(tab) {
   console.log("ok  a reload in the middle loses nothing");
 }
 
+async function showsSlotsAndIndex(tab) {
+  const before = await tab.value(turns);
+  await tab.ask("Explain in a few sentences what src/store.ts does");
+  // The page looks every two seconds; this looks as often as it can.
+  const look = "import('/page/memory.js').then((memory) => memory.refresh())";
+  const held = "/held by a turn/.test(document.querySelector('#memory-result table').textContent)";
+  await tab.until(`${look}.then(() => ${held})`, "the table says that a turn has a slot");
+  const filled = await tab.value("[...document.querySelectorAll('#memory-result svg.drawing rect[class^=kind] title')].some((title) => title.textContent.includes('held by'))");
+  holds(filled, "the slot of a running request is filled in the picture");
+  await tab.until(`${idle} && ${turns} === ${before + 1}`, "the request ends");
+  await tab.until(`${look}.then(() => !(${held}))`, "its slot is free again");
+  await tab.value("document.querySelector('nav button[data-view=code]').click()");
+  await tab.until("/^Index: [1-9][0-9]* files, [1-9][0-9]* symbols, [1-9][0-9]* chunks.*as the files are/.test(document.getElementById('index-state').textContent)", "the index is shown as up to date");
+  writeFileSync(join(PROJECT, "src/added.ts"), "export const ADDED = 1;\n");
+  await tab.value("document.querySelector('nav button[data-view=code]').click()");
+  await tab.until("/stale: 1 files new or changed/.test(document.getElementById('index-state').textContent)", "the index is shown as stale after a change");
+  console.log("ok  the index's state is shown");
+  await accessible(tab, "with the state of the index");
+}
+
 async function staysText(tab) {
   await tab.value("document.activeElement.blur()");
   await tab.key("s");
@@ -214,6 +234,7 @@ await enters(tab);
 await approves(tab);
 await undoes(tab);
 await loadsAnew(tab);
+await showsSlotsAndIndex(tab);
 await staysText(tab);
 await everyView(tab);
 holds(tab.wrong.length === 0, "no violation of the content policy, no error, no other address", JSON.stringify(tab.wrong, null, 1));

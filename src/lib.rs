@@ -28,6 +28,6 @@ pub mod request;
 // Around turns.
 pub mod app;
 pub mod measure;
-mod serve;
+pub mod serve;
 pub mod session;
 pub mod ui;

@@ -14,7 +14,7 @@ use super::grammar::Grammars;
 use super::request::{DEADLINE, EngineError, QUEUE_MAX, QueuePosition, Request, Scores};
 use super::sharing::Verdicts;
 use super::text::{self, TextStream};
-use super::worker::{Inbox, Job, Pressure, Task, Update};
+use super::worker::{Busy, Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
 
@@ -106,6 +106,11 @@ impl Engine {
     /// How many requests wait for a slot. Returns at once, whatever the model does.
     pub fn waiting(&self) -> usize {
         self.inner.pressure.waiting()
+    }
+
+    /// What each slot does, `None` for a free one; empty before the first request. Returns at once, whatever the model does.
+    pub fn slots(&self) -> Vec<Option<Busy>> {
+        self.inner.pressure.slots()
     }
 
     /// How many tokens a plain text has.

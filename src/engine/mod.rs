@@ -25,3 +25,4 @@ pub use grammar::Grammar;
 pub use handle::Engine;
 pub use request::{EngineError, Finish, Logprobs, Output, Piece, Request, Tally};
 pub use sampler::{Choice, Dry, Sampling};
+pub use worker::Busy;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::problem::{Kind, Problem};
 use super::{Server, unknown_model, wire};
 use crate::engine::Tally;
+use crate::engine::pool::Active;
 use crate::models::{ModelSpec, Role};
 
 /// What was served so far. Clones share it.
@@ -102,11 +103,15 @@ pub async fn metrics(State(server): State<Server>) -> Response {
             let _ = writeln!(text, "{name}{labels} {value}");
         }
     };
-    let roles =
-        [Role::Planner, Role::Router].into_iter().filter_map(|role| Some((role, server.inner.pool.resident(role)?)));
-    let waiting = roles.map(|(role, model)| (format!("{{role=\"{role}\"}}"), model.engine.waiting() as u64));
-    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", waiting.collect());
+    // Looking on is no use of a model: who borrowed it here would keep it in memory.
     let active = server.inner.pool.active();
+    let by_role = |count: fn(&Active) -> usize| -> Vec<(String, u64)> {
+        let roles = active.iter().flat_map(|one| one.roles.iter().map(move |role| (role, count(one))));
+        roles.map(|(role, count)| (format!("{{role=\"{role}\"}}"), count as u64)).collect()
+    };
+    gauge("monobloc_waiting", "Requests that wait for a slot of a model.", by_role(|one| one.waiting));
+    let busy = by_role(|one| one.busy.iter().flatten().count());
+    gauge("monobloc_busy_slots", "Slots of a model that work.", busy);
     let held = active.iter().map(|one| {
         let file = one.path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\', '\n'], "_");
         (format!("{{file=\"{file}\"}}"), one.bytes().0)

@@ -67,6 +67,11 @@ impl Agent {
         made.map_err(Problem::failed)?.map_err(Problem::failed)
     }
 
+    /// The index, if a request has needed it.
+    pub fn index(&self) -> Option<Arc<Index>> {
+        self.shared.get().map(|(_, index)| index.clone())
+    }
+
     /// Models and index; without an embedder the agent searches by words.
     pub async fn shared(&self) -> Result<&(SharedModels, Arc<Index>), Problem> {
         let make = || async {

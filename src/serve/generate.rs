@@ -9,7 +9,7 @@ use super::ask::{Ask, Call, Choice, fresh_id};
 use super::held::{Held, openers};
 use super::problem::Problem;
 use super::reply::{Delta, End, Reason, TokenLogprobs};
-use super::stop::Stops;
+use super::stop::{Stops, Waiting};
 use crate::engine::pool::Leased;
 use crate::engine::{Finish, Generation, Piece, Request, Tally};
 use crate::models::dialect::RawCall;
@@ -23,6 +23,8 @@ pub struct ModelReply {
     /// It keeps the model in memory.
     model: Leased,
     stops: Stops,
+    /// The log-probabilities of tokens whose text may still be cut.
+    waiting: Waiting,
     held: Held,
     tools: Vec<ToolSpec>,
     /// All text so far, if it may hold calls.
@@ -41,8 +43,8 @@ impl ModelReply {
         let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
         let held = if tools.is_empty() { Held::never() } else { Held::at(openers(&*model.dialect)) };
         let stops = Stops::new(ask.stop.clone());
-        let (text, ready) = (String::new(), VecDeque::new());
-        Ok(ModelReply { generation, model, stops, held, tools, text, prompt, ready, counts })
+        let (waiting, text, ready) = (Waiting::default(), String::new(), VecDeque::new());
+        Ok(ModelReply { generation, model, stops, waiting, held, tools, text, prompt, ready, counts })
     }
 
     pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
@@ -53,8 +55,11 @@ impl ModelReply {
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
             let tokens = logprobs(generation);
-            if !tokens.is_empty() && !matches!(piece, Some(Piece::Thinking(_))) {
-                self.ready.push_back(Delta::Tokens(tokens));
+            match &piece {
+                Some(Piece::Answer(text)) => self.waiting.add(tokens, text),
+                // Those of thoughts are not given.
+                Some(Piece::Thinking(_)) => {}
+                _ => self.waiting.add(tokens, ""),
             }
             match piece {
                 Some(Piece::Answer(text)) => self.take(&text),
@@ -77,8 +82,10 @@ impl ModelReply {
         }
     }
 
-    /// Passes text on, except what may become a call.
+    /// Passes text on with its tokens, except what may become a call.
     fn pass(&mut self, text: &str) {
+        let tokens = self.waiting.pass(text.len());
+        self.pass_tokens(tokens);
         if !self.tools.is_empty() {
             self.text.push_str(text);
         }
@@ -87,11 +94,19 @@ impl ModelReply {
         self.ready.push_back(if passed.is_empty() { Delta::Alive } else { Delta::Text(passed) });
     }
 
+    fn pass_tokens(&mut self, tokens: Vec<TokenLogprobs>) {
+        if !tokens.is_empty() {
+            self.ready.push_back(Delta::Tokens(tokens));
+        }
+    }
+
     fn finish(&mut self, finish: Finish, tally: &Tally) {
         let rest = self.stops.flush();
         if !rest.is_empty() {
             self.pass(&rest);
         }
+        let tokens = self.waiting.rest();
+        self.pass_tokens(tokens);
         let reason = match finish {
             Finish::End => Reason::Stop,
             Finish::MaxTokens | Finish::ContextFull | Finish::Repetition => Reason::Length,

@@ -28,8 +28,10 @@ use super::wire;
 const BODY_MAX: usize = 32 << 20;
 /// Largest body for the page: a request of 64 KiB, each byte of which JSON may write as six.
 const PAGE_BODY_MAX: usize = 512 << 10;
-/// Longest time that a body may take to arrive.
+/// Longest time that a body for the APIs may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
+/// The same for the page, whose bodies are small: who enters has shown no secret yet, and must not hold a connection for long.
+const PAGE_BODY_TIME: Duration = Duration::from_secs(10);
 
 /// A header that only the page's own script sets: it holds the proof. Another site needs this server's leave to send it, and never
 /// gets that.
@@ -118,14 +120,15 @@ impl Guard {
         }
     }
 
-    /// Host and origin must be this server.
+    /// Host and origin must be this server, under one name: another user's program may listen at another of its names.
     fn is_from_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let is_own = |host: &str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-        if !only(headers, HOST).is_some_and(is_own) {
+        let is_own = |host: &&str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+        let Some(host) = only(headers, HOST).filter(is_own) else {
             let text = format!("the Host header names another server; this one is {}", self.hosts.join(", "));
             return Err(Problem::new(Kind::Forbidden, text));
-        }
-        let is_here = |origin: &str| origin.strip_prefix("http://").is_some_and(is_own);
+        };
+        let is_here =
+            |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
         if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
             return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
         }
@@ -213,10 +216,15 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 
 async fn admitted(guard: &Guard, area: Area, request: Request) -> Result<Request, Problem> {
     guard.admits(area, request.method(), request.uri().query().unwrap_or_default(), request.headers())?;
-    let most = if area == Area::Apis { BODY_MAX } else { PAGE_BODY_MAX };
+    let (most, time) = match area {
+        // They take no body, so none is waited for.
+        Area::Files => return Ok(request.map(|_| Body::empty())),
+        Area::Enter | Area::Page => (PAGE_BODY_MAX, PAGE_BODY_TIME),
+        Area::Apis => (BODY_MAX, BODY_TIME),
+    };
     let (head, body) = request.into_parts();
-    let read = tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await;
-    let slow = |_| Problem::invalid("body", format!("the body took longer than {BODY_TIME:?} to arrive"));
+    let read = tokio::time::timeout(time, to_bytes(body, most)).await;
+    let slow = |_| Problem::invalid("body", format!("the body took longer than {time:?} to arrive"));
     let large = |_| Problem::invalid("body", format!("the body broke off, or has more than {} KiB", most >> 10));
     let body = read.map_err(slow)?.map_err(large)?;
     Ok(Request::from_parts(head, Body::from(body)))

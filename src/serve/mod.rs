@@ -62,16 +62,16 @@ pub struct Ready {
 }
 
 /// Serves until the app's cancel flag is set; `ready` is called once requests are answered.
-pub async fn run(app: &App, options: &Options, ready: impl FnOnce(Ready)) -> Result<()> {
+pub async fn run(server: Server, options: &Options, ready: impl FnOnce(Ready)) -> Result<()> {
     let (token, key) = (Token::of(&options.token_file)?, Token::fresh()?);
-    let server = Server::new(app.clone())?;
+    let cancel = server.inner.app.cancel.clone();
     let listener = http::listen(options.listen).await?;
     let address = listener.local_addr()?;
     // In the fragment, which browsers send to nobody.
     let page = format!("http://{address}/#key={}", key.text());
     let router = router(server, Guard::new(token, key, address)?);
     ready(Ready { address, page });
-    http::serve(listener, router, &app.cancel).await;
+    http::serve(listener, router, &cancel).await;
     Ok(())
 }
 
@@ -119,11 +119,16 @@ impl Server {
     pub fn new(app: App) -> Result<Server> {
         let registry = app.registry()?;
         let pool = app.pool(registry.clone());
+        Ok(Server::with(app, registry, pool))
+    }
+
+    /// The same with these models, for tests of behaviour.
+    pub fn with(app: App, registry: Registry, pool: Pool) -> Server {
         let embedder = Arc::new(OnceCell::new());
         let agent = Agent::new(app.clone(), pool.clone(), embedder.clone());
         let page = Page::default();
         let (counts, started) = (Counts::default(), Instant::now());
-        Ok(Server { inner: Arc::new(Inner { app, registry, pool, agent, page, embedder, counts, started }) })
+        Server { inner: Arc::new(Inner { app, registry, pool, agent, page, embedder, counts, started }) }
     }
 
     /// The model that a client names: a role, `agent`, or the file of a role with or without its ending.

@@ -1,5 +1,8 @@
-//! Cuts a stream of text before the first of some stop texts, which may come in pieces.
+//! Cuts a stream of text, with its tokens, before the first of some stop texts, which may come in pieces.
 
+use std::collections::VecDeque;
+
+use super::reply::TokenLogprobs;
 use crate::base::half_of;
 
 /// The stop texts of one answer, and the end of its text that may be the beginning of one.
@@ -33,6 +36,40 @@ impl Stops {
     }
 }
 
+/// The tokens of an answer that wait for their text to be passed on, each with the byte of the text at which it begins.
+#[derive(Default)]
+pub struct Waiting {
+    tokens: VecDeque<(usize, TokenLogprobs)>,
+    /// Bytes of text that were added, and those of them that were passed on.
+    added: usize,
+    passed: usize,
+}
+
+impl Waiting {
+    /// Adds `text` with its tokens. The bytes of these are not always those of the text: marks of thoughts are left out of it.
+    pub fn add(&mut self, tokens: Vec<TokenLogprobs>, text: &str) {
+        let (mut at, end) = (self.added, self.added + text.len());
+        for token in tokens {
+            let from = at.min(end);
+            at += token.bytes.len();
+            self.tokens.push_back((from, token));
+        }
+        self.added = end;
+    }
+
+    /// The tokens that begin in the next `bytes` bytes of the text.
+    pub fn pass(&mut self, bytes: usize) -> Vec<TokenLogprobs> {
+        self.passed += bytes;
+        let begun = self.tokens.iter().take_while(|(from, _)| *from < self.passed).count();
+        self.tokens.drain(..begun).map(|(_, token)| token).collect()
+    }
+
+    /// All others, at the end of an answer that no stop text has cut.
+    pub fn rest(&mut self) -> Vec<TokenLogprobs> {
+        self.tokens.drain(..).map(|(_, token)| token).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +97,40 @@ mod tests {
     fn text_without_a_stop_text_is_passed_whole() {
         assert_eq!(cut(&["END", ""], &["an EN", "ough E"]), ("an ENough E".to_owned(), None));
         assert_eq!(cut(&[], &["ü", "ber"]), ("über".to_owned(), None));
+    }
+
+    /// The tokens that are passed on with the text, when each of these pieces comes as one token.
+    fn tokens(stops: &[&str], pieces: &[&str]) -> String {
+        let (mut state, mut waiting) =
+            (Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect()), Waiting::default());
+        let mut all = Vec::new();
+        for piece in pieces {
+            let token = TokenLogprobs { bytes: piece.as_bytes().to_vec(), logprob: 0.0, top: Vec::new() };
+            waiting.add(vec![token], piece);
+            let (text, stopped) = state.push(piece);
+            all.extend(waiting.pass(text.len()));
+            if stopped.is_some() {
+                return words(&all);
+            }
+        }
+        all.extend(waiting.rest());
+        words(&all)
+    }
+
+    fn words(tokens: &[TokenLogprobs]) -> String {
+        tokens.iter().map(|token| String::from_utf8_lossy(&token.bytes)).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn the_tokens_of_a_stop_text_are_cut_with_it() {
+        assert_eq!(tokens(&["END"], &["one", " ", "E", "N", "D", " two"]), "one| ");
+        assert_eq!(tokens(&["END"], &["one", " E", "ND"]), "one| E", "half of the token is in the answer");
+        assert_eq!(tokens(&["END"], &["END"]), "");
+    }
+
+    #[test]
+    fn without_a_stop_text_every_token_comes_the_empty_one_at_the_end_too() {
+        assert_eq!(tokens(&["END"], &["an", " EN", ""]), "an| EN|");
+        assert_eq!(tokens(&[], &["ü", "ber"]), "ü|ber");
     }
 }

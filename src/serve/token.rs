@@ -1,7 +1,7 @@
 //! A secret that requests must carry: of the APIs, in a file that its owner alone can read, or of the page, in memory alone.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -10,6 +10,8 @@ use subtle::ConstantTimeEq;
 
 /// Shortest token that is taken from a file, in characters.
 const LENGTH_MIN: usize = 16;
+/// Longest, so that no large file is read that was named by mistake.
+const LENGTH_MAX: usize = 4096;
 /// Random bytes of a new token.
 const BYTES: usize = 32;
 
@@ -20,20 +22,28 @@ impl Token {
     /// The token in `file`; a new one is written there if there is no such file.
     pub fn of(file: &Path) -> Result<Token> {
         let name = file.display();
+        // What cannot be opened, such as a pipe that nobody writes to, is not waited for.
         match fs::metadata(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Token::made(file),
-            Err(error) => bail!("the token file {name} cannot be read: {error}"),
-            Ok(about) if about.mode() & 0o077 != 0 => bail!(
+            Ok(about) if !about.is_file() => bail!("the token file {name} is no file; name one with --token-file"),
+            _ => {}
+        }
+        let unread = || format!("the token file {name} cannot be read");
+        let opened = File::open(file).with_context(unread)?;
+        // Asked of what was opened, which the name may no longer lead to.
+        let about = opened.metadata().with_context(unread)?;
+        if about.mode() & 0o077 != 0 {
+            bail!(
                 "others can read the token file {name} (its mode is {:o}); `chmod 600 {name}` closes it",
                 about.permissions().mode() & 0o777
-            ),
-            Ok(_) => {}
+            );
         }
-        let text = fs::read_to_string(file).with_context(|| format!("the token file {name} cannot be read"))?;
+        let mut text = String::new();
+        opened.take(LENGTH_MAX as u64 + 1).read_to_string(&mut text).with_context(unread)?;
         let token = text.trim();
-        if token.len() < LENGTH_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if !(LENGTH_MIN..=LENGTH_MAX).contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             bail!(
-                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks; remove the file, and one is made"
+                "the token in {name} must be {LENGTH_MIN} or more letters, digits and signs without blanks, at most {LENGTH_MAX}; remove the file, and one is made"
             );
         }
         Ok(Token(token.to_owned()))
@@ -97,5 +107,17 @@ mod tests {
         assert!(Token::of(&file).unwrap().is("0123456789abcdef"));
         fs::write(&file, "short").unwrap();
         assert!(Token::of(&file).err().unwrap().to_string().contains("16 or more"));
+    }
+
+    #[test]
+    fn what_is_no_file_or_too_long_for_a_token_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Token::of(folder.path()).err().unwrap().to_string().contains("is no file"));
+        let file = folder.path().join("token");
+        fs::write(&file, "x".repeat(LENGTH_MAX + 1)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(Token::of(&file).err().unwrap().to_string().contains("at most 4096"));
+        fs::write(&file, "x".repeat(LENGTH_MAX - 1) + "\n").unwrap();
+        assert!(Token::of(&file).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run, Running};
+use crate::clock::eventually;
 use crate::serve::client::{Answer, Client, Events};
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
@@ -282,6 +283,11 @@ fn code_is_found_and_its_callers_are_drawn() {
     let project = Project::todo();
     let browser = served(&project).entered();
     let found = browser.get("/api/search?q=how%20often%20a%20request%20is%20tried").json(200);
+    let index = browser.get("/api/index").json(200);
+    assert!(index["files"].as_u64() > Some(3) && index["symbols"].as_u64() > Some(3), "{index}");
+    assert_eq!((&index["changed"], &index["gone"], &index["unfinished"]), (&json!(0), &json!(0), &json!(false)));
+    std::fs::write(project.path().join("src/added.ts"), "export const ADDED = 1;\n").expect("a file");
+    assert_eq!(browser.get("/api/index").json(200)["changed"], 1, "looking does not refresh it");
     assert!(found["hits"].as_array().expect("hits").iter().any(|hit| hit["path"] == "src/retry.ts"), "{found}");
     let callers = browser.get("/api/graph?symbol=retry&view=callers").json(200);
     assert_eq!(callers["symbol"], "src/retry.ts::retry");
@@ -296,4 +302,24 @@ fn code_is_found_and_its_callers_are_drawn() {
     assert_eq!(unknown["names"][0]["symbol"], "retry");
     assert_eq!(browser.get("/api/graph?symbol=&view=callers").status, 400);
     assert_eq!(browser.get("/api/graph?symbol=retry&view=all").status, 400);
+}
+
+#[test]
+fn the_memory_names_who_has_a_slot_until_it_is_free() {
+    let project = Project::todo();
+    let browser = served(&project).entered();
+    let endless = json!({ "model": "planner", "max_tokens": 1500, "stream": true,
+        "messages": [{ "role": "user", "content": "Count from one to a thousand in words." }] });
+    let mut open = browser.served.client.open("/v1/chat/completions", &endless);
+    open.read_some();
+    let busy = || {
+        let memory = browser.get("/api/memory").json(200);
+        let slots = memory["models"][0]["busy"].as_array().expect("slots").clone();
+        slots.into_iter().filter(|slot| !slot.is_null()).collect::<Vec<Value>>()
+    };
+    eventually("nobody has a slot", || busy().iter().any(|slot| slot["generated"].as_u64() > Some(0)));
+    let slots = busy();
+    assert!(slots.len() == 1 && slots[0]["by"] == "another program", "{slots:?}");
+    drop(open);
+    eventually("the slot is still held", || busy().is_empty());
 }

@@ -1,7 +1,11 @@
 //! `monobloc serve`: what clients of OpenAI's and Anthropic's APIs send and get, who is refused, and what a client that leaves
 //! frees.
 
+mod answers;
 pub mod client;
+mod flood;
+mod inside;
+mod kept;
 
 use serde_json::{Value, json};
 
@@ -240,27 +244,9 @@ fn who_has_no_token_or_comes_from_elsewhere_is_refused() {
 }
 
 #[test]
-fn damaged_requests_leave_it_serving() {
+fn what_is_no_request_leaves_it_serving() {
     let project = Project::todo();
     let server = served(&project, &[]);
-    let mut random = fastrand::Rng::with_seed(7);
-    let whole = serde_json::to_vec(&ask("Hi", 2)).expect("JSON");
-    let paths =
-        ["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/none"];
-    for _ in 0..300 {
-        let mut body = whole.clone();
-        for _ in 0..random.usize(1..6) {
-            let at = random.usize(..body.len());
-            match random.u8(..3) {
-                0 => body[at] = random.u8(..),
-                1 => body.truncate(at.max(1)),
-                _ => body.insert(at, random.u8(..)),
-            }
-        }
-        let answer = server.client.post_bytes(paths[random.usize(..paths.len())], &body);
-        assert!((200..500).contains(&answer.status), "{}: {}", answer.status, String::from_utf8_lossy(&body));
-    }
-    // What is no HTTP at all, and a head that never ends.
     for bytes in [&b"\0\0\0\0"[..], b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/messages HTTP/1.1\r\nHost: x\r\n"] {
         server.client.send_and_leave(bytes);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::resident::{Resident, file_name};
 use crate::base::Bytes;
+use crate::engine::Busy;
 use crate::models::Role;
 
 /// One context in memory, as `/ps` shows it.
@@ -25,6 +26,10 @@ pub struct Active {
     pub lora: Vec<String>,
     /// What was given up for it to fit, in words; `None` if nothing was.
     pub rung: Option<String>,
+    /// What each slot does, `None` for a free one; empty before the first request.
+    pub busy: Vec<Option<Busy>>,
+    /// Requests that wait for a slot.
+    pub waiting: usize,
     /// Memory held, by purpose.
     pub parts: Vec<(&'static str, Bytes)>,
 }
@@ -74,6 +79,8 @@ impl Resident {
                 shares_weights: weights_counted,
                 lora: entry.key.lora.iter().map(|(path, _)| file_name(path)).collect(),
                 rung: entry.model.rung.clone(),
+                busy: entry.model.engine.slots(),
+                waiting: entry.model.engine.waiting(),
                 parts,
             }
         });

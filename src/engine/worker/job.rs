@@ -1,12 +1,13 @@
 //! The messages between a handle and its worker: jobs, updates, and the number of waiting jobs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::base::lock;
 use crate::budget::permit::{Permit, Priority};
 use crate::engine::decoder::{Limits, Token};
 use crate::engine::grammar::Constraint;
@@ -52,10 +53,24 @@ pub struct Inbox {
     pub splits: Verdicts,
 }
 
-/// How many jobs wait for a slot, by priority. Written by handles and the worker, read during calls.
+/// What a slot does, for who looks on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    pub priority: Priority,
+    /// Tokens of the prompt.
+    pub prompt: usize,
+    /// Tokens that were generated; `None` while the prompt is read, or while texts are scored.
+    pub generated: Option<usize>,
+    /// When the job got the slot.
+    pub since: Instant,
+}
+
+/// How many jobs wait for a slot, by priority, and what the slots do. Written by handles and the worker, read during calls.
 #[derive(Debug, Default)]
 pub struct Pressure {
     levels: [AtomicUsize; 3],
+    /// As of the last call; empty before the first job.
+    slots: Mutex<Vec<Option<Busy>>>,
 }
 
 impl Pressure {
@@ -72,6 +87,15 @@ impl Pressure {
 
     pub fn waiting(&self) -> usize {
         self.levels.iter().map(|level| level.load(Ordering::SeqCst)).sum()
+    }
+
+    /// What each slot does; `None` for one that is free.
+    pub fn slots(&self) -> Vec<Option<Busy>> {
+        lock(&self.slots).clone()
+    }
+
+    pub fn show(&self, slots: Vec<Option<Busy>>) {
+        *lock(&self.slots) = slots;
     }
 
     /// Whether a job of a higher priority than `priority` waits.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
-pub use job::{Inbox, Job, Pressure, Task, Update};
+pub use job::{Busy, Inbox, Job, Pressure, Task, Update};
 use place::Waiter;
 
 use super::decoder::{DecodeError, Decoder, Limits, Sharing, Token, Vocabulary};
@@ -117,6 +117,7 @@ impl<D: Decoder> Worker<'_, D> {
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             if self.idle() {
+                self.show();
                 match jobs.recv() {
                     Ok(job) => self.waiting.push_back(Waiter::Fresh(Box::new(job))),
                     Err(_) => return,
@@ -132,6 +133,7 @@ impl<D: Decoder> Worker<'_, D> {
             }
             self.drop_abandoned_jobs();
             self.admit();
+            self.show();
             let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
             let may_share = match self.limits.sharing {
                 Sharing::Always | Sharing::Wanted => true,
@@ -145,6 +147,10 @@ impl<D: Decoder> Worker<'_, D> {
 
     fn idle(&self) -> bool {
         self.waiting.is_empty() && self.slots.iter().all(|slot| slot.active.is_none())
+    }
+
+    fn show(&self) {
+        self.pressure.show(self.slots.iter().map(Occupied::busy).collect());
     }
 
     /// Ends jobs whose stream was dropped or whose deadline has passed.
@@ -241,6 +247,12 @@ impl Occupied {
 
     fn priority(&self) -> Priority {
         self.active.as_ref().map_or(Priority::Background, |active| active.job.priority())
+    }
+
+    fn busy(&self) -> Option<Busy> {
+        let active = self.active.as_ref()?;
+        let generated = self.generated().map(<[Token]>::len);
+        Some(Busy { priority: active.job.priority(), prompt: active.prompt.len(), generated, since: active.started })
     }
 
     fn generated(&self) -> Option<&[Token]> {

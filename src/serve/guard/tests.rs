@@ -130,8 +130,11 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
                                             own.as_ref().map(|own| ("x-monobloc", own.as_str())),
                                         ];
                                         let got = status(&guard, path, &method, headers.into_iter().flatten());
+                                        let own_origin = origin.is_none_or(|origin| {
+                                            host.is_some_and(|host| origin == format!("http://{host}"))
+                                        });
                                         let right = Right {
-                                            from_here: *host_right && *origin_right,
+                                            from_here: *host_right && *origin_right && own_origin,
                                             site: *site_right,
                                             token: *token_right,
                                             cookie: *cookie_right,
@@ -151,12 +154,12 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
             }
         }
     }
-    // Three hosts and two origins are right. What a path does not look at, all of its choices pass.
-    let api = (3 * 2) * 2 * 6 * 5 * 3;
+    // Three hosts are right without an origin, and one with its own. What a path does not look at, all of its choices pass.
+    let api = 4 * 2 * 6 * 5 * 3;
     assert_eq!(admitted["/v1/models"], api * 4 + 2 * api * 2);
-    assert_eq!(admitted["/api/turns"], (3 * 2) * 2 * 5 * 2 * (4 + 2 * 2));
-    assert_eq!(admitted["/api/enter"], (3 * 2) * 2 * 5 * 6 * 3 * (2 * 2));
-    assert_eq!(admitted["/"], (3 * 2) * 5 * 5 * 6 * 4 * 3);
+    assert_eq!(admitted["/api/turns"], 4 * 2 * 5 * 2 * (4 + 2 * 2));
+    assert_eq!(admitted["/api/enter"], 4 * 2 * 5 * 6 * 3 * (2 * 2));
+    assert_eq!(admitted["/"], 4 * 5 * 5 * 6 * 4 * 3);
 }
 
 #[test]
@@ -170,6 +173,21 @@ fn a_path_belongs_to_one_area_and_what_is_nearly_one_of_the_page_needs_the_token
     {
         check(path, Area::Apis);
     }
+}
+
+/// Another user of this machine may listen at `[::1]` with the port that this server has at `127.0.0.1`.
+#[test]
+fn a_page_at_another_name_of_this_host_is_another_site() {
+    let guard = guard();
+    let bearer = format!("Bearer {TOKEN}");
+    let check = |host: &str, origin: &str, expected: u16| {
+        let headers = [("host", host), ("origin", origin), ("authorization", bearer.as_str())];
+        assert_eq!(status(&guard, "/v1/models", &Method::GET, headers), expected, "{host} {origin}");
+    };
+    check("127.0.0.1:8765", "http://127.0.0.1:8765", 200);
+    check("[::1]:8765", "http://[::1]:8765", 200);
+    check("127.0.0.1:8765", "http://[::1]:8765", 403);
+    check("127.0.0.1:8765", "http://localhost:8765", 403);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // Explores the code: search, a symbol's callers and callees, and what a change of it may break, as a drawing and as a list.
 
 import { get } from "./api.js";
-import { button, byId, draw, el, scrolled, short } from "./dom.js";
+import { ago, button, byId, draw, el, scrolled, short } from "./dom.js";
 
 const COLUMN = 210;
 const ROW = 34;
@@ -21,6 +21,8 @@ async function ask(path, words, display) {
   try {
     const answer = await get(path);
     if (own === asked) display(answer);
+    // What was asked has brought the index up to date.
+    await refresh();
   } catch (error) {
     if (own === asked) say(error.message);
   }
@@ -109,6 +111,25 @@ function explored(answer, view) {
   show(...nodes);
 }
 
+function indexWords({ made, files, symbols, chunks, changed, gone, unfinished, age_s: age }) {
+  if (!made) return "There is no index yet: the first request or search makes it.";
+  const covers = `Index: ${files} files, ${symbols} symbols, ${chunks} chunks`;
+  const written = age === null ? "" : `, written ${ago(age)}`;
+  if (changed + gone === 0 && !unfinished) return `${covers}${written}; as the files are.`;
+  const last = unfinished ? "; the last run did not come to its end" : "";
+  return `${covers}${written}; stale: ${changed} files new or changed since, ${gone} gone${last}. The next request or search reads them.`;
+}
+
+/** Says what the index covers and whether it is up to date. */
+export async function refresh() {
+  const place = byId("index-state");
+  try {
+    place.textContent = indexWords(await get("/api/index"));
+  } catch (error) {
+    place.textContent = error.message;
+  }
+}
+
 /** Shows a symbol's callers, callees or impact. */
 export function explore(symbol, view) {
   byId("symbol").value = symbol;
@@ -117,6 +138,7 @@ export function explore(symbol, view) {
 }
 
 export function begin() {
+  refresh();
   byId("search").addEventListener("submit", (event) => {
     event.preventDefault();
     const question = byId("question").value.trim();

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::blocking;
+use crate::app::database;
+use crate::budget::permit::Priority;
+use crate::engine::Busy;
 use crate::index::{Graph, Index, Unclear, View};
 use crate::models::Role;
-use crate::protocol::Memory;
 use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::session;
@@ -63,9 +65,52 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
     })))
 }
 
-/// Who holds how much memory.
-pub async fn memory(State(server): State<Server>) -> Json<Memory> {
-    Json(session::memory(&server.inner.pool))
+/// Who holds how much memory, and what the slots of each model do.
+pub async fn memory(State(server): State<Server>) -> Json<Value> {
+    let pool = &server.inner.pool;
+    let mut memory = json!(session::memory(pool));
+    // Both list the models of the pool in one order.
+    for (model, active) in memory["models"].as_array_mut().into_iter().flatten().zip(pool.active()) {
+        model["busy"] = active.busy.iter().map(|slot| slot.as_ref().map(held)).collect();
+        model["waiting"] = active.waiting.into();
+    }
+    Json(memory)
+}
+
+/// Who has a slot: only requests of other programs are as urgent as a user.
+fn held(busy: &Busy) -> Value {
+    let by = match busy.priority {
+        Priority::User => "another program",
+        Priority::Step => "a turn",
+        Priority::Background => "work in the background",
+    };
+    let since = busy.since.elapsed().as_secs();
+    json!({ "by": by, "prompt": busy.prompt, "generated": busy.generated, "since_s": since })
+}
+
+/// What the index covers and whether files have changed since; neither refreshes nor makes it.
+pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem> {
+    let status = blocking(move || {
+        let app = &server.inner.app;
+        let project = app.project()?;
+        if !Index::exists(&project) {
+            return Ok(json!({ "made": false }));
+        }
+        let index = server.inner.agent.index().map_or_else(|| app.index().map(Arc::new), Ok)?;
+        let status = index.status(None)?;
+        let written = ["", "-wal"].map(|end| {
+            let mut file = database(&project).into_os_string();
+            file.push(end);
+            std::fs::metadata(file).and_then(|about| about.modified()).ok()
+        });
+        let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
+        Ok(json!({
+            "made": true, "files": status.files, "symbols": status.symbols, "chunks": status.chunks,
+            "changed": status.changed.len(), "gone": status.gone.len(), "unfinished": status.unfinished,
+            "age_s": age.map(|age| age.as_secs()),
+        }))
+    });
+    Ok(Json(status.await.map_err(|error| Problem::failed(format!("{error:#}")))?))
 }
 
 /// The places of the project that answer a question: `?q=`.

@@ -9,7 +9,7 @@ import * as past from "./past.js";
 import { decideFirst } from "./question.js";
 import * as talk from "./talk.js";
 
-const REFRESH = { memory: memory.refresh, past: past.refresh };
+const REFRESH = { code: graph.refresh, memory: memory.refresh, past: past.refresh };
 
 /** Shows a view; on a wide screen the conversation stays beside it. */
 function view(name, focused) {
@@ -53,6 +53,7 @@ async function begin() {
     past.begin();
     talk.onEnd(past.refresh);
     talk.onEnd(memory.refresh);
+    talk.onEnd(graph.refresh);
     if (status.turns.length === 0) byId("request").focus();
     await talk.begin(status.turns);
   } catch (error) {

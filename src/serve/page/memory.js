@@ -10,7 +10,8 @@ const KINDS = 5;
 
 /** Every holder as name, bytes and what is to be told about it. */
 function holders({ models, others }) {
-  const of = models.map((model, at) => ({ name: model.file, bytes: model.bytes, kind: at % KINDS, model }));
+  // A model that was loaded at this moment has no slots in it yet.
+  const of = models.map((model, at) => ({ name: model.file, bytes: model.bytes, kind: at % KINDS, model: { busy: [], waiting: 0, ...model } }));
   return of.concat(others.map(([name, held]) => ({ name, bytes: held, kind: KINDS })));
 }
 
@@ -38,17 +39,35 @@ function bar(memory, all) {
   return picture;
 }
 
-/** A box for each slot of a model. */
+/** Who has a slot, and what it does for them. */
+function slotWords(slot) {
+  const does = slot.generated === null ? `reads ${slot.prompt} tokens` : `${slot.prompt} tokens read, ${slot.generated} written`;
+  return `held by ${slot.by} for ${slot.since_s} s: ${does}`;
+}
+
+const busy = (model) => model.busy.filter((slot) => slot !== null);
+
+/** A box for each slot of a model, filled if it is busy. */
 function slotBoxes(picture, { model, kind }, top) {
   const drawn = Math.min(model.slots, 24);
   for (let slot = 0; slot < drawn; slot += 1) {
-    picture.append(draw("rect", { x: 6 + slot * 18, y: top + 3, width: 14, height: 14, class: `kind${kind}` }));
+    const holder = model.busy[slot] ?? null;
+    const box = draw("rect", { x: 6 + slot * 18, y: top + 3, width: 14, height: 14, class: holder ? `kind${kind}` : "box" });
+    box.append(draw("title", {}, holder ? slotWords(holder) : "free"));
+    picture.append(box);
   }
-  const words = `${model.slots} slots of ${model.context} tokens: ${short(model.roles.join(", ") || model.file, 40)}`;
+  const words = `${busy(model).length} of ${model.slots} slots busy, ${model.context} tokens each: ${short(model.roles.join(", ") || model.file, 40)}`;
   picture.append(draw("text", { x: 14 + drawn * 18, y: top + 15 }, words));
 }
 
 const swatch = (kind) => draw("svg", { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("rect", { width: 10, height: 10, class: `kind${kind}` }));
+
+/** The picture's slots in words, a line each. */
+function slotLines(model) {
+  const waiting = model.waiting > 0 ? `; ${model.waiting} requests wait` : "";
+  const first = `${model.slots} × ${model.context} (${model.kv_type}), ${busy(model).length} busy${waiting}`;
+  return [first, ...busy(model).map(slotWords)].map((line) => el("div", {}, line));
+}
 
 function modelRow({ model, kind }) {
   const use = model.pinned ? "pinned" : model.idle_s === null ? "in use" : `idle for ${model.idle_s} s`;
@@ -58,7 +77,7 @@ function modelRow({ model, kind }) {
     el("td", {}, model.roles.join(", ")),
     el("td", { class: "number" }, bytes(model.bytes)),
     el("td", {}, parts + (model.lora.length > 0 ? `; with ${model.lora.join(", ")}` : "")),
-    el("td", {}, `${model.slots} × ${model.context} (${model.kv_type})`),
+    el("td", {}, ...slotLines(model)),
     el("td", {}, model.rung ?? "nothing given up"),
     el("td", {}, use));
 }

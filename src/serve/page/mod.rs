@@ -66,6 +66,7 @@ pub fn router() -> Router<Server> {
         .route("/page/{name}", get(files::file))
         .route("/api/status", get(look::status))
         .route("/api/memory", get(look::memory))
+        .route("/api/index", get(look::index))
         .route("/api/search", get(look::search))
         .route("/api/graph", get(look::graph))
         .route("/api/turns", post(talk::create))

@@ -22,9 +22,9 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let (streams, usage, name) = (request.stream, request.wants_usage(), request.model.clone());
     let ask = request.ask(|name| server.model(name))?;
     let answer = Answer::new(name, ask.logprobs.is_some(), usage);
-    let reply = server.reply(ask).await?;
+    let reply = async move { server.reply(ask).await };
     if streams {
-        return Ok(streamed(reply, answer));
+        return streamed(reply, answer).await;
     }
-    Ok(Json(answer.whole(&reply.whole().await?)).into_response())
+    Ok(Json(answer.whole(&reply.await?.whole().await?)).into_response())
 }

@@ -96,11 +96,11 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     if echoes {
         answer.echo.clone_from(&prompt);
     }
-    let reply = server.complete(ask, prompt).await?;
+    let reply = async move { server.complete(ask, prompt).await };
     if streams {
-        return Ok(streamed(reply, answer));
+        return streamed(reply, answer).await;
     }
-    let whole = reply.whole().await?;
+    let whole = reply.await?.whole().await?;
     let text = format!("{}{}{}", answer.echo, whole.thinking, whole.text);
     let end = whole.end();
     let mut body = answer.chunk(&text, &whole.tokens, Some(finish(end.reason)));

@@ -13,7 +13,8 @@ use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
 
-/// Bytes of a text that are searched for calls; the rest is ignored.
+/// Bytes of a text that are searched for calls in prose; the rest is ignored. The notations are read whole, because an argument
+/// may be a file: what their readers do is bounded by their fuel and by the number of places where they begin.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 /// Most calls of one text.
 pub const CALLS_MAX: usize = 32;
@@ -46,12 +47,11 @@ pub struct Reading {
 
 /// Parses calls with the first tier that finds any; no tier after `until` is tried.
 pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
-    let text = bounded(text);
     let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
     let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] = [
         (Tier::Strict, &strict),
         (Tier::Lenient, &|| lenient::read(text, specs)),
-        (Tier::Prose, &|| prose::read(text, specs)),
+        (Tier::Prose, &|| prose::read(bounded(text), specs)),
     ];
     for (tier, find) in tiers.into_iter().filter(|(tier, _)| *tier <= until) {
         let mut calls = find();
@@ -78,6 +78,7 @@ fn bounded(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::dialect::by_name;
     use crate::tools::Catalog;
     use proptest::prelude::*;
     use std::time::{Duration, Instant};
@@ -105,6 +106,19 @@ mod tests {
         let found = |until| read(text, None, Catalog::builtin().specs(), until).tier;
         assert_eq!(found(Tier::Lenient), Some(Tier::Lenient));
         assert_eq!(found(Tier::Strict), None);
+    }
+
+    #[test]
+    fn a_call_with_a_whole_file_is_read_whole() {
+        let file: String = (0..30_000).map(|number| format!("line {number}\n")).collect();
+        assert!(file.len() > 4 * TEXT_MAX_BYTES);
+        let call = serde_json::json!({ "name": "write_file", "arguments": { "path": "a", "content": file } });
+        let hermes = by_name("hermes").expect("a dialect");
+        for text in [format!("<tool_call>\n{call}\n</tool_call>"), format!("I write it: {call}")] {
+            let reading = read(&text, Some(&*hermes), Catalog::builtin().specs(), Tier::Lenient);
+            assert_eq!(reading.calls.len(), 1, "{:?}", reading.tier);
+            assert_eq!(reading.calls[0].arguments["content"], file.as_str());
+        }
     }
 
     #[test]
@@ -140,9 +154,10 @@ mod tests {
             "\"path\":",
             "name(a=(b=",
         ] {
-            let text = part.repeat(TEXT_MAX_BYTES * 2 / part.len());
+            let text = part.repeat(TEXT_MAX_BYTES * 8 / part.len());
+            let hermes = by_name("hermes").expect("a dialect");
             let before = worked();
-            read(&text, None, specs.specs(), Tier::Prose);
+            read(&text, Some(&*hermes), specs.specs(), Tier::Prose);
             textual_patterns(&text);
             let took = worked() - before;
             assert!(took < Duration::from_secs(2), "{part} took {took:?}");

@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::app::App;
 use crate::models::places;
-use crate::serve::{self, Options, Ready};
+use crate::serve::{self, Options, Ready, Server};
 
 /// Answer other programs on this machine: the APIs of OpenAI and Anthropic, for planner, router, embedder and the whole
 /// agent
@@ -49,7 +49,7 @@ impl Serve {
             let _ = std::io::stdout().flush();
             eprintln!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
         };
-        let ended = serve::run(app, &options, ready).await;
+        let ended = serve::run(Server::new(app.clone())?, &options, ready).await;
         drop(opened);
         ended
     }

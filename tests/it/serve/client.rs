@@ -27,6 +27,17 @@ pub struct Answer {
 pub struct Open(TcpStream);
 
 impl Open {
+    /// Waits until all of these stand in what was read since the last call.
+    pub fn until(&mut self, wanted: &[&str]) {
+        let mut text = String::new();
+        let mut block = [0; 4096];
+        while !wanted.iter().all(|one| text.contains(one)) {
+            let read = self.0.read(&mut block).expect("an answer");
+            assert!(read > 0, "it ended: {text}");
+            text.push_str(&String::from_utf8_lossy(&block[..read]));
+        }
+    }
+
     /// Waits for a piece of the answer's body.
     pub fn read_some(&mut self) {
         let mut text = String::new();
@@ -102,12 +113,16 @@ impl Client {
         self.exchange(&self.head("POST", path, "", body.len()), body)
     }
 
+    /// A connection on which only these bytes are sent.
+    pub fn begin(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(bytes).expect("it listens");
+        stream
+    }
+
     pub fn open(&self, path: &str, body: &Value) -> Open {
         let body = serde_json::to_vec(body).expect("JSON");
-        let mut stream = self.connect();
-        stream.write_all(self.head("POST", path, "", body.len()).as_bytes()).expect("it listens");
-        stream.write_all(&body).expect("it listens");
-        Open(stream)
+        Open(self.begin(&[self.head("POST", path, "", body.len()).as_bytes(), body.as_slice()].concat()))
     }
 
     /// A request with these headers and, besides the host, no others.
@@ -117,8 +132,7 @@ impl Client {
 
     /// Begins to read server-sent events.
     pub fn listen(&self, path: &str, headers: &[(&str, &str)]) -> Events {
-        let mut stream = self.connect();
-        stream.write_all(self.plain_head("GET", path, headers, 0).as_bytes()).expect("it listens");
+        let stream = self.begin(self.plain_head("GET", path, headers, 0).as_bytes());
         Events { stream, bytes: Vec::new(), number: None }
     }
 
@@ -130,10 +144,11 @@ impl Client {
 
     /// Sends bytes and closes the connection.
     pub fn send_and_leave(&self, bytes: &[u8]) {
-        self.connect().write_all(bytes).expect("it listens");
+        drop(self.begin(bytes));
     }
 
-    fn head(&self, method: &str, path: &str, instead: &str, length: usize) -> String {
+    /// The head of a request with the token; `instead` takes the place of the header of its name.
+    pub fn head(&self, method: &str, path: &str, instead: &str, length: usize) -> String {
         let host = if instead.starts_with("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let instead = if instead.is_empty() { String::new() } else { format!("{instead}\r\n") };
         format!(
@@ -143,15 +158,14 @@ impl Client {
         )
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).expect("it listens");
         stream.set_read_timeout(Some(WAIT_MAX)).expect("a limit");
         stream
     }
 
     fn exchange(&self, head: &str, body: &[u8]) -> Answer {
-        let mut stream = self.connect();
-        stream.write_all(head.as_bytes()).expect("it listens");
+        let mut stream = self.begin(head.as_bytes());
         stream.write_all(body).expect("it listens");
         let mut all = Vec::new();
         stream.read_to_end(&mut all).expect("an answer");

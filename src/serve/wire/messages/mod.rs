@@ -30,11 +30,12 @@ async fn answer(server: Server, body: Bytes) -> Result<Response, Problem> {
     let model = server.model(&request.model)?;
     let streams = request.stream.unwrap_or(false);
     let draft = Draft::new(&request);
-    let reply = server.reply(request.ask(model)?).await?;
+    let ask = request.ask(model)?;
+    let reply = async move { server.reply(ask).await };
     if streams {
-        return Ok(streamed(reply, Events::new(draft)));
+        return streamed(reply, Events::new(draft)).await;
     }
-    let whole = reply.whole().await?;
+    let whole = reply.await?.whole().await?;
     Ok(Json(draft.message(&whole)).into_response())
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, Said, status};
 use crate::serve::ask::Call;
-use crate::serve::problem::Problem;
+use crate::serve::problem::{Kind, Problem};
 use crate::serve::reply::{Delta, End, Reason};
 use crate::serve::wire::{Frame, Wire};
 
@@ -165,6 +165,12 @@ impl Wire for Events {
     fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
         let response = self.draft.failed(problem);
         vec![self.state("response.failed", response)]
+    }
+
+    /// codex compacts the conversation only if it reads of the overflow in a stream. A status of 400 is the end of its turn,
+    /// whatever the code (`map_api_error` in codex-rs/codex-api/src/api_bridge.rs).
+    fn tells(&self, problem: &Problem) -> bool {
+        matches!(problem.kind, Kind::TooLong { .. })
     }
 }
 

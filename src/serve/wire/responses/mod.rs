@@ -8,7 +8,6 @@ mod tools;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,10 +15,10 @@ use serde_json::Value;
 use self::draft::Draft;
 use self::events::Events;
 use self::tools::Tools;
-use super::{Wire, read, streamed};
+use super::{read, streamed};
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Format, Model};
-use crate::serve::problem::{Kind, Problem};
+use crate::serve::problem::Problem;
 use crate::serve::wire::chat::Given;
 
 /// `POST /v1/responses`
@@ -28,26 +27,12 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let model = server.model(&request.model)?;
     let streams = request.stream.unwrap_or(false);
     let (ask, draft) = request.ask(model)?;
-    match server.reply(ask).await {
-        Ok(reply) if streams => Ok(streamed(reply, Events::new(draft))),
-        Ok(reply) => {
-            let whole = reply.whole().await?;
-            Ok(Json(draft.whole(&whole)).into_response())
-        }
-        // codex compacts the conversation only if it reads of the overflow in a stream. A status of 400 is the end of
-        // its turn, whatever the code (`map_api_error` in codex-rs/codex-api/src/api_bridge.rs).
-        Err(problem) if streams && matches!(problem.kind, Kind::TooLong { .. }) => Ok(failed(draft, &problem)),
-        Err(problem) => Err(problem),
+    let reply = async move { server.reply(ask).await };
+    if streams {
+        return streamed(reply, Events::new(draft)).await;
     }
-}
-
-/// A stream that begins and fails.
-fn failed(draft: Draft, problem: &Problem) -> Response {
-    let mut events = Events::new(draft);
-    let frames = events.begin().into_iter().chain(events.failed(problem));
-    let text: String =
-        frames.map(|frame| format!("event: {}\ndata: {}\n\n", frame.event.unwrap_or_default(), frame.data)).collect();
-    ([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")], text).into_response()
+    let whole = reply.await?.whole().await?;
+    Ok(Json(draft.whole(&whole)).into_response())
 }
 
 /// The fields that mean something here.
