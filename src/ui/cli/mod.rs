@@ -1,5 +1,17 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
+/// `println!` for a line with texts of files, models or tools in it.
+macro_rules! say {
+    ($($part:tt)*) => { println!("{}", crate::base::visible(&format!($($part)*))) };
+}
+
+/// Prints a note to standard error.
+macro_rules! note {
+    ($note:expr) => {
+        eprintln!("monobloc: note: {}", crate::base::visible(&$note.to_string()))
+    };
+}
+
 mod acp;
 pub(in crate::ui) mod ask;
 mod audit;
@@ -35,8 +47,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
-use crate::base::Cancel;
 use crate::base::config::{Given, Settings, resolve};
+use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
 use crate::ui::screen;
 
@@ -111,7 +123,7 @@ pub fn main() -> ! {
             CANCELLED
         }
         Err(error) => {
-            eprintln!("monobloc: {}", told(&error));
+            eprintln!("monobloc: {}", visible(&told(&error)));
             1
         }
     };
@@ -149,7 +161,7 @@ fn embedder(app: &App) -> Option<Embedder> {
 
 /// The value, or `None` after a note on standard error with the reason.
 fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
-    result.inspect_err(|reason| eprintln!("monobloc: note: {reason}")).ok()
+    result.inspect_err(|reason| note!(reason)).ok()
 }
 
 /// The error's message with its causes, without causes that it contains already.
