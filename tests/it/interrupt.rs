@@ -102,7 +102,7 @@ fn a_signal_that_ends_the_program_ends_its_command_and_what_left_the_commands_gr
         let project = Project::todo();
         let folder = project.path().canonicalize().expect("a folder");
         // A process with a session of its own is reached only where commands are confined.
-        let line = if sandbox::missing().is_none() { "setsid sleep 40 & sleep 40" } else { "sleep 40" };
+        let line = if sandbox::missing().is_none() { "setsid sleep 300 & sleep 300" } else { "sleep 300" };
         let running = Run::new(&project, &["ask", &format!("Run `{line}`"), "--yes", "--json"]).start();
         eventually("the command was never started", || at_work("sleep", &folder));
         running.signal(signal);

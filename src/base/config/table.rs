@@ -12,7 +12,7 @@ pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 37] = [
+pub const SETTINGS: [Setting; 38] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -380,6 +380,16 @@ pub const SETTINGS: [Setting; 37] = [
         kind: Kind::Choice(&FORMATS),
         default: None,
         about: "How models write calls [default: as the model's template does]",
+        project: Trust::Free,
+        negated: false,
+    },
+    Setting {
+        key: "alternate_screen",
+        variable: "MONOBLOC_ALTERNATE_SCREEN",
+        flag: "alternate-screen",
+        kind: Kind::Choice(&["auto", "always", "never"]),
+        default: Some("auto"),
+        about: "Whether the full-screen conversation draws into the terminal's alternate buffer: auto does where there is one, never leaves the scrollback in reach",
         project: Trust::Free,
         negated: false,
     },

@@ -43,7 +43,11 @@ pub(in crate::ui) mod undo;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
@@ -52,6 +56,10 @@ use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
 use crate::ui::screen;
 
+/// When the program began.
+pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Longest wait for a terminal that is to be given back when a signal ends the program: it may take nothing any more.
+const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
 /// Exit code when the reader of the output has gone.
@@ -109,6 +117,7 @@ impl Command {
 
 /// Runs the command line of this process and ends it.
 pub fn main() -> ! {
+    LazyLock::force(&STARTED);
     exit_quietly_on_broken_pipe();
     let matches = arguments().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -240,7 +249,7 @@ async fn watch_for_interrupt(app: App) {
     }
 }
 
-/// SIGTERM and SIGHUP (a closed terminal) end the program and the servers it started.
+/// SIGTERM and SIGHUP (a closed terminal) end the program and the commands and servers it started.
 async fn watch_for_end(app: App) {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
     let Ok(mut hung_up) = signal(SignalKind::hangup()) else { return };
@@ -248,7 +257,7 @@ async fn watch_for_end(app: App) {
         _ = terminated.recv() => SignalKind::terminate(),
         _ = hung_up.recv() => SignalKind::hangup(),
     };
-    screen::restore();
+    let _ = timeout(RESTORE_MAX, spawn_blocking(screen::restore)).await;
     app.exit(128 + number.as_raw_value());
 }
 
