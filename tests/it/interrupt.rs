@@ -1,10 +1,9 @@
-//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; a closed output pipe ends it too.
+//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; other signals and a closed output pipe end it too.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use monobloc::tools::sandbox;
 use serde_json::json;
 
 use crate::cli::{Ended, Project, Run, Running};
@@ -102,7 +101,8 @@ fn a_signal_that_ends_the_program_ends_its_command_and_what_left_the_commands_gr
         let project = Project::todo();
         let folder = project.path().canonicalize().expect("a folder");
         // A process with a session of its own is reached only where commands are confined.
-        let line = if sandbox::missing().is_none() { "setsid sleep 300 & sleep 300" } else { "sleep 300" };
+        let line =
+            if monobloc::tools::sandbox::missing().is_none() { "setsid sleep 300 & sleep 300" } else { "sleep 300" };
         let running = Run::new(&project, &["ask", &format!("Run `{line}`"), "--yes", "--json"]).start();
         eventually("the command was never started", || at_work("sleep", &folder));
         running.signal(signal);

@@ -23,7 +23,7 @@ pub struct Checkpoints {
 impl Checkpoints {
     pub fn run(self, app: &App) -> Result<()> {
         for note in app.recover()? {
-            note!(note);
+            super::warn(note);
         }
         let Some(store) = Store::existing(&app.project()?)? else {
             if !self.json {

@@ -29,7 +29,7 @@ impl Context {
             println!("{}", packed.json());
             return Ok(());
         }
-        packed.notes.iter().for_each(|note| note!(note));
+        packed.notes.iter().for_each(super::warn);
         print!("{}", visible(&packed.pack.text()));
         eprintln!("monobloc: {}", packed.size());
         Ok(())

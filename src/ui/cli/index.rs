@@ -45,7 +45,7 @@ impl Index {
         }
         let index = ProjectIndex::open(self.dir.as_deref().unwrap_or(&app.config.project))?;
         if let Some(note) = index.note() {
-            note!(note);
+            super::warn(note);
         }
         // Watch before the first refresh, so that no change between the two is missed.
         let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
@@ -62,7 +62,7 @@ impl Index {
                 Ok(_) => {}
                 Err(error) if app.cancel.is_cancelled() => return Err(error),
                 // The next change tries again: a file may have been half written, or the database locked.
-                Err(error) => note!(format!("{error}; the index stays as it was")),
+                Err(error) => super::warn(format!("{error}; the index stays as it was")),
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     let missing = app.refresh_for_turn(&index, embedder, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
     if let Some(note) = app::without_vectors(missing) {
-        note!(note);
+        super::warn(note);
     }
     Ok(index)
 }

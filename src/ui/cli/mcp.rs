@@ -127,7 +127,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     let raw = RawCall { name: tool.to_owned(), arguments };
     let outside: Vec<_> = catalog.specs().iter().filter(|spec| app.servers().has(&spec.name)).cloned().collect();
     let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
-    checked.repairs.iter().for_each(|repair| note!(repair));
+    checked.repairs.iter().for_each(super::warn);
     let (call, policy) = (checked.call, app.policy());
     let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
     let context = Context {

@@ -5,13 +5,6 @@ macro_rules! say {
     ($($part:tt)*) => { println!("{}", crate::base::visible(&format!($($part)*))) };
 }
 
-/// Prints a note to standard error.
-macro_rules! note {
-    ($note:expr) => {
-        eprintln!("monobloc: note: {}", crate::base::visible(&$note.to_string()))
-    };
-}
-
 mod acp;
 pub(in crate::ui) mod ask;
 mod audit;
@@ -170,7 +163,15 @@ fn embedder(app: &App) -> Option<Embedder> {
 
 /// The value, or `None` after a note on standard error with the reason.
 fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
-    result.inspect_err(|reason| note!(reason)).ok()
+    if let Err(reason) = &result {
+        warn(reason);
+    }
+    result.ok()
+}
+
+/// Prints a note to standard error.
+fn warn(note: impl Display) {
+    eprintln!("monobloc: note: {}", visible(&note.to_string()));
 }
 
 /// The error's message with its causes, without causes that it contains already.

@@ -68,11 +68,11 @@ impl How {
     fn go(&self, app: &App, command: &str, target: impl FnOnce(&Rewinder) -> Result<Checkpoint>) -> Result<()> {
         let mut rewinder = app.rewinder(command)?;
         for note in &rewinder.notes {
-            note!(note);
+            super::warn(note);
         }
         let target = target(&rewinder)?;
         let prepared = rewinder.plan(target)?;
-        prepared.notes().iter().for_each(|note| note!(note));
+        prepared.notes().iter().for_each(super::warn);
         if self.dry_run {
             return self.show(&prepared);
         }

@@ -41,7 +41,7 @@ static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const PANICS_MAX: usize = 8;
 
 /// Whether to draw into the terminal's second buffer, which keeps the shell's output as it is. `terminal` is its name, as in `TERM`.
-pub fn alternates(wish: AlternateScreen, terminal: &str) -> bool {
+fn alternates(wish: AlternateScreen, terminal: &str) -> bool {
     match wish {
         AlternateScreen::Always => true,
         AlternateScreen::Never => false,
@@ -178,6 +178,9 @@ pub fn restore() {
 
 fn give_back(to: Owner) {
     let mut owner = lock(&OWNER);
+    if *owner == Owner::Nobody {
+        return;
+    }
     if let Owner::Screen { alternate } = *owner {
         // If one of these fails the terminal is gone, and nobody can be told.
         let _ = leave(alternate);

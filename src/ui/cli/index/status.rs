@@ -32,7 +32,7 @@ impl Status {
         }
         let index = Index::open(&dir)?;
         if let Some(note) = index.note() {
-            note!(note);
+            crate::ui::cli::warn(note);
         }
         let model = Lazy::new(app).fingerprint().map(str::to_owned);
         let status = index.status(model.as_deref())?;
