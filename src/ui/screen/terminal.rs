@@ -157,7 +157,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     }
     enable_raw_mode()?;
     *owner = Owner::Screen { alternate };
-    let mut text = Vec::new();
+    let mut text: Vec<u8> = Vec::new();
     if alternate {
         queue!(text, EnterAlternateScreen)?;
     } else {
@@ -190,7 +190,7 @@ fn give_back(to: Owner) {
 }
 
 fn leave(alternate: bool) -> io::Result<()> {
-    let mut text = Vec::new();
+    let mut text: Vec<u8> = Vec::new();
     queue!(text, DisableMouseCapture, DisableBracketedPaste)?;
     if alternate {
         queue!(text, LeaveAlternateScreen, Show)?;
