@@ -359,8 +359,9 @@ fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
 
-/// Ends the process at once. Threads that still free a model are not waited for: the libraries of an accelerator take their
+/// Ends the process at once, and the commands that it has started. Threads that still free a model are not waited for: the libraries of an accelerator take their
 /// state down when a process ends normally, and abort it if a thread frees memory after that.
 pub fn exit(code: i32) -> ! {
+    sandbox::end_all();
     crate::engine::llama::exit(code)
 }

@@ -1,5 +1,5 @@
-//! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, and the
-//! masking of private data.
+//! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, the masking
+//! of private data, and what text looks like on a terminal.
 
 pub(crate) mod cancel;
 pub mod config;
@@ -12,12 +12,14 @@ pub mod names;
 pub(crate) mod near;
 pub mod private;
 pub(crate) mod units;
+mod visible;
 
 pub use cancel::Cancel;
 pub use config::Config;
 pub use ids::{CallId, ConversationId, StepId};
 pub use lock::{lock, read_lock, write_lock};
 pub use units::Bytes;
+pub use visible::visible;
 
 /// Bytes as hexadecimal digits, two each.
 pub fn hex(bytes: &[u8]) -> String {

@@ -209,9 +209,14 @@ impl Running {
 
     /// Sends Ctrl-C (SIGINT).
     pub fn interrupt(&self) {
+        self.signal(libc::SIGINT);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, number: i32) {
         let id = i32::try_from(self.child.id()).expect("a process id");
         // SAFETY: sends a signal to a child that was not waited for yet, so the id still belongs to it.
-        assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
+        assert_eq!(unsafe { libc::kill(id, number) }, 0);
     }
 
     pub fn end(mut self) -> Ended {

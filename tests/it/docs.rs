@@ -43,13 +43,13 @@ fn the_settings_page_is_the_table_of_settings() {
 }
 
 fn row(setting: &Setting) -> String {
-    let Setting { key, variable, flag, kind, default, about, project, negated } = setting;
+    let Setting { key, variable, flag, kind, default, about, project } = setting;
     let (about, said) = match about.split_once(" [default: ") {
         Some((about, said)) => (about, Some(said.trim_end_matches(']'))),
         None => (*about, None),
     };
     let default = default.map(|value| format!("`{value}`")).or(said.map(str::to_owned)).unwrap_or_default();
-    let variable = if *negated { format!("`{variable}` (the opposite)") } else { format!("`{variable}`") };
+    let variable = if setting.is_negated() { format!("`{variable}` (the opposite)") } else { format!("`{variable}`") };
     let dashes = if *kind == Kind::Switch && setting.default == Some("true") { "--no-" } else { "--" };
     let flag = flag.trim_start_matches("no-");
     let values = match kind {

@@ -1,4 +1,4 @@
-//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; a closed output pipe ends it too.
+//! Ctrl-C ends the program quickly with exit code 130, whatever it is doing; other signals and a closed output pipe end it too.
 
 use std::fs;
 use std::thread;
@@ -75,7 +75,7 @@ fn ctrl_c_ends_an_answer_and_the_turn_does_not_count_as_finished() {
 
 /// Whether a process called `name` runs in `folder`.
 #[cfg(target_os = "linux")]
-fn at_work(name: &str, folder: &std::path::Path) -> bool {
+pub fn at_work(name: &str, folder: &std::path::Path) -> bool {
     let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
     let mut names = processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder));
     names.any(|process| fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim() == name))
@@ -92,6 +92,24 @@ fn ctrl_c_ends_a_command_and_its_child_processes() {
     let from = Instant::now();
     eventually("the command still runs", || !at_work("sleep", &folder));
     assert!(from.elapsed() < Duration::from_secs(2));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_ends_the_program_ends_its_command_and_what_left_the_commands_group() {
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        let project = Project::todo();
+        let folder = project.path().canonicalize().expect("a folder");
+        // A process with a session of its own is reached only where commands are confined.
+        let line =
+            if monobloc::tools::sandbox::missing().is_none() { "setsid sleep 300 & sleep 300" } else { "sleep 300" };
+        let running = Run::new(&project, &["ask", &format!("Run `{line}`"), "--yes", "--json"]).start();
+        eventually("the command was never started", || at_work("sleep", &folder));
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(128 + signal), "{ended:#?}");
+        eventually("the command still runs", || !at_work("sleep", &folder));
+    }
 }
 
 #[test]

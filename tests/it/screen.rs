@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::cli::{Project, Run};
 use crate::clock::eventually;
+#[cfg(target_os = "linux")]
+use crate::interrupt::at_work;
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
 /// What the status says when the session is open and nothing runs.
@@ -19,13 +21,18 @@ struct Window {
 }
 
 impl Window {
-    /// Starts `monobloc` without arguments in a window of this size.
+    /// Starts `monobloc` without arguments in a window of this size, below a line of a shell.
     fn open(project: &Project, width: u16, height: u16) -> Window {
-        let settings = project.beside("tmux.conf");
+        Window::open_with(project, width, height, &[])
+    }
+
+    fn open_with(project: &Project, width: u16, height: u16, settings: &[(&str, &str)]) -> Window {
+        let file = project.beside("tmux.conf");
         // The window stays when the program has ended, so that what it left behind can be read.
-        std::fs::write(&settings, "set -g remain-on-exit on\nset -g default-terminal screen\n").expect("a file");
+        std::fs::write(&file, "set -g remain-on-exit on\nset -g default-terminal screen\n").expect("a file");
         let window = Window { socket: project.beside("tmux").display().to_string() };
-        let run = Run::new::<&str>(project, &[]);
+        let mut run = Run::new::<&str>(project, &[]);
+        run.command.envs(settings.iter().copied());
         let mut tmux = window.tmux(&[]);
         for (name, value) in run.command.get_envs() {
             match value {
@@ -34,11 +41,11 @@ impl Window {
             };
         }
         // In a window of tmux the new server would be taken for the one that runs the tests.
-        tmux.env_remove("TMUX").arg("-f").arg(&settings).args(["new-session", "-d"]);
+        tmux.env_remove("TMUX").arg("-f").arg(&file).args(["new-session", "-d"]);
         tmux.args(["-x", &width.to_string(), "-y", &height.to_string(), "-c"]).arg(project.path());
-        // Two words are run without a shell, so that the window's process is the program.
-        let started =
-            tmux.arg("env").arg(run.command.get_program()).status().expect("tmux; scripts/setup --tests installs it");
+        // In the end the window's process is the program.
+        tmux.args(["sh", "-c", "echo said before; exec \"$0\""]).arg(run.command.get_program());
+        let started = tmux.status().expect("tmux; scripts/setup --tests installs it");
         assert!(started.success());
         window
     }
@@ -138,6 +145,7 @@ fn the_screen_follows_the_size_of_its_window() {
     assert_eq!(window.ended(), "130");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_command_of_the_user_is_shown_and_a_signal_gives_the_terminal_back() {
     let project = Project::todo();
@@ -146,8 +154,45 @@ fn a_command_of_the_user_is_shown_and_a_signal_gives_the_terminal_back() {
     window.write("!ls src");
     window.press("Enter");
     window.until("retry.ts");
+    window.until("done");
+    window.write("!sleep 300");
+    window.press("Enter");
+    let folder = project.path().canonicalize().expect("a folder");
+    eventually("the command does not run", || at_work("sleep", &folder));
     let ended = Command::new("kill").args(["-TERM", &window.fact("pane_pid")]).status().expect("kill runs");
     assert!(ended.success());
     assert_eq!(window.ended(), "143");
     assert_eq!(window.fact("alternate_on"), "0");
+    eventually("the command outlives the program", || !at_work("sleep", &folder));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_of_the_user_ends_with_the_terminal() {
+    let project = Project::todo();
+    let window = Window::open(&project, 100, 30);
+    window.until(IDLE);
+    window.write("!sleep 300");
+    window.press("Enter");
+    let folder = project.path().canonicalize().expect("a folder");
+    eventually("the command does not run", || at_work("sleep", &folder));
+    window.told(&["kill-window"]);
+    eventually("the command outlives the terminal", || !at_work("sleep", &folder));
+}
+
+#[test]
+fn without_the_alternate_buffer_the_scrollback_stays_in_reach() {
+    let project = Project::todo();
+    let window = Window::open_with(&project, 80, 24, &[("MONOBLOC_ALTERNATE_SCREEN", "never")]);
+    window.until(IDLE);
+    assert_eq!(window.fact("alternate_on"), "0");
+    assert!(window.shown().contains("said before"), "{}", window.shown());
+    window.write("/help");
+    window.press("Enter");
+    window.until("search earlier requests; the arrow up");
+    window.press("C-d");
+    assert_eq!(window.ended(), "0");
+    let left = window.shown();
+    let (before, after) = left.split_once("said before").expect("what was there");
+    assert!(before.trim().is_empty() && after.contains("the commands") && !after.contains(IDLE), "{left}");
 }

@@ -281,3 +281,15 @@ fn a_wrong_setting_in_models_toml_is_named() {
     fs::write(folder.join("models.toml"), "[planner]\nfile = \"other.gguf\"\n").expect("a file");
     refused(&project, with_models(&project, &folder), &["other.gguf", "not there", "monobloc models pull planner"]);
 }
+
+#[test]
+fn escape_sequences_in_a_file_do_not_reach_the_terminal() {
+    let project = Project::todo();
+    let evil = "/** \u{1b}]0;owned\u{7} \u{202e} */\nexport function evilmark() { return \"\u{1b}[2J\"; }\n";
+    fs::write(project.path().join("src/evil.ts"), evil).expect("a file");
+    for arguments in [["search", "evilmark"], ["context", "evilmark"]] {
+        let ended = Run::new(&project, &arguments).end().succeeded();
+        assert!(ended.out.contains("evilmark") && ended.out.contains("\u{fffd}[2J"), "{}", ended.out);
+        assert!(!ended.out.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{:?}", ended.out);
+    }
+}

@@ -62,6 +62,7 @@ pub struct Config {
     pub mask_names: bool,
     /// How models write tool calls; `None` follows the model's chat template.
     pub tool_call_format: Option<String>,
+    pub alternate_screen: AlternateScreen,
     /// Rules over tools, arguments and paths, from every file that counts.
     pub rules: Vec<Rule>,
     /// MCP servers the user configured.
@@ -162,6 +163,16 @@ impl Profile {
     pub fn slots(self, asked: usize) -> usize {
         if self == Profile::Lite { 1 } else { asked }
     }
+}
+
+/// When the full-screen conversation draws into the terminal's alternate buffer instead of over the scrollback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlternateScreen {
+    /// Where the terminal has such a buffer.
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 /// When the user is asked before a tool runs.

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
 use super::{
-    ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, Voice, When, consent,
+    AlternateScreen, ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, Voice, When,
+    consent,
 };
 use crate::base::Bytes;
 use crate::base::near::nearest;
@@ -321,6 +322,11 @@ impl Settings {
             mask_private: self.value("mask_private") == Some("true"),
             mask_names: self.value("mask_names") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
+            alternate_screen: match self.value("alternate_screen") {
+                Some("always") => AlternateScreen::Always,
+                Some("never") => AlternateScreen::Never,
+                _ => AlternateScreen::Auto,
+            },
             rules: self.rules.clone(),
             servers: self.servers.clone(),
         }

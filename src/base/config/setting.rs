@@ -19,8 +19,6 @@ pub struct Setting {
     pub default: Option<&'static str>,
     pub about: &'static str,
     pub project: Trust,
-    /// The variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
-    pub negated: bool,
 }
 
 /// What values a setting takes.
@@ -107,9 +105,14 @@ impl Setting {
         }
     }
 
-    /// The value that a variable sets, in the sense of the key (see [`Setting::negated`]).
+    /// Whether the variable means the opposite of the key: `MONOBLOC_NO_REPACK=true` is `repack = false`.
+    pub fn is_negated(&self) -> bool {
+        self.variable.starts_with("MONOBLOC_NO_") || self.variable.ends_with("_UNCONFINED")
+    }
+
+    /// The value that a variable sets, in the sense of the key.
     pub(super) fn read_variable(&self, text: &str) -> Result<String, String> {
-        self.read_outside(text, self.negated)
+        self.read_outside(text, self.is_negated())
     }
 
     /// The value that a flag sets, in the sense of the key: the flag of a switch that is on by default turns it off.

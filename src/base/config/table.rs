@@ -12,7 +12,7 @@ pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 38] = [
+pub const SETTINGS: [Setting; 39] = [
     Setting {
         key: "project",
         variable: "MONOBLOC_PROJECT",
@@ -21,7 +21,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("."),
         about: "Folder to work on; tools cannot leave it",
         project: Trust::NotInFiles,
-        negated: false,
     },
     Setting {
         key: "config",
@@ -31,7 +30,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "Configuration file of the user [default: the one `monobloc config path` names]",
         project: Trust::NotInFiles,
-        negated: false,
     },
     Setting {
         key: "model_dir",
@@ -41,7 +39,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "Folder with GGUF files and an embedding model [default: the user's data directory]",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "models_file",
@@ -51,7 +48,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "models.toml to use [default: the one in the model folder, else the one built in]",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "budget",
@@ -61,7 +57,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "Most memory to use, 8GiB say [default: what is free]",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "profile",
@@ -71,7 +66,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("standard"),
         about: "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine",
         project: Trust::Stricter,
-        negated: false,
     },
     Setting {
         key: "parallel",
@@ -81,7 +75,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("2"),
         about: "Conversations a model holds at once, 1 to 16",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "context_tokens",
@@ -91,7 +84,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("8192"),
         about: "Tokens a conversation of a model holds, where models.toml does not say",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "kv_cache_type",
@@ -101,7 +93,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "keep_alive_s",
@@ -111,7 +102,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("300"),
         about: "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the memory",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "max_loaded",
@@ -121,7 +111,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "Models in memory at once; the longest unused one goes first [default: as many as fit]",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "repack",
@@ -131,7 +120,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back",
         project: Trust::Free,
-        negated: true,
     },
     Setting {
         key: "shared_calls",
@@ -142,7 +130,6 @@ pub const SETTINGS: [Setting; 38] = [
         about: "Compute answers given at the same time together even where that changes the last bits of a model's output, \
                 as on a GPU: faster, but an answer may then depend on what is answered beside it",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "threads",
@@ -152,7 +139,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("0"),
         about: "Most threads for inference; 0 means every core. Calls use fewer while others have the cores",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "tools_offered",
@@ -162,7 +148,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("15"),
         about: "Tools of servers offered to the model for one step",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "orchestrator.enabled",
@@ -172,7 +157,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Use the plain single-model loop instead of plan, execute, answer",
         project: Trust::Free,
-        negated: true,
     },
     Setting {
         key: "max_iterations",
@@ -182,7 +166,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "lessons.enabled",
@@ -192,7 +175,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Neither use what worked before nor write down what works",
         project: Trust::Free,
-        negated: true,
     },
     Setting {
         key: "cognitive",
@@ -202,7 +184,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("auto"),
         about: "Draft, verify and refine answers: auto does it for complex requests on models that can reason",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "cognitive_technique",
@@ -212,7 +193,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("plain"),
         about: "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "cognitive_model",
@@ -222,7 +202,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("planner"),
         about: "The model that words answers and judges them",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "enable_cot",
@@ -232,7 +211,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Models that think before they answer (<think>) answer at once",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "enable_cot_streaming",
@@ -242,7 +220,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Do not show what models think while they think it",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "fallback_parsing",
@@ -252,7 +229,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Read calls only as the model's family writes them, not in other notations and not out of prose",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "max_cognitive_iterations",
@@ -262,7 +238,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("5"),
         about: "Drafts of one answer at most",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "verification_threshold",
@@ -272,7 +247,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("85"),
         about: "Per cent of certainty from which a draft is the answer",
         project: Trust::Free,
-        negated: false,
     },
     Setting {
         key: "approve",
@@ -282,7 +256,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("on-mutation"),
         about: "When to ask before a tool runs",
         project: Trust::Stricter,
-        negated: false,
     },
     Setting {
         key: "command_confined",
@@ -292,7 +265,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("true"),
         about: "Do not confine commands; each of them is then asked about, whatever rules say",
         project: Trust::Never,
-        negated: true,
     },
     Setting {
         key: "command_network",
@@ -302,7 +274,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("false"),
         about: "Let every command use the network and sockets of other programs; a rule can grant it to some",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "command_reads",
@@ -312,7 +283,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "More files and folders that commands may read, with `:` between them [default: the project, programs and tool chains]",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "command_writes",
@@ -322,7 +292,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "More files and folders that commands may change [default: the project]; no undo covers them",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "command_memory",
@@ -332,7 +301,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("8589934592"),
         about: "Most memory that one process of a command, or of a confined MCP server, may fill",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "command_file_size",
@@ -342,7 +310,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("4294967296"),
         about: "Largest file that a command, or a confined MCP server, may write",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "command_processes",
@@ -352,7 +319,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("1024"),
         about: "Processes and threads that a confined command or MCP server may have at once; of the administrator, processes, counted 20 times a second",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "command_timeout_s",
@@ -362,7 +328,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("60"),
         about: "Seconds that a command has when its call does not say",
         project: Trust::Lower,
-        negated: false,
     },
     Setting {
         key: "mask_private",
@@ -372,7 +337,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("false"),
         about: "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "mask_names",
@@ -382,7 +346,6 @@ pub const SETTINGS: [Setting; 38] = [
         default: Some("false"),
         about: "Mask what --mask-private does, and what the router takes for names of persons and home addresses; takes seconds a request",
         project: Trust::Never,
-        negated: false,
     },
     Setting {
         key: "tool_call_format",
@@ -392,6 +355,14 @@ pub const SETTINGS: [Setting; 38] = [
         default: None,
         about: "How models write calls [default: as the model's template does]",
         project: Trust::Free,
-        negated: false,
+    },
+    Setting {
+        key: "alternate_screen",
+        variable: "MONOBLOC_ALTERNATE_SCREEN",
+        flag: "alternate-screen",
+        kind: Kind::Choice(&["auto", "always", "never"]),
+        default: Some("auto"),
+        about: "Whether the full-screen conversation draws into the terminal's alternate buffer: auto does where there is one, never leaves the scrollback in reach",
+        project: Trust::Free,
     },
 ];

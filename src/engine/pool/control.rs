@@ -80,7 +80,8 @@ impl Pool {
     /// The settings from which the memory of a model is estimated.
     pub fn wanted(&self, spec: &ModelSpec) -> Result<LoadSettings, PoolError> {
         let Inner { options, ledger, .. } = &*self.inner;
-        Ok(shape::wanted(spec, &shape::of(spec, options)?, options, &ledger.machine()))
+        let machine = ledger.machine();
+        Ok(shape::wanted(spec, &shape::of(spec, options, &machine)?, options, &machine))
     }
 
     /// What loading a role or a file would take, and what is free. Loads nothing.

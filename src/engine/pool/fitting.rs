@@ -22,7 +22,8 @@ impl Inner {
     /// The settings with which `spec` fits beside the other role's model and everything else in memory. If it fits on
     /// no rung, the settings as asked: the ledger then refuses them with the reason.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<FittedSettings, PoolError> {
-        let (shape, machine) = (shape::of(spec, &self.options)?, self.ledger.machine());
+        let machine = self.ledger.machine();
+        let shape = shape::of(spec, &self.options, &machine)?;
         let wanted = shape::wanted(spec, &shape, &self.options, &machine);
         let settings = Settings::asked(&spec.header, wanted, spec.gpu_layers, &machine);
         let as_asked = FittedSettings { shape, settings, rung: None };
@@ -77,7 +78,7 @@ impl Inner {
             .into_iter()
             .flatten()
             .map(|spec| {
-                let shape = shape::of(&spec, &self.options).ok()?;
+                let shape = shape::of(&spec, &self.options, machine).ok()?;
                 Some(asked(&spec, shape::wanted(&spec, &shape, &self.options, machine)))
             })
             .collect::<Option<_>>()?;

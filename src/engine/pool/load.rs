@@ -279,7 +279,7 @@ impl Inner {
                     let name = format!("{}{what}.json", fingerprint.as_str());
                     memory.verdicts.as_ref().map_or_else(Verdicts::default, |folder| Verdicts::open(folder.join(name)))
                 };
-                (inbox.verdicts, inbox.splits) = (on(""), on("-splits"));
+                (inbox.verdicts, inbox.splits) = (on("-runs"), on("-splits"));
                 inbox.prefixes = memory.prefixes.map(|store| store.of(fingerprint));
             }
             let served = held

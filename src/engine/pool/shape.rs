@@ -9,12 +9,14 @@ use crate::models::ModelSpec;
 use crate::models::gguf::Header;
 
 /// The context that a role's settings ask for, limited by the model and the run.
-pub fn of(spec: &ModelSpec, options: &PoolOptions) -> Result<Shape, PoolError> {
+pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<Shape, PoolError> {
     let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
     let context = (spec.context as usize).min(trained(&spec.header));
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
-    Ok(Shape { slots, context, kv, threads, chunk: chunk_rows(&spec.header, kv, context), share: options.share })
+    let on_gpu = machine.accelerator.is_some() && spec.gpu_layers != Some(0);
+    let chunk = chunk_rows(&spec.header, kv, context, if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS });
+    Ok(Shape { slots, context, kv, threads, chunk, share: options.share })
 }
 
 /// The settings from which the memory of `shape` is estimated.
@@ -43,16 +45,19 @@ fn trained(header: &Header) -> usize {
 /// Most rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row
 /// costs only its arithmetic. A call that is no longer wanted is stopped midway, so only the answers of other slots
 /// wait for its end.
-const CHUNK_ROWS: usize = 256;
+pub const CHUNK_ROWS: usize = 256;
+/// The same on a GPU: 15,000 prompt tokens a second instead of 9,000 with 256 (H200, the 24B's shape), and 4,400 instead of
+/// 1,900 with half of its experts on the host, whose matrices are copied to the GPU for each call.
+const CHUNK_ROWS_GPU: usize = 1024;
 /// Fewest rows if memory decides; from 64 rows on attention is computed in tiles of 64 rows.
 const CHUNK_ROWS_MIN: usize = 64;
 /// Most memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// Rows of a prefill call, computed from the model and its context alone and never from measured time: the chunk size
+/// Rows of a prefill call, at most `most`, computed from the model and its context alone and never from measured time: the chunk size
 /// changes the last bits of the logits, and every run must give the same tokens. If attention is computed as matrix
 /// products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
-pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize) -> usize {
+pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize, most: usize) -> usize {
     let scores_of = |rows: usize| {
         if kv.is_read_in_products() {
             Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * context as u64)
@@ -60,7 +65,7 @@ pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize) -> usize {
             Bytes::ZERO
         }
     };
-    let halves = std::iter::successors(Some(CHUNK_ROWS), |rows| Some(rows / 2));
+    let halves = std::iter::successors(Some(most), |rows| Some(rows / 2));
     halves
         .take_while(|rows| *rows >= CHUNK_ROWS_MIN)
         .find(|rows| scores_of(*rows) <= SCORES_MAX)

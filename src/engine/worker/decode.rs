@@ -10,17 +10,27 @@ impl<D: Decoder> Worker<'_, D> {
     /// a call of its own, so that it does not depend on other slots.
     pub(super) fn decode(&mut self, indices: &[usize]) {
         let unguessed: Vec<usize> = indices.iter().copied().filter(|&index| !self.verify(index)).collect();
-        let rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
+        let mut rows: Vec<Row> = unguessed.iter().filter_map(|&index| self.next_row(index)).collect();
+        rows.sort_by_key(|row| row.sequence);
+        // llama.cpp computes only sequences with consecutive numbers together, and only in that order
+        // (`llama_batch_allocr::split_equal`).
+        for run in rows.chunk_by(|one, next| one.sequence + 1 == next.sequence) {
+            self.decode_run(run);
+        }
+    }
+
+    /// Generates one more token for each of some sequences with consecutive numbers.
+    fn decode_run(&mut self, rows: &[Row]) {
         if rows.len() < 2 || matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted) {
-            return self.decode_together(&rows);
+            return self.decode_together(rows);
         }
         let lengths: Vec<usize> = rows.iter().map(|row| row.position).collect();
         let regime = Regime::of(&lengths);
         match self.verdicts.on(regime) {
-            Verdict::Proved => self.decode_together(&rows),
+            Verdict::Proved => self.decode_together(rows),
             // The scheduler gives one slot a call then, unless the verdict has just been found.
             Verdict::Refuted => rows.iter().for_each(|row| self.decode_together(std::slice::from_ref(row))),
-            Verdict::Open => self.decode_both_ways(&rows, regime),
+            Verdict::Open => self.decode_both_ways(rows, regime),
         }
     }
 

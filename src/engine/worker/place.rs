@@ -113,8 +113,9 @@ impl<D: Decoder> Worker<'_, D> {
         Prefill::new(prompt.len(), job.fixed(), self.limits.chunk)
     }
 
-    /// The idle slot to use: one that holds a prefix of `prompt` and little else, otherwise the least recently used, so
-    /// that prefixes in frequent use stay in their slots.
+    /// The idle slot to use: one that holds a prefix of `prompt` and little else, otherwise an empty one, beside a busy one
+    /// if there is one, because such slots can share a call, otherwise the least recently used, so that prefixes in
+    /// frequent use stay in their slots.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {
         let idle =
             || self.slots.iter().enumerate().filter(|(_, one)| one.active.is_none()).map(|(i, one)| (i, &one.slot));
@@ -123,7 +124,10 @@ impl<D: Decoder> Worker<'_, D> {
             .filter(|(shared, _, slot)| *shared > 0 && slot.tokens.len() - shared < TOKENS_MIN)
             .max_by_key(|(shared, ..)| *shared)
             .map(|(_, index, _)| index);
-        in_place.or_else(|| idle().min_by_key(|(_, slot)| slot.used).map(|(index, _)| index))
+        let is_busy = |index: usize| self.slots.get(index).is_some_and(|one| one.active.is_some());
+        let is_alone = |index: usize| !is_busy(index + 1) && !index.checked_sub(1).is_some_and(is_busy);
+        let age = |(index, slot): &(usize, &Slot)| (slot.used, is_alone(*index), *index);
+        in_place.or_else(|| idle().min_by_key(age).map(|(index, _)| index))
     }
 
     /// Parks the least urgent job and returns its slot. `None` if no job is less urgent, memory is short, or what the

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::latency::Effort;
 use super::subject::Setting;
 use crate::engine::llama::{KvFormat, Loading, Shape, Weights};
+use crate::engine::pool::shape;
 use crate::engine::{Decoder, Row, Token, Vocabulary};
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
@@ -17,7 +18,7 @@ pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, 
     let weights = Weights::load(&spec.header, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;
-    let chunk = crate::engine::pool::shape::chunk_rows(&spec.header, kv, context);
+    let chunk = shape::chunk_rows(&spec.header, kv, context, shape::CHUNK_ROWS);
     let shape = Shape { slots: 1, context, kv, threads, chunk, share: false };
     let mut decoder = weights.context(&shape)?;
     let mut tokens =

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Aside, GitRedirects};
+use super::{Aside, GitRedirects, Registered};
 use crate::tools::sandbox::send_fd;
 
 /// Most rounds of killing what is left in the namespace, because a process can fork between two rounds.
@@ -24,19 +24,22 @@ pub struct Group {
     /// The namespace, held open so that no other one gets its inode number.
     space: Option<File>,
     misled: GitRedirects,
+    /// While it runs.
+    live: Option<Registered>,
 }
 
 impl Group {
     /// The group of a command that is not started yet, and the end of the connection for the child.
     pub fn new(misled: GitRedirects) -> io::Result<(Group, UnixStream)> {
         let (receiver, sender) = UnixStream::pair()?;
-        Ok((Group { leader: None, receiver: Some(receiver), space: None, misled }, sender))
+        Ok((Group { leader: None, receiver: Some(receiver), space: None, misled, live: None }, sender))
     }
 
     /// Waits for the namespace. Call it after the start, once this process has closed its copy of the other end.
     pub fn started(&mut self, leader: Option<u32>) {
         self.leader = leader;
         self.space = self.receiver.take().and_then(|receiver| send_fd::receive(receiver.as_raw_fd()));
+        self.live = leader.map(|leader| Registered::new(leader, self.number()));
     }
 
     /// Returns when the command has more than `most` processes. Only root's are counted, because the system enforces
@@ -66,7 +69,10 @@ impl Group {
         kill_group(leader);
         // `number` is `None` for this program's own namespace, in which nothing is killed.
         if let Some(space) = self.number() {
-            let _ = (0..ROUNDS_MAX).find(|_| !Group::end_space(space));
+            end_space(space);
+        }
+        if let Some(live) = self.live.take() {
+            live.ended();
         }
         std::mem::take(&mut self.misled).put_aside()
     }
@@ -77,12 +83,13 @@ impl Group {
         let space = self.space.as_ref()?.metadata().ok()?.ino();
         Some(space).filter(|space| *space != own)
     }
+}
 
-    /// Kills the processes in the namespace of that number; true if there were any.
-    fn end_space(space: u64) -> bool {
-        // SAFETY: kill takes two integers and touches no memory.
-        inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count() > 0
-    }
+/// Kills the processes in the namespace of that number, in rounds until there are none.
+pub(super) fn end_space(space: u64) {
+    // SAFETY: kill takes two integers and touches no memory.
+    let killed = || inside(space).filter(|id| unsafe { libc::kill(*id, libc::SIGKILL) } == 0).count();
+    let _ = (0..ROUNDS_MAX).find(|_| killed() == 0);
 }
 
 /// Kills every process of the group that the process `leader` was started to lead.

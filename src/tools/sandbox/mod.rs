@@ -5,6 +5,7 @@ mod git_redirects;
 mod group;
 #[cfg(target_os = "linux")]
 mod linux;
+mod live;
 #[cfg(target_os = "macos")]
 mod macos;
 mod places;
@@ -24,6 +25,7 @@ use git_redirects::GitRedirects;
 pub use group::{Group, kill_group};
 #[cfg(target_os = "linux")]
 use linux as system;
+pub use live::{Registered, end_all};
 #[cfg(target_os = "macos")]
 use macos as system;
 
@@ -117,7 +119,7 @@ pub fn set_environment<'n>(command: &mut Command, more: impl Iterator<Item = &'n
     command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temp)));
 }
 
-/// Starts a command of [`shell`] whose group is `group`. It is killed when the child is dropped.
+/// Starts a command of [`shell`] whose group is `group`. It is killed when the child is dropped, and at the end of the program.
 pub fn spawn(command: Command, group: &mut Group) -> io::Result<Child> {
     let mut command = tokio::process::Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;

@@ -158,7 +158,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
 pub(super) fn session(app: &App, command: &'static str, json: bool) -> Result<Session> {
     let bar = super::index::bar(!json);
     let session = open::session(app, command, &mut |told| match told {
-        Told::Note(note) => bar.suspend(|| eprintln!("monobloc: note: {note}")),
+        Told::Note(note) => bar.suspend(|| super::warn(note)),
         Told::Indexing(progress) => super::index::show(&bar, progress),
     });
     bar.finish_and_clear();

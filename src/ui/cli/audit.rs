@@ -118,20 +118,20 @@ impl Replay {
         if self.json {
             println!("{}", serde_json::to_string(&replayed)?);
         } else {
-            println!("t{} {}", turn.seq, turn.request);
+            say!("t{} {}", turn.seq, turn.request);
             for call in &replayed.calls {
                 let outcome = match &call.outcome {
                     Comparison::Same => "the same".to_owned(),
                     Comparison::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
                     Comparison::NotRun(why) => format!("not run: {why}"),
                 };
-                println!("    {} {outcome}", call.call.tool);
+                say!("    {} {outcome}", call.call.tool);
             }
             for path in &replayed.missing {
-                println!("    the copy lacks {path}: its content was never kept");
+                say!("    the copy lacks {path}: its content was never kept");
             }
             for (path, now, then) in &replayed.files {
-                println!("    {path} differs: {now}, was {then}");
+                say!("    {path} differs: {now}, was {then}");
             }
             if replayed.files_compared && replayed.files.is_empty() {
                 println!("    every file it changed is as the turn left it");

@@ -23,7 +23,7 @@ pub struct Checkpoints {
 impl Checkpoints {
     pub fn run(self, app: &App) -> Result<()> {
         for note in app.recover()? {
-            eprintln!("monobloc: note: {note}");
+            super::warn(note);
         }
         let Some(store) = Store::existing(&app.project()?)? else {
             if !self.json {
@@ -35,7 +35,7 @@ impl Checkpoints {
             if self.json {
                 println!("{}", serde_json::to_string(&row)?);
             } else {
-                println!("{}", line(&row));
+                say!("{}", line(&row));
             }
         }
         if self.json {
@@ -44,7 +44,7 @@ impl Checkpoints {
         println!("{} of contents; not covered: ignored files, .git, owners and times", Bytes(store.blob_bytes()?));
         let uncovered = store.uncovered()?;
         for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
-            println!("  not covered: {}: {why}", path.display());
+            say!("  not covered: {}: {why}", path.display());
         }
         if uncovered.len() > UNCOVERED_SHOWN {
             println!("  not covered: {} more", uncovered.len() - UNCOVERED_SHOWN);

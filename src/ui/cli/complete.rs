@@ -70,7 +70,7 @@ impl Complete {
             if json {
                 println!("{}", serde_json::json!(line));
             } else {
-                println!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text);
+                say!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text);
             }
         })
         .await

@@ -107,20 +107,20 @@ fn as_json(settings: &Settings) -> serde_json::Value {
 fn show(settings: &Settings) {
     for one in &settings.values {
         let value = one.value.as_deref().map_or("-".to_owned(), |value| one.setting.kind.show(value));
-        println!("{:<22} {:<28} {}", one.setting.key, value, origin(one));
+        say!("{:<22} {:<28} {}", one.setting.key, value, origin(one));
     }
     for rule in &settings.rules {
         let decision = format!("{:?}", rule.decision).to_lowercase();
-        println!("{:<22} {:<28} {}", "rule", format!("{decision} {}", rule.tools.join(", ")), rule.place);
+        say!("{:<22} {:<28} {}", "rule", format!("{decision} {}", rule.tools.join(", ")), rule.place);
     }
     for server in &settings.servers {
         let off = if server.enabled { "" } else { " (off)" };
-        println!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.command), server.place);
+        say!("{:<22} {:<28} {}", format!("mcp.{}", server.name), format!("{}{off}", server.command), server.place);
     }
-    settings.unknown_variables.iter().for_each(|note| println!("note: {note}"));
+    settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
         println!("does not count without your consent (`monobloc config trust`):");
-        settings.left_out.iter().for_each(|one| println!("  {one}"));
+        settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
 
@@ -137,8 +137,7 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
         bail!("{} does not exist; there is nothing to consent to", file.display())
     };
     // Control characters could make the terminal show another text than the one that is trusted.
-    let shown = |line: &str| line.replace(|c: char| c.is_control() && c != '\t', "�");
-    text.lines().for_each(|line| println!("  {}", shown(line)));
+    text.lines().for_each(|line| say!("  {line}"));
     if !yes {
         if !std::io::stdin().is_terminal() {
             bail!("nobody can be asked here whether this file may count; read it, then give --yes");

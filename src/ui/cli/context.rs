@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
+use crate::base::visible;
 use crate::retrieve::Cache;
 use crate::ui::lookup::code;
 
@@ -28,8 +29,8 @@ impl Context {
             println!("{}", packed.json());
             return Ok(());
         }
-        packed.notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));
-        print!("{}", packed.pack.text());
+        packed.notes.iter().for_each(super::warn);
+        print!("{}", visible(&packed.pack.text()));
         eprintln!("monobloc: {}", packed.size());
         Ok(())
     }

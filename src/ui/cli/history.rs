@@ -31,11 +31,11 @@ impl History {
             }
             let (created, changed, deleted) = turn.files;
             let undone = if turn.undone { " (taken back)" } else { "" };
-            println!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
+            say!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
             for call in &turn.calls {
                 let status = serde_json::to_value(call.status)?;
                 let (status, ms) = (status.as_str().unwrap_or_default(), call.wall_ms);
-                println!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
+                say!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {
                 println!("    {checkpoint}: {}", counted(created, changed, deleted));

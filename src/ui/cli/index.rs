@@ -45,7 +45,7 @@ impl Index {
         }
         let index = ProjectIndex::open(self.dir.as_deref().unwrap_or(&app.config.project))?;
         if let Some(note) = index.note() {
-            eprintln!("monobloc: note: {note}");
+            super::warn(note);
         }
         // Watch before the first refresh, so that no change between the two is missed.
         let watch = if self.watch { Some(Watch::new(index.project())?) } else { None };
@@ -62,7 +62,7 @@ impl Index {
                 Ok(_) => {}
                 Err(error) if app.cancel.is_cancelled() => return Err(error),
                 // The next change tries again: a file may have been half written, or the database locked.
-                Err(error) => eprintln!("monobloc: note: {error}; the index stays as it was"),
+                Err(error) => super::warn(format!("{error}; the index stays as it was")),
             }
         }
         Ok(())
@@ -128,7 +128,7 @@ fn summary(what: &str, files: &[Skipped]) {
     let reasons: Vec<String> = by_reason(files).iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     println!("{} {what}: {}", files.len(), reasons.join("; "));
     for one in files.iter().take(SKIPPED_SHOWN) {
-        println!("  {}: {}", if one.path.is_empty() { "." } else { &one.path }, one.reason);
+        say!("  {}: {}", if one.path.is_empty() { "." } else { &one.path }, one.reason);
     }
     if files.len() > SKIPPED_SHOWN {
         println!("  … {} more; --json lists them", files.len() - SKIPPED_SHOWN);
@@ -142,7 +142,7 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
     let missing = app.refresh_for_turn(&index, embedder, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
     if let Some(note) = app::without_vectors(missing) {
-        eprintln!("monobloc: note: {note}");
+        super::warn(note);
     }
     Ok(index)
 }

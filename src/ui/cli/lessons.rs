@@ -6,6 +6,7 @@ use console::style;
 use serde_json::json;
 
 use crate::app::App;
+use crate::base::visible;
 use crate::lessons::{Lesson, Solution, Stored};
 
 /// List, search, add or forget the lessons learned in this project
@@ -145,7 +146,7 @@ fn show(stored: &Stored, score: Option<f32>, json: bool) {
     }
     let score = score.map_or(String::new(), |score| format!(" {score:.2}"));
     let failed = if *failures > 0 { format!(" (failed {failures} times since)") } else { String::new() };
-    println!("{}{score}  {}{failed}", style(stored.name()).cyan(), lesson.problem);
+    println!("{}{score}  {}{failed}", style(stored.name()).cyan(), visible(&lesson.problem));
     let solution = match Solution::read(&lesson.solution) {
         Some(call) => {
             let arguments = call.arguments.iter().map(|(name, value)| format!("{name}={value}"));
@@ -153,6 +154,6 @@ fn show(stored: &Stored, score: Option<f32>, json: bool) {
         }
         None => lesson.solution.clone(),
     };
-    println!("    {solution}");
-    println!("    {}", style(format!("{} · {} tokens", lesson.why_worked, lesson.tokens_used)).dim());
+    say!("    {solution}");
+    println!("    {}", style(format!("{} · {} tokens", visible(&lesson.why_worked), lesson.tokens_used)).dim());
 }

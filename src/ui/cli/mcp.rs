@@ -83,10 +83,10 @@ fn list(app: &App, json: bool) -> Result<()> {
             (None, true) => "tools not asked for yet".to_owned(),
             (Some((tools, age)), true) => format!("{} tools, listed {} min ago", tools.len(), age.as_secs() / 60),
         };
-        println!("{:<16} {state:<32} {line}", server.name);
+        say!("{:<16} {state:<32} {line}", server.name);
         for tool in kept.into_iter().flat_map(|(tools, _)| tools) {
             let hint = if tool.mutates { if tool.destructive { "destroys" } else { "changes" } } else { "reads" };
-            println!("  {:<40} {hint:<9} {}", tool.name, tool.description.chars().take(60).collect::<String>());
+            say!("  {:<40} {hint:<9} {}", tool.name, tool.description.chars().take(60).collect::<String>());
         }
     }
     if json {
@@ -112,7 +112,7 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
         for one in &seen {
             let state = if one.failed { "failed" } else { "ok" };
             println!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
-            one.notes.iter().for_each(|note| println!("  note: {note}"));
+            one.notes.iter().for_each(|note| say!("  note: {note}"));
         }
     }
     match seen.iter().filter(|one| one.failed).count() {
@@ -127,7 +127,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     let raw = RawCall { name: tool.to_owned(), arguments };
     let outside: Vec<_> = catalog.specs().iter().filter(|spec| app.servers().has(&spec.name)).cloned().collect();
     let checked = check(&raw, &outside).with_context(|| notes.join("; "))?;
-    checked.repairs.iter().for_each(|repair| eprintln!("monobloc: note: {repair}"));
+    checked.repairs.iter().for_each(super::warn);
     let (call, policy) = (checked.call, app.policy());
     let spec = catalog.get(&call.tool).context("the tool has gone; this is a bug in ui/cli/mcp")?;
     let context = Context {
@@ -155,7 +155,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     if json {
         println!("{}", serde_json::to_string(&outcome)?);
     } else {
-        println!("{}", outcome.text);
+        say!("{}", outcome.text);
     }
     if outcome.is_ok() { Ok(()) } else { bail!("the call failed") }
 }

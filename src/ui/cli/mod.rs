@@ -1,5 +1,10 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
+/// `println!` for a line with texts of files, models or tools in it.
+macro_rules! say {
+    ($($part:tt)*) => { println!("{}", crate::base::visible(&format!($($part)*))) };
+}
+
 mod acp;
 pub(in crate::ui) mod ask;
 mod audit;
@@ -31,15 +36,23 @@ pub(in crate::ui) mod undo;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::app::{self, App};
-use crate::base::Cancel;
 use crate::base::config::{Given, Settings, resolve};
+use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
 use crate::ui::screen;
 
+/// When the program began.
+pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Longest wait for a terminal that is to be given back when a signal ends the program: it may take nothing any more.
+const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
 /// Exit code when the reader of the output has gone.
@@ -97,6 +110,7 @@ impl Command {
 
 /// Runs the command line of this process and ends it.
 pub fn main() -> ! {
+    LazyLock::force(&STARTED);
     exit_quietly_on_broken_pipe();
     let matches = arguments().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -111,7 +125,7 @@ pub fn main() -> ! {
             CANCELLED
         }
         Err(error) => {
-            eprintln!("monobloc: {}", told(&error));
+            eprintln!("monobloc: {}", visible(&told(&error)));
             1
         }
     };
@@ -149,7 +163,15 @@ fn embedder(app: &App) -> Option<Embedder> {
 
 /// The value, or `None` after a note on standard error with the reason.
 fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
-    result.inspect_err(|reason| eprintln!("monobloc: note: {reason}")).ok()
+    if let Err(reason) = &result {
+        warn(reason);
+    }
+    result.ok()
+}
+
+/// Prints a note to standard error.
+fn warn(note: impl Display) {
+    eprintln!("monobloc: note: {}", visible(&note.to_string()));
 }
 
 /// The error's message with its causes, without causes that it contains already.
@@ -228,7 +250,7 @@ async fn watch_for_interrupt(app: App) {
     }
 }
 
-/// SIGTERM and SIGHUP (a closed terminal) end the program and the servers it started.
+/// SIGTERM and SIGHUP (a closed terminal) end the program and the commands and servers it started.
 async fn watch_for_end(app: App) {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
     let Ok(mut hung_up) = signal(SignalKind::hangup()) else { return };
@@ -236,7 +258,7 @@ async fn watch_for_end(app: App) {
         _ = terminated.recv() => SignalKind::terminate(),
         _ = hung_up.recv() => SignalKind::hangup(),
     };
-    screen::restore();
+    let _ = timeout(RESTORE_MAX, spawn_blocking(screen::restore)).await;
     app.exit(128 + number.as_raw_value());
 }
 

@@ -106,15 +106,15 @@ fn list(app: &App, json: bool) -> Result<()> {
     for file in registry.files() {
         let name = file.path.strip_prefix(registry.dir()).unwrap_or(&file.path).display();
         match &file.header {
-            Ok(header) => println!("  {name}: {}", in_short(header)),
-            Err(error) => println!("  {name}: {error}"),
+            Ok(header) => say!("  {name}: {}", in_short(header)),
+            Err(error) => say!("  {name}: {error}"),
         }
     }
     for (role, file) in roles {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
-        println!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
+        say!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
     }
-    registry.notes().iter().chain(registry.replaced()).for_each(|note| println!("note: {note}"));
+    registry.notes().iter().chain(registry.replaced()).for_each(|note| say!("note: {note}"));
     Ok(())
 }
 
@@ -144,7 +144,7 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
         println!("{}", serde_json::to_string(header)?);
         return Ok(());
     }
-    println!("{}\n  {}: {}", header.path.display(), header.name, in_short(header));
+    say!("{}\n  {}: {}", header.path.display(), header.name, in_short(header));
     println!(
         "  layers {}, embedding {}, heads {}, KV heads a layer {:?}",
         header.layers, header.embedding_length, header.heads, header.kv_heads

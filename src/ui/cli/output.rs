@@ -1,5 +1,6 @@
 //! Prints the events of a turn: as text for people, or as one JSON object per line for programs.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::oneshot;
 
 use super::chat::consent::Question;
+use crate::base::visible;
 use crate::protocol::{
     Decision, Detection, Event, PlanView, Proposal, Record, Remedy, Stall, StepReport, StepStatus, Usage, Verification,
 };
@@ -50,9 +52,9 @@ impl Printer {
             return Ok(Decision::Approve);
         }
         if !self.can_ask() {
+            let (tool, reason) = (visible(&proposal.tool), visible(&proposal.reason));
             eprintln!(
-                "monobloc: `{}` needs consent ({}), and nobody can be asked here: not done; --yes approves",
-                proposal.tool, proposal.reason
+                "monobloc: `{tool}` needs consent ({reason}), and nobody can be asked here: not done; --yes approves"
             );
             return Ok(Decision::Reject);
         }
@@ -88,7 +90,9 @@ impl Printer {
 
     /// Prints the preview of a call, before the caller asks for consent.
     pub fn preview(&mut self, proposal: &Proposal) {
-        self.show(&paint_diff(&proposal.preview));
+        if let Printer::Text(text) = self {
+            text.diff(&proposal.preview);
+        }
     }
 }
 
@@ -101,34 +105,30 @@ impl Text {
                 self.wait(&format!("queued (#{position}{eta})"));
             }
             Event::Pulse { phase, waited_ms } => self.wait(&format!("{phase} … {} s", waited_ms / 1000)),
-            Event::Notice { text } => self.line(&format!("{} {text}", style("note:").dim())),
+            Event::Notice { text } => self.marked(style("note: ").dim(), text),
             Event::PlanCreated { plan } => self.plan(plan),
-            Event::StepExecuting { step, description } => {
-                self.line(&format!("{} {description}", style(format!("{step} >")).cyan()))
-            }
+            Event::StepExecuting { step, description } => self.marked(style(format!("{step} > ")).cyan(), description),
             Event::LessonsUsed { lessons, problem, instead_of, .. } => {
                 let text = format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "));
-                self.line(&style(format!("   {text}")).dim().to_string());
+                self.dim(&format!("   {text}"));
             }
             Event::StepCompleted(report) => self.step(report),
             Event::Fallback { from, reason } => {
-                self.line(&format!("{} {from} → single-model loop: {reason}", style("fallback:").yellow()))
+                self.marked(style("fallback: ").yellow(), &format!("{from} → single-model loop: {reason}"))
             }
             Event::Verification(verification) => self.draft(verification),
-            Event::Detection(detection) => self.line(&style(told(detection)).dim().to_string()),
+            Event::Detection(detection) => self.dim(&told(detection)),
             Event::Token { text } => self.token(text)?,
             Event::TurnFinished(finished) => {
                 self.clear();
                 println!("\n\n{}", style(cost(&finished.usage)).dim());
             }
-            Event::TurnFailed { error } => self.line(&format!("{} {error}", style("failed:").red())),
+            Event::TurnFailed { error } => self.marked(style("failed: ").red(), error),
             Event::ModelsChanged { text, .. } => self.line(text),
             Event::CheckpointMade { checkpoint, created, changed, deleted } => {
                 if created + changed + deleted > 0 {
                     let files = counted(*created, *changed, *deleted);
-                    self.line(
-                        &style(format!("{checkpoint}: {files}; `monobloc undo` takes it back")).dim().to_string(),
-                    );
+                    self.dim(&format!("{checkpoint}: {files}; `monobloc undo` takes it back"));
                 }
             }
             Event::Rewound(rewound) => self.line(&super::undo::told(rewound)),
@@ -148,7 +148,7 @@ impl Text {
     }
 
     fn plan(&mut self, plan: &PlanView) {
-        self.line(&style("plan").bold().to_string());
+        self.marked(style("plan").bold(), "");
         for step in &plan.steps {
             let after = match step.dependencies.as_slice() {
                 [] => String::new(),
@@ -167,9 +167,10 @@ impl Text {
         };
         let call = report.call.map_or(String::new(), |call| format!(" [{call}]"));
         let arguments = short(&report.arguments);
-        self.line(&format!("   {mark}{call} {}({arguments}) {} ms: {}", report.tool, report.wall_ms, report.summary));
+        let told = format!("{call} {}({arguments}) {} ms: {}", report.tool, report.wall_ms, report.summary);
+        self.marked(format!("   {mark}"), &told);
         if let Some(diff) = &report.diff {
-            self.line(&paint_diff(diff));
+            self.diff(diff);
         }
     }
 
@@ -177,7 +178,7 @@ impl Text {
     fn draft(&mut self, one: &Verification) {
         let (round, sure) = (one.iteration, one.confidence * 100.0);
         let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
-        self.line(&style(format!("draft {round}: {sure:.0} % sure{why}")).dim().to_string());
+        self.dim(&format!("draft {round}: {sure:.0} % sure{why}"));
     }
 
     /// A piece of the answer; the first one begins a new line.
@@ -187,30 +188,43 @@ impl Text {
             println!();
         }
         self.in_answer = true;
-        print!("{text}");
+        print!("{}", visible(text));
         io::stdout().flush()?;
         Ok(())
     }
 
     fn line(&mut self, text: &str) {
+        self.marked("", text);
+    }
+
+    fn dim(&mut self, text: &str) {
+        self.marked(style(visible(text)).dim(), "");
+    }
+
+    fn diff(&mut self, diff: &str) {
+        self.marked(paint_diff(&visible(diff)), "");
+    }
+
+    /// Prints a line: `mark` as it is, because it is this program's own and may have colours, and the text of others made visible.
+    fn marked(&mut self, mark: impl Display, text: &str) {
         self.clear();
         if std::mem::take(&mut self.in_answer) {
             println!();
         }
-        println!("{text}");
+        println!("{mark}{}", visible(text));
     }
 
     fn progress(&mut self, what: &str, share: f32) {
         let bar = self.bar(ProgressStyle::with_template("{msg} {bar:30} {percent}%"));
         bar.set_position((share * 1000.0) as u64);
-        bar.set_message(what.to_owned());
+        bar.set_message(visible(what));
         if share >= 1.0 {
             self.clear();
         }
     }
 
     fn wait(&mut self, what: &str) {
-        self.bar(ProgressStyle::with_template("{spinner} {msg}")).set_message(what.to_owned());
+        self.bar(ProgressStyle::with_template("{spinner} {msg}")).set_message(visible(what));
     }
 
     fn bar(&mut self, look: Result<ProgressStyle, indicatif::style::TemplateError>) -> &ProgressBar {

@@ -27,7 +27,7 @@ impl Search {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
         let found = code::search(&Cache::default(), &index, embedder.as_ref(), &self.query, self.limit)?;
-        found.0.notes.iter().for_each(|note| eprintln!("monobloc: note: {note}"));
+        found.0.notes.iter().for_each(super::warn);
         if self.json {
             found.json().iter().for_each(|hit| println!("{hit}"));
         } else {

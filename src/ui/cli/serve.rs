@@ -33,7 +33,7 @@ impl Serve {
     pub async fn run(self, app: &App) -> Result<()> {
         let token_file = self.token_file.unwrap_or_else(|| places::config_dir().join("serve-token"));
         for note in app.recover()? {
-            eprintln!("monobloc: note: {note}");
+            super::warn(note);
         }
         let options = Options { listen: self.listen, token_file };
         let name = options.token_file.display().to_string();

@@ -55,7 +55,7 @@ impl Telemetry {
 fn line(turn: &TurnStats) {
     let usage = &turn.usage;
     let request: String = turn.request.chars().take(60).collect();
-    println!(
+    say!(
         "{:>6.1} s {:>6} {:>8} {:>8} {:>10} {:>12}  {request}",
         usage.wall_ms as f64 / 1000.0,
         usage.model_calls,
@@ -76,7 +76,7 @@ fn timeline(turn: &TurnStats) {
             StepStatus::Skipped => "skipped",
         };
         let arguments: String = call.arguments.to_string().chars().take(80).collect();
-        println!("    {} {class:<7} {status:<8} {} {arguments}", call.time, call.tool);
+        say!("    {} {class:<7} {status:<8} {} {arguments}", call.time, call.tool);
     }
     for one in &turn.detections {
         println!("    {}", super::output::told(one));

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::app::App;
+use crate::base::visible;
 use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
 use crate::protocol::Rewound;
 use crate::session::{Prepared, Rewinder};
@@ -67,11 +68,11 @@ impl How {
     fn go(&self, app: &App, command: &str, target: impl FnOnce(&Rewinder) -> Result<Checkpoint>) -> Result<()> {
         let mut rewinder = app.rewinder(command)?;
         for note in &rewinder.notes {
-            eprintln!("monobloc: note: {note}");
+            super::warn(note);
         }
         let target = target(&rewinder)?;
         let prepared = rewinder.plan(target)?;
-        prepared.notes().iter().for_each(|note| eprintln!("monobloc: note: {note}"));
+        prepared.notes().iter().for_each(super::warn);
         if self.dry_run {
             return self.show(&prepared);
         }
@@ -83,7 +84,7 @@ impl How {
         if self.json {
             println!("{}", serde_json::to_string(&rewound)?);
         } else {
-            println!("{}", told(&rewound));
+            say!("{}", told(&rewound));
         }
         Ok(())
     }
@@ -98,8 +99,8 @@ impl How {
             println!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps }));
             return Ok(());
         }
-        println!("c{} ({}): {}", prepared.target.id, prepared.target.time, prepared.target.request);
-        list(steps.iter(), |step| println!("{step}"));
+        say!("c{} ({}): {}", prepared.target.id, prepared.target.time, prepared.target.request);
+        list(steps.iter(), |step| say!("{step}"));
         Ok(())
     }
 
@@ -114,7 +115,7 @@ impl How {
             return Ok(Foreign::Keep);
         }
         eprintln!("Changed outside monobloc since c{}:", prepared.target.id);
-        list(foreign.into_iter(), |step| eprintln!("{step}"));
+        list(foreign.into_iter(), |step| eprintln!("{}", visible(&step)));
         let refused = "nothing was changed; --force overwrites these files, --keep takes back only the others";
         if self.json || !io::stdin().is_terminal() {
             bail!("files were changed outside monobloc: {refused}");

@@ -6,6 +6,7 @@ use anyhow::Result;
 use console::style;
 use serde_json::{Value, json};
 
+use crate::base::visible;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve::{self, Cache, Form, Hits, Pack};
@@ -33,10 +34,10 @@ impl Found {
     pub fn text(&self, explain: bool) -> String {
         let mut text = String::new();
         for hit in &self.0.hits {
-            let symbol = hit.symbol.as_deref().unwrap_or("");
-            let place = style(format!("{}:{}", hit.path, hit.start)).cyan();
+            let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
+            let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
             line(&mut text, format_args!("{place} {symbol} {}", style(format!("{:.3}", hit.score)).dim()));
-            for shown in hit.snippet.lines().take(SNIPPET_LINES) {
+            for shown in visible(&hit.snippet).lines().take(SNIPPET_LINES) {
                 line(&mut text, format_args!("    {shown}"));
             }
             if explain {

@@ -5,6 +5,7 @@ use console::style;
 use serde_json::{Value, json};
 
 use super::code::line;
+use crate::base::visible;
 use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
 
 /// Unresolved references that a text lists; the others are only counted.
@@ -156,7 +157,7 @@ impl Answer {
 
     /// The title, at most `limit` symbols, then the first unknown references.
     pub fn text(&self, limit: usize) -> String {
-        let mut text = format!("{}\n", self.title);
+        let mut text = format!("{}\n", visible(&self.title));
         for one in self.lines.iter().take(limit) {
             line(&mut text, format_args!("{}", one.text()));
         }
@@ -164,8 +165,8 @@ impl Answer {
             line(&mut text, format_args!("{} ({}):", self.unknown_title, self.unknown.len()));
         }
         for Unresolved { name, path, line: at, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
-            let place = style(format!("{path}:{at}")).cyan();
-            line(&mut text, format_args!("  {place} {name} {}", style(reason).dim()));
+            let place = style(format!("{}:{at}", visible(path))).cyan();
+            line(&mut text, format_args!("  {place} {} {}", visible(name), style(visible(reason)).dim()));
         }
         if self.unknown.len() > UNKNOWN_SHOWN {
             line(&mut text, format_args!("  … {} more", self.unknown.len() - UNKNOWN_SHOWN));
@@ -192,13 +193,17 @@ impl Line {
 
     fn text(&self) -> String {
         let Node { name, kind, path, start, end, .. } = &self.node;
-        let place = style(format!("{path}:{start}")).cyan();
+        let place = style(format!("{}:{start}", visible(path))).cyan();
         let Some(Edge { near, steps, confidence, by }) = &self.edge else {
-            return format!("  {place} {} {}", self.handle, style(format!("{kind}, lines {start} to {end}")).dim());
+            return format!(
+                "  {place} {} {}",
+                visible(&self.handle),
+                style(format!("{kind}, lines {start} to {end}")).dim()
+            );
         };
         let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
         let (edge, at, why) = (near.kind.name(), near.line, &near.reason);
-        let told = style(format!("{kind} · {edge} at line {at}{by} · {confidence:.2} {why}")).dim();
-        format!("{}{place} {name} {told}", "  ".repeat(*steps))
+        let told = style(visible(&format!("{kind} · {edge} at line {at}{by} · {confidence:.2} {why}"))).dim();
+        format!("{}{place} {} {told}", "  ".repeat(*steps), visible(name))
     }
 }

@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::process::Command;
 
-/// Largest text that is read back, in bytes.
-const TEXT_BYTES_MAX: u64 = 256 << 10;
+use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
+
+/// Largest text that is read back, in bytes: a request with all the pastes that can be given with it.
+const TEXT_BYTES_MAX: u64 = GIVEN_BYTES_MAX * (GIVEN_MAX as u64 + 1);
 
 /// The command line of the editor: `$VISUAL`, else `$EDITOR`, else vi.
 fn command() -> String {

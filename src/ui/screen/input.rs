@@ -1,5 +1,7 @@
 //! The text that the user is writing, with long pastes folded into one mark each.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::Style;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
@@ -22,10 +24,36 @@ pub struct Input {
 }
 
 /// A folded paste: the mark that stands in the input, and the text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Paste {
     mark: String,
-    text: String,
+    text: Arc<str>,
+}
+
+/// A text of the input, to come back to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// With marks in the place of long pastes.
+    pub shown: String,
+    pastes: Vec<Paste>,
+}
+
+impl From<String> for Draft {
+    fn from(shown: String) -> Draft {
+        Draft { shown, pastes: Vec::new() }
+    }
+}
+
+impl Draft {
+    /// The text with the pastes in the place of their marks.
+    pub fn whole(&self) -> String {
+        self.pastes.iter().fold(self.shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text))
+    }
+
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.shown.len() + self.pastes.iter().map(|paste| paste.text.len()).sum::<usize>()
+    }
 }
 
 /// What was sent.
@@ -79,6 +107,41 @@ impl Input {
         self.area = area(text);
     }
 
+    /// The text with those of its pastes that still have their mark in it.
+    pub fn draft(&self) -> Draft {
+        let shown = self.shown();
+        let pastes = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).cloned().collect();
+        Draft { shown, pastes }
+    }
+
+    /// Replaces the text by an earlier one; the cursor goes to its end.
+    pub fn recall(&mut self, draft: &Draft) {
+        *self = Input { area: area(&draft.shown), pastes: draft.pastes.clone() };
+    }
+
+    /// Replaces the text by what came out of an editor, with pastes that are still in it folded again. An error says why the
+    /// input stays as it was.
+    pub fn replace(&mut self, text: &str) -> Result<(), String> {
+        let text = text.trim_end();
+        let mut draft = Draft::from(text.to_owned());
+        for paste in self.draft().pastes {
+            // An editor may have taken the last line end.
+            let whole = paste.text.trim_end();
+            if !whole.is_empty() && draft.shown.contains(whole) {
+                draft.shown = draft.shown.replacen(whole, &paste.mark, 1);
+                draft.pastes.push(paste);
+            }
+        }
+        let mut input = Input::default();
+        if draft.shown.len() <= REQUEST_BYTES_MAX {
+            input.recall(&draft);
+        } else {
+            input.paste(text)?;
+        }
+        *self = input;
+        Ok(())
+    }
+
     pub fn clear(&mut self) {
         *self = Input::default();
     }
@@ -115,8 +178,7 @@ impl Input {
             self.area.insert_str(lines.join("\n"));
             return Ok(());
         }
-        let shown = self.shown();
-        self.pastes.retain(|paste| shown.contains(&paste.mark));
+        self.pastes = self.draft().pastes;
         if text.len() as u64 > GIVEN_BYTES_MAX || self.pastes.len() == GIVEN_MAX {
             return Err(format!(
                 "the paste has {} bytes; {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes are taken: put it into a file of the project and name the file",
@@ -125,7 +187,7 @@ impl Input {
         }
         let mark = self.mark(lines, text.len());
         self.area.insert_str(&mark);
-        self.pastes.push(Paste { mark, text });
+        self.pastes.push(Paste { mark, text: text.into() });
         Ok(())
     }
 
@@ -141,14 +203,14 @@ impl Input {
 
     /// What would be sent. Pastes are part of the request, or given with it if that would be too long.
     pub fn submitted(&self) -> Submitted {
-        let shown = self.shown();
-        let used: Vec<&Paste> = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).collect();
-        let whole = used.iter().fold(shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text));
+        let draft = self.draft();
+        let whole = draft.whole();
+        let Draft { shown, pastes } = draft;
         if whole.len() <= REQUEST_BYTES_MAX {
             return Submitted { shown, text: whole, given: Vec::new() };
         }
         let name = |paste: &Paste| paste.mark.trim_matches(['[', ']']).to_owned();
-        let given = used.iter().map(|paste| Given { name: name(paste), text: paste.text.clone() }).collect();
+        let given = pastes.iter().map(|paste| Given { name: name(paste), text: paste.text.to_string() }).collect();
         Submitted { text: shown.clone(), shown, given }
     }
 
@@ -223,6 +285,20 @@ mod tests {
         let names: Vec<&str> = submitted.given.iter().map(|given| given.name.as_str()).collect();
         assert_eq!(names, ["10,000 lines pasted", "10,000 lines pasted (2)"]);
         assert!(Input::default().paste(&"x".repeat(300 << 10)).unwrap_err().contains("put it into a file"));
+    }
+
+    #[test]
+    fn an_editor_gets_pastes_whole_and_they_are_folded_again() {
+        let long = "a longer line\n".repeat(10_000);
+        let mut input = with(&["look at ", &long]);
+        let whole = input.draft().whole();
+        assert_eq!(whole, format!("look at {long}"));
+        assert_eq!(input.replace(&whole.replace("look at", "sum up")), Ok(()));
+        assert_eq!(input.shown(), "sum up [10,000 lines pasted]");
+        assert_eq!(input.submitted().given[0].text, long);
+        assert_eq!(input.replace("short"), Ok(()));
+        assert_eq!(input.submitted(), with(&["short"]).submitted());
+        assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::theme::Theme;
 use super::{Options, Screen, editor, lookup};
 use crate::app::App;
 use crate::session::Session;
+use crate::ui::cli::STARTED;
 use crate::ui::open;
 
 /// Events from the background that wait; then the background waits.
@@ -34,9 +35,10 @@ type Opened = Result<(Session, Vec<String>)>;
 
 /// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
-    let mut terminal = Terminal::take()?;
+    let mut terminal = Terminal::take(app.config.alternate_screen)?;
     let screen = Screen::new(Theme::of_environment(), terminal.area()?, options);
     terminal.draw(&screen)?;
+    tracing::info!("first frame after {} ms", STARTED.elapsed().as_millis());
     let (sender, events) = mpsc::channel(EVENTS_MAX);
     let opened = opening(app.clone(), sender.clone());
     let mut clock = interval(Duration::from_millis(1000 / TICKS_A_SECOND));

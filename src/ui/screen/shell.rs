@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::event::Event;
 use crate::base::Cancel;
-use crate::tools::sandbox::kill_group;
+use crate::tools::sandbox::{Registered, kill_group};
 
 /// Bytes of output that are shown.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
@@ -37,6 +37,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let leader = child.id();
+    let live = leader.map(|leader| Registered::new(leader, None));
     let (sender, mut output) = mpsc::channel(16);
     read(child.stdout.take(), sender.clone());
     read(child.stderr.take(), sender);
@@ -62,6 +63,9 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
         }
     };
     let _ = tokio::time::timeout(DRAIN_MAX, drained).await;
+    if let Some(live) = live {
+        live.ended();
+    }
     Ok(match status {
         Ok(status) if status.success() => "done".to_owned(),
         Ok(status) => status.to_string(),

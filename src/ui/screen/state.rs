@@ -13,7 +13,6 @@ use super::popup::{Choice, Kind, Popup};
 use super::theme::Theme;
 use super::transcript::{Entry, Transcript};
 use super::{Options, view};
-use crate::app::REQUEST_BYTES_MAX;
 use crate::protocol::{Decision, Given};
 use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
@@ -171,11 +170,7 @@ impl Screen {
         match (what, text) {
             (_, Err(why)) => self.note(&why),
             (Edited::Input, Ok(text)) => {
-                self.input.clear();
-                let text = text.trim_end();
-                if text.len() <= REQUEST_BYTES_MAX {
-                    self.input.set(text);
-                } else if let Err(why) = self.input.paste(text) {
+                if let Err(why) = self.input.replace(&text) {
                     self.note(&why);
                 }
             }

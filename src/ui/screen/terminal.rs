@@ -1,45 +1,75 @@
 //! Takes the terminal over and gives it back: at the end, on an error, on a panic and on a signal.
 
-use std::io::{self, Stdout, Write, stdout};
+use std::fs::File;
+use std::io::{self, Write, stdout};
+use std::os::fd::AsFd;
 use std::panic;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 use std::thread::{self, ThreadId};
 
 use anyhow::{Context as _, Result};
-use crossterm::cursor::Show;
+use crossterm::cursor::{MoveTo, Show};
 use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
+};
 use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 
 use super::state::Screen;
 use super::view;
+use crate::base::config::AlternateScreen;
 use crate::base::lock;
 
-/// Whether the terminal is taken over.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Who has the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The shell, or a program that it is lent to.
+    Others,
+    /// This program; `alternate` if it draws into the terminal's second buffer.
+    Screen { alternate: bool },
+    /// It was given back for good.
+    Nobody,
+}
+
+/// Whoever writes to the terminal holds this lock, so that nothing is written once it is given back.
+static OWNER: Mutex<Owner> = Mutex::new(Owner::Others);
 /// Reports of panics on other threads, which are shown once the terminal is given back.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Most reports that are kept.
 const PANICS_MAX: usize = 8;
 
+/// Whether to draw into the terminal's second buffer, which keeps the shell's output as it is. `terminal` is its name, as in `TERM`.
+fn alternates(wish: AlternateScreen, terminal: &str) -> bool {
+    match wish {
+        AlternateScreen::Always => true,
+        AlternateScreen::Never => false,
+        // These have one buffer.
+        AlternateScreen::Auto => !["linux", "vt"].iter().any(|name| terminal.starts_with(name)),
+    }
+}
+
 /// The terminal while it is taken over; dropping it gives it back.
 pub struct Terminal {
-    inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    inner: ratatui::Terminal<CrosstermBackend<Output<File>>>,
+    alternate: bool,
     mouse: bool,
 }
 
 impl Terminal {
     /// Takes the terminal over.
-    pub fn take() -> Result<Terminal> {
+    pub fn take(wish: AlternateScreen) -> Result<Terminal> {
         restore_on_panic();
-        let taken = enter(false).and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(stdout())));
+        let alternate = alternates(wish, &std::env::var("TERM").unwrap_or_default());
+        let output = |to| Output { to, kept: Vec::new(), owner: &OWNER };
+        let taken = enter(alternate, false)
+            .and_then(|()| device())
+            .and_then(|to| ratatui::Terminal::new(CrosstermBackend::new(output(to))));
         let inner = taken
             .inspect_err(|_| restore())
             .context("the terminal cannot be taken over; `monobloc chat --plain` works line by line")?;
-        Ok(Terminal { inner, mouse: false })
+        Ok(Terminal { inner, alternate, mouse: false })
     }
 
     pub fn area(&self) -> Result<Rect> {
@@ -61,21 +91,46 @@ impl Terminal {
     /// Switches the capture of the mouse on or off.
     pub fn capture_mouse(&mut self, on: bool) -> Result<()> {
         self.mouse = on;
+        let output = self.inner.backend_mut();
         if on {
-            execute!(stdout(), EnableMouseCapture)?
+            execute!(output, EnableMouseCapture)?
         } else {
-            execute!(stdout(), DisableMouseCapture)?
+            execute!(output, DisableMouseCapture)?
         }
         Ok(())
     }
 
     /// Lends the terminal to another program.
     pub fn lend<T>(&mut self, program: impl FnOnce() -> T) -> Result<T> {
-        restore();
+        give_back(Owner::Others);
         let ended = program();
-        enter(self.mouse)?;
+        enter(self.alternate, self.mouse)?;
         self.clear()?;
         Ok(ended)
+    }
+}
+
+/// Where frames go: each is kept until it is whole, and written unless the terminal was given back meanwhile.
+struct Output<W> {
+    to: W,
+    kept: Vec<u8>,
+    owner: &'static Mutex<Owner>,
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let frame = std::mem::take(&mut self.kept);
+        let owner = lock(self.owner);
+        if !matches!(*owner, Owner::Screen { .. }) {
+            return Ok(());
+        }
+        self.to.write_all(&frame)?;
+        self.to.flush()
     }
 }
 
@@ -88,24 +143,65 @@ impl Drop for Terminal {
     }
 }
 
-fn enter(mouse: bool) -> io::Result<()> {
-    enable_raw_mode()?;
-    TAKEN.store(true, Ordering::SeqCst);
-    let mut out = stdout();
-    queue!(out, EnterAlternateScreen, EnableBracketedPaste)?;
-    if mouse {
-        queue!(out, EnableMouseCapture)?;
-    }
-    out.flush()
+/// Standard output without the standard library's lock on it: whoever waits for a terminal that takes nothing any more must not
+/// keep the end of the program waiting, which flushes standard output.
+fn device() -> io::Result<File> {
+    Ok(File::from(stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// Gives the terminal back as it was; does nothing if it is not taken over.
+/// Takes the terminal, unless it was given back for good.
+fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
+    let mut owner = lock(&OWNER);
+    if *owner == Owner::Nobody {
+        return Ok(());
+    }
+    enable_raw_mode()?;
+    *owner = Owner::Screen { alternate };
+    let mut text: Vec<u8> = Vec::new();
+    if alternate {
+        queue!(text, EnterAlternateScreen)?;
+    } else {
+        // What stands on the screen goes into the scrollback.
+        text.resize(usize::from(size()?.1), b'\n');
+    }
+    queue!(text, EnableBracketedPaste)?;
+    if mouse {
+        queue!(text, EnableMouseCapture)?;
+    }
+    device()?.write_all(&text)
+}
+
+/// Gives the terminal back for good; does nothing if it is not taken over.
 pub fn restore() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+    give_back(Owner::Nobody);
+}
+
+fn give_back(to: Owner) {
+    let mut owner = lock(&OWNER);
+    if *owner == Owner::Nobody {
+        return;
+    }
+    if let Owner::Screen { alternate } = *owner {
         // If one of these fails the terminal is gone, and nobody can be told.
-        let _ = execute!(stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let _ = leave(alternate);
         let _ = disable_raw_mode();
     }
+    *owner = to;
+}
+
+fn leave(alternate: bool) -> io::Result<()> {
+    let mut text: Vec<u8> = Vec::new();
+    queue!(text, DisableMouseCapture, DisableBracketedPaste)?;
+    if alternate {
+        queue!(text, LeaveAlternateScreen, Show)?;
+    } else {
+        // Line by line: some terminals put a screen that is cleared as a whole into their scrollback.
+        for row in 0..size()?.1 {
+            queue!(text, MoveTo(0, row), Clear(ClearType::CurrentLine))?;
+        }
+        queue!(text, MoveTo(0, 0), Show)?;
+    }
+    device()?.write_all(&text)
 }
 
 /// A panic on the thread that draws gives the terminal back before it is reported. One on another thread may be handled
@@ -119,7 +215,7 @@ fn restore_on_panic() {
             if thread::current().id() == drawing {
                 restore();
             }
-            if TAKEN.load(Ordering::SeqCst) {
+            if matches!(*lock(&OWNER), Owner::Screen { .. }) {
                 let mut kept = lock(&PANICS);
                 if kept.len() < PANICS_MAX {
                     kept.push(panic.to_string());
@@ -129,4 +225,34 @@ fn restore_on_panic() {
             }
         }));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_once_the_terminal_is_given_back() {
+        static OWNER: Mutex<Owner> = Mutex::new(Owner::Screen { alternate: true });
+        let mut output = Output { to: Vec::new(), kept: Vec::new(), owner: &OWNER };
+        output.write_all(b"one").expect("it is kept");
+        assert_eq!(output.to, b"", "a frame is written as a whole");
+        output.flush().expect("it is written");
+        output.write_all(b"two").expect("it is kept");
+        *lock(&OWNER) = Owner::Nobody;
+        output.flush().expect("it is dropped");
+        assert_eq!(output.to, b"one");
+    }
+
+    fn check(wish: AlternateScreen, terminal: &str, expected: bool) {
+        assert_eq!(alternates(wish, terminal), expected, "{wish:?} {terminal}");
+    }
+
+    #[test]
+    fn the_alternate_screen_is_used_where_there_is_one_unless_the_user_says_otherwise() {
+        check(AlternateScreen::Auto, "xterm-256color", true);
+        check(AlternateScreen::Auto, "linux", false);
+        check(AlternateScreen::Always, "linux", true);
+        check(AlternateScreen::Never, "xterm-256color", false);
+    }
 }

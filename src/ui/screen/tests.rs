@@ -317,6 +317,23 @@ fn several_lines_are_written_and_pasted() {
 }
 
 #[test]
+fn a_paste_comes_back_whole_from_the_history_and_goes_whole_into_the_editor() {
+    let mut screen = screen();
+    let pasted = "a line of a log\n".repeat(12);
+    screen.apply(Event::Paste(pasted.clone()));
+    let sent = request(pasted.trim());
+    assert_eq!(key(&mut screen, KeyCode::Enter), [sent]);
+    screen.apply(Event::Done);
+    key(&mut screen, KeyCode::Up);
+    assert_eq!(screen.input.shown(), "[12 lines pasted]");
+    assert_eq!(control(&mut screen, 'g'), [Effect::Edit { what: Edited::Input, text: pasted.clone() }]);
+    control(&mut screen, 'c');
+    control(&mut screen, 'r');
+    key(&mut screen, KeyCode::Enter);
+    assert_eq!(screen.input.submitted().text, pasted);
+}
+
+#[test]
 fn the_input_is_written_in_the_editor() {
     let mut screen = screen();
     write(&mut screen, "draft");

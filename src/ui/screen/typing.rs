@@ -112,7 +112,10 @@ impl Screen {
     fn chosen(&mut self, kind: Kind, choice: &Choice, sends: bool) -> Vec<Effect> {
         match kind {
             Kind::Files => self.input.complete(&choice.value),
-            Kind::History => self.input.set(&choice.value),
+            Kind::History => match self.history.find(&choice.value) {
+                Some(draft) => self.input.recall(draft),
+                None => self.input.set(&choice.value),
+            },
             Kind::Commands => {
                 self.input.set(&choice.value);
                 // A command that takes a name ends in a space, and waits for it.
@@ -139,20 +142,19 @@ impl Screen {
             }
             Action::History => self.search_history(),
             Action::Editor => {
-                let text = self.input.submitted().text;
+                let text = self.input.draft().whole();
                 return vec![Effect::Edit { what: Edited::Input, text }];
             }
             Action::PageUp => self.scroll(page),
             Action::PageDown => self.scroll(-page),
             Action::Up if self.input.on_first_line() => {
-                let shown = self.input.shown();
-                if let Some(older) = self.history.older(&shown) {
-                    self.input.set(older);
+                if let Some(older) = self.history.older(self.input.draft()) {
+                    self.input.recall(older);
                 }
             }
             Action::Down if self.input.on_last_line() => {
                 if let Some(newer) = self.history.newer() {
-                    self.input.set(newer);
+                    self.input.recall(newer);
                 }
             }
             _ => {

@@ -1,8 +1,10 @@
-//! Breaks styled lines at the width of the screen, and makes invisible characters visible.
+//! Breaks styled lines at the width of the screen.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar;
+
+use crate::base::visible;
 
 /// Columns of a tab.
 const TAB: &str = "    ";
@@ -10,23 +12,9 @@ const TAB: &str = "    ";
 /// One character with its style and its columns.
 type Cell = (char, Style, usize);
 
-/// The text with tabs as spaces. What would move the cursor, hide itself or reverse the order of the text becomes `�`, so that
-/// what is shown is what is there.
+/// A piece of a line as [`visible`] text, with tabs as spaces.
 pub fn clean(text: &str) -> String {
-    let mut cleaned = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\t' => cleaned.push_str(TAB),
-            c if c.is_control() || hides(c) => cleaned.push('\u{fffd}'),
-            c => cleaned.push(c),
-        }
-    }
-    cleaned
-}
-
-/// Characters without width that scripts and emoji do not need, and those that reverse the order of text.
-fn hides(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    visible(text).replace('\t', TAB).replace('\n', "\u{fffd}")
 }
 
 /// The line in pieces of at most `width` columns, broken at spaces where there are some. All but the first are indented by

@@ -79,6 +79,10 @@ fn resolved_settings_become_the_configuration() {
     assert_eq!(config.budget, Some(Bytes::gib(1)));
     assert_eq!((config.approve, config.repack), (ApproveMode::Always, false));
     assert_eq!(config.model_dir, Some(world.dir.path().join("models")));
+    let alternate = |world: World| resolve(&world.given).unwrap().config().alternate_screen;
+    assert_eq!(alternate(World::new("alternate_screen = \"never\"", "")), AlternateScreen::Never);
+    assert_eq!(alternate(World::new("", "").flag("alternate_screen", "always")), AlternateScreen::Always);
+    assert_eq!(alternate(World::new("", "")), AlternateScreen::Auto);
     let default = Config::default();
     assert_eq!((default.slots, default.context, default.commands.timeout_s), (2, 8_192, 60));
     assert_eq!((default.approve, default.repack, default.cognitive.cot), (ApproveMode::OnMutation, true, true));
@@ -101,6 +105,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("\nparallel = 99", 2, &["`parallel` is 99"]);
     refused("repack = 1", 1, &["true or false"]);
     refused("approve = \"sometimes\"", 1, &["on-mutation"]);
+    refused("alternate_screen = \"maybe\"", 1, &["auto, always, never"]);
     refused("project = \"x\"", 1, &["--project"]);
     refused("a = [", 1, &["no TOML"]);
     refused("rules = 1", 1, &["[[rules]]"]);

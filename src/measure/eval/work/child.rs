@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::base::Cancel;
+use crate::tools::sandbox::Registered;
 
 /// Time between two checks whether the program has ended.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -51,6 +52,7 @@ pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<En
     let from = Instant::now();
     let name = command.get_program().to_string_lossy().into_owned();
     let mut group = Group(command.spawn().with_context(|| format!("`{name}` could not be started"))?);
+    let live = Registered::new(group.0.id(), None);
     let status = loop {
         if let Some(status) = group.0.try_wait()? {
             break Some(status);
@@ -63,6 +65,7 @@ pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<En
     };
     let seconds = from.elapsed().as_secs_f64();
     drop(group);
+    live.ended();
     if cancel.is_cancelled() {
         bail!("cancelled while `{name}` ran");
     }

@@ -4,6 +4,7 @@ use console::style;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use crate::base::visible;
 use crate::protocol::{Decision, Proposal};
 
 /// Unclear answers after which the call is rejected.
@@ -32,9 +33,11 @@ impl Question {
     /// The text before the cursor.
     pub fn prompt(&self) -> String {
         if self.editing {
-            format!("now:  {}\nnew:  ", Value::Object(self.proposal.arguments.clone()))
+            let now = Value::Object(self.proposal.arguments.clone()).to_string();
+            format!("now:  {}\nnew:  ", visible(&now))
         } else {
-            format!("{} {} {}: ", style("?").yellow().bold(), self.proposal.reason, choices(&self.proposal))
+            let asked = visible(&format!("{} {}", self.proposal.reason, choices(&self.proposal)));
+            format!("{} {asked}: ", style("?").yellow().bold())
         }
     }
 
@@ -74,17 +77,20 @@ impl Question {
 mod tests {
     use super::*;
 
-    fn check(lines: &[&str], expected: Option<Decision>) {
-        let proposal = Proposal {
+    fn proposal() -> Proposal {
+        Proposal {
             tool: "write_file".into(),
             arguments: Map::new(),
             reason: "it changes a file".into(),
             preview: String::new(),
             changes: Vec::new(),
             always: Some("write_file in src/".into()),
-        };
+        }
+    }
+
+    fn check(lines: &[&str], expected: Option<Decision>) {
         let (reply, mut decided) = oneshot::channel();
-        let mut question = Some(Question::new(proposal, reply));
+        let mut question = Some(Question::new(proposal(), reply));
         for line in lines {
             question = question.take().expect("still open").answer(line);
         }
@@ -98,6 +104,21 @@ mod tests {
         check(&["what?", "No"], Some(Decision::Reject));
         check(&["e", "{}"], Some(Decision::Modify(Map::new())));
         check(&["e", "nonsense", "yes"], Some(Decision::Approve));
+    }
+
+    #[test]
+    fn what_a_question_names_cannot_act_on_the_terminal() {
+        let proposal = Proposal {
+            arguments: [("path".to_owned(), Value::from("a\u{202e}b"))].into_iter().collect(),
+            reason: "it changes \x1b[2Jx".into(),
+            always: Some("\x1b]0;mine\x07".into()),
+            ..proposal()
+        };
+        let mut question = Question::new(proposal, oneshot::channel().0);
+        let prompt = question.prompt();
+        assert!(prompt.contains("it changes �[2Jx") && prompt.contains("�]0;mine�"), "{prompt:?}");
+        question.editing = true;
+        assert!(question.prompt().contains("a�b"), "{:?}", question.prompt());
     }
 
     #[test]

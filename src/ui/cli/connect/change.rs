@@ -9,6 +9,7 @@ use similar::TextDiff;
 use super::entries::Entry;
 use super::setup::{Form, Setup};
 use super::{copies, entries, whole};
+use crate::base::visible;
 
 /// Writes what `setup` says. With `dry_run` only the difference is shown.
 pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
@@ -147,5 +148,6 @@ impl Step {
 fn show(file: &Path, old: Option<&str>, new: Option<&str>) {
     let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
     let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());
-    print!("{}", lines.unified_diff().context_radius(3).header(&name(old), &name(new)));
+    let diff = lines.unified_diff().context_radius(3).header(&name(old), &name(new)).to_string();
+    print!("{}", visible(&diff));
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::lazy::Lazy;
 use crate::app::App;
+use crate::base::visible;
 use crate::index::Index;
 use crate::ui::lookup::status;
 
@@ -31,14 +32,14 @@ impl Status {
         }
         let index = Index::open(&dir)?;
         if let Some(note) = index.note() {
-            eprintln!("monobloc: note: {note}");
+            crate::ui::cli::warn(note);
         }
         let model = Lazy::new(app).fingerprint().map(str::to_owned);
         let status = index.status(model.as_deref())?;
         if self.json {
             println!("{}", status::json(&status, model.as_deref()));
         } else {
-            print!("{}", status::text(&status, model.as_deref()));
+            print!("{}", visible(&status::text(&status, model.as_deref())));
             super::summary("skipped", &status.skipped);
             super::summary("read in part", &status.partial);
         }

@@ -1,0 +1,48 @@
+//! Makes text of files, models and tools safe to show on a terminal.
+
+/// What takes the place of a character that is not shown.
+const SUBSTITUTE: char = '\u{fffd}';
+
+/// The text with `�` for what would move the cursor, change the terminal, hide itself or reverse the order of text, so that what
+/// is shown is what is there. Tabs and line ends stay; a line end of two characters becomes one.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\n' | '\t' => shown.push(c),
+            c if c.is_control() || hides(c) => shown.push(SUBSTITUTE),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters without width that scripts and emoji do not need, and those that reverse the order of text.
+fn hides(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(visible(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_shown_as_a_substitute() {
+        check("\x1b[2J\x1b]0;title\x07", "�[2J�]0;title�");
+        check("good\rbad\x08\x7f", "good�bad��");
+        check("\u{9b}31m", "�31m");
+        check("a\u{202e}b\u{200b}c\u{feff}", "a�b�c�");
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        check("fn main() {\n\tприлад 日本語 👩\u{200d}🔬\n}\n", "fn main() {\n\tприлад 日本語 👩\u{200d}🔬\n}\n");
+        check("a\r\nb\r\n", "a\nb\n");
+    }
+}

@@ -1,0 +1,56 @@
+//! The process groups that this program has started and that still run, so that none of them outlives it.
+
+use std::sync::Mutex;
+
+use super::group::{end_space, kill_group};
+use crate::base::lock;
+
+/// The groups that run; `None` once the program ends, because nothing may be started then.
+static LIVE: Mutex<Option<Vec<Live>>> = Mutex::new(Some(Vec::new()));
+
+/// A process group, and the mount namespace that its processes cannot leave, if it has one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Live {
+    leader: u32,
+    space: Option<u64>,
+}
+
+impl Live {
+    fn end(self) {
+        kill_group(self.leader);
+        if let Some(space) = self.space {
+            end_space(space);
+        }
+    }
+}
+
+/// A group that is ended with the program, unless it is said to have ended before.
+#[must_use]
+pub struct Registered(Live);
+
+impl Registered {
+    /// The group that the process `leader` was started to lead; `space` is the number of its namespace.
+    pub fn new(leader: u32, space: Option<u64>) -> Registered {
+        let live = Live { leader, space };
+        match &mut *lock(&LIVE) {
+            Some(all) => all.push(live),
+            None => live.end(),
+        }
+        Registered(live)
+    }
+
+    /// The group has ended: from now on its number can belong to others.
+    pub fn ended(self) {
+        if let Some(all) = &mut *lock(&LIVE)
+            && let Some(at) = all.iter().position(|one| *one == self.0)
+        {
+            all.swap_remove(at);
+        }
+    }
+}
+
+/// Kills every process of every group that still runs, and of those that are started from now on: for the end of the program.
+pub fn end_all() {
+    let live = lock(&LIVE).take();
+    live.into_iter().flatten().for_each(Live::end);
+}
