@@ -77,7 +77,18 @@ fn the_whole_plan_is_sent_whenever_a_step_moves_on() {
     assert_eq!(statuses(&shown(&mut updates, done))[0].1, "completed");
     let failed = Event::StepState { step: StepId(2), state: StepState::FailedToExecute };
     let failed = shown(&mut updates, failed);
-    assert_eq!(statuses(&failed), expected(("read", "completed"), ("write (failed)", "completed")));
+    assert_eq!(statuses(&failed), expected(("read", "completed"), ("write (failed)", "pending")));
+}
+
+#[test]
+fn a_step_whose_call_was_refused_is_not_told_as_completed() {
+    let mut updates = updates();
+    shown(&mut updates, plan(&["write"]));
+    let begun = Event::StepState { step: StepId(1), state: StepState::Executing };
+    assert_eq!(statuses(&shown(&mut updates, begun))[0].1, "in_progress");
+    shown(&mut updates, report(StepStatus::Rejected, Vec::new()));
+    let ended = shown(&mut updates, Event::StepState { step: StepId(1), state: StepState::Complete });
+    assert_eq!(statuses(&ended), [("write (refused)".to_owned(), "pending".to_owned())]);
 }
 
 #[test]
