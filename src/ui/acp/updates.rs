@@ -37,20 +37,26 @@ struct Planned {
     state: StepState,
     /// Whether the user said no to a call of it.
     is_refused: bool,
+    /// Whether a call of it that may change something succeeded.
+    is_made: bool,
 }
 
 impl Planned {
     fn new(step: &PlanStep) -> Planned {
-        Planned { step: step.id, text: step.description.clone(), state: StepState::Pending, is_refused: false }
+        let (step, text, state) = (step.id, step.description.clone(), StepState::Pending);
+        Planned { step, text, state, is_refused: false, is_made: false }
     }
 
     /// The protocol has no status for failure, and `completed` stands for success: what was not done is `pending` and says why.
     fn entry(&self) -> PlanEntry {
         let (status, why) = match self.state {
             StepState::Pending => (PlanEntryStatus::Pending, ""),
-            StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute if self.is_refused => {
+            StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute
+                if self.is_refused && !self.is_made =>
+            {
                 (PlanEntryStatus::Pending, " (refused)")
             }
+            StepState::Complete if self.is_refused => (PlanEntryStatus::Completed, " (partly refused)"),
             StepState::Complete => (PlanEntryStatus::Completed, ""),
             StepState::FailedToThink | StepState::FailedToExecute => (PlanEntryStatus::Pending, " (failed)"),
             _ => (PlanEntryStatus::InProgress, ""),
@@ -161,6 +167,7 @@ impl Updates {
     fn ended(&mut self, report: &StepReport) -> SessionUpdate {
         if let Some(planned) = self.plan.iter_mut().find(|planned| planned.step == report.step) {
             planned.is_refused |= report.status == StepStatus::Rejected;
+            planned.is_made |= report.status == StepStatus::Succeeded && report.executing;
         }
         let status = match report.status {
             StepStatus::Succeeded => ToolCallStatus::Completed,
