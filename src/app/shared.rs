@@ -47,6 +47,12 @@ impl App {
         Ok(App { config, cancel: Cancel::new(), rules, servers, catalog, names, indexed, ..self.clone() })
     }
 
+    /// Ends the servers of this app, which [`App::beside`] has made, and lets go of them.
+    pub fn leave(&self) {
+        self.servers.end();
+        lock(&self.others).retain(|other| !other.is(&self.servers));
+    }
+
     /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns with it what the user should
     /// know. Blocks until `cancel` is set, which is an error.
     pub fn session_refreshed(

@@ -118,6 +118,17 @@ impl Editor {
         self.updates(kind).iter().map(|update| text(&update["content"]["text"])).collect()
     }
 
+    /// What a client shows of a turn's work: the plan as it was told last, and title, kind, places and end of each call.
+    fn work(&self) -> (Value, Vec<Value>) {
+        let plan = self.updates("plan").last().map(|plan| plan["entries"].clone()).unwrap_or_default();
+        let ends = self.updates("tool_call_update");
+        let call = |call: &&Value| {
+            let end = ends.iter().rfind(|end| end["toolCallId"] == call["toolCallId"]);
+            json!([call["title"], call["kind"], call["locations"], end.map_or(&call["status"], |end| &end["status"])])
+        };
+        (plan, self.updates("tool_call").iter().map(call).collect())
+    }
+
     fn end(mut self) -> Ended {
         self.running.hang_up();
         let ended = self.running.end().succeeded();
@@ -158,6 +169,9 @@ fn a_change_is_asked_with_its_full_texts_and_a_later_process_loads_the_conversat
     assert_eq!(project.text("src/retry.ts"), before, "it was rejected");
     let failed = editor.updates("tool_call_update");
     assert_eq!(failed.last().map(|update| text(&update["status"])), Some("failed"));
+    let refused = editor.work();
+    assert_eq!(refused.0[0]["status"], "pending", "nothing was done: {refused:?}");
+    assert!(text(&refused.0[0]["content"]).ends_with(" (refused)"), "{refused:?}");
 
     editor.decision = "allow-once";
     assert_eq!(editor.prompt(&session, CHANGE), "end_turn");
@@ -171,6 +185,7 @@ fn a_change_is_asked_with_its_full_texts_and_a_later_process_loads_the_conversat
     let done = editor.updates("tool_call_update").into_iter().find(|update| update["status"] == "completed");
     let done = done.expect("a result");
     assert_eq!((&done["content"], &done["toolCallId"]), (&diff, &call["toolCallId"]));
+    let made = editor.work();
     let journal = project.text(".monobloc/journal.ndjson");
     assert!(!journal.contains("oldText") && journal.len() < 40_000, "the journal stays small: {}", journal.len());
     editor.end();
@@ -181,13 +196,45 @@ fn a_change_is_asked_with_its_full_texts_and_a_later_process_loads_the_conversat
     let load = json!({ "sessionId": session, "cwd": project.path(), "mcpServers": [] });
     editor.call("session/load", load);
     assert_eq!(editor.said("user_message_chunk"), [CHANGE, CHANGE].concat());
-    assert!(!editor.said("agent_message_chunk").is_empty());
+    let (plan, calls) = editor.work();
+    assert_eq!((plan, calls), (made.0, [refused.1, made.1].concat()), "the same work is told again");
+    let diffs = editor.updates("tool_call_update").into_iter().map(|update| &update["content"][0]);
+    let diff = diffs.filter(|content| content["type"] == "diff").last().expect("a diff");
+    assert_eq!(diff["path"], json!(path));
+    assert!(text(&diff["oldText"]).contains('5') && before.contains(text(&diff["oldText"])), "{diff}");
+    assert!(text(&diff["newText"]).contains('3') && after.contains(text(&diff["newText"])), "{diff}");
+    let told: Vec<&Value> = editor.heard.iter().map(|heard| &heard["params"]["update"]["sessionUpdate"]).collect();
+    assert_eq!(
+        (told.first(), told.last()),
+        (Some(&&json!("user_message_chunk")), Some(&&json!("agent_message_chunk")))
+    );
     editor.heard.clear();
     assert_eq!(editor.prompt(&session, "What did I ask first?"), "end_turn");
     assert!(editor.said("agent_message_chunk").contains("src/retry.ts"), "{:?}", editor.heard);
     let unknown = json!({ "sessionId": "c0", "cwd": project.path(), "mcpServers": [] });
     let (code, why) = editor.refused("session/load", unknown);
     assert!(code == -32002 && why.contains("has no conversation `c0`"), "{code} {why}");
+    editor.end();
+}
+
+#[test]
+fn one_session_too_many_closes_the_one_that_was_idle_longest_and_it_can_be_loaded_again() {
+    let project = Project::todo();
+    let mut editor = Editor::new(&project, &[]);
+    let first = editor.open(&project);
+    assert_eq!(editor.prompt(&first, QUESTION), "end_turn");
+    let others: Vec<String> = (1..32).map(|_| editor.open(&project)).collect();
+    let last = editor.open(&project);
+    let (code, why) = editor.refused("session/prompt", prompt(&first, QUESTION));
+    assert!(code == -32602 && why.contains("session/load opens one"), "{code} {why}");
+    editor.heard.clear();
+    editor.call("session/load", json!({ "sessionId": first, "cwd": project.path(), "mcpServers": [] }));
+    assert_eq!(editor.said("user_message_chunk"), QUESTION);
+    let (_, why) = editor.refused("session/set_mode", json!({ "sessionId": others[0], "modeId": "chat" }));
+    assert!(why.contains("there is no session"), "the next one made room for it: {why}");
+    for open in [&first, &others[1], &last] {
+        editor.call("session/set_mode", json!({ "sessionId": open, "modeId": "chat" }));
+    }
     editor.end();
 }
 

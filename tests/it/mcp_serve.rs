@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ErrorData, Implementation, InitializeRequestParams, Tool,
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, ErrorData, Implementation, InitializeRequestParams,
+    ProgressNotificationParam, Tool,
 };
-use rmcp::service::{RequestContext, RoleClient, RunningService};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RoleClient, RunningService};
 use rmcp::{ClientHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
@@ -23,6 +24,8 @@ const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from
 struct Client {
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<String>>>,
+    /// What it was told of the progress of its calls.
+    told: Arc<Mutex<Vec<String>>>,
 }
 
 impl ClientHandler for Client {
@@ -41,6 +44,10 @@ impl ClientHandler for Client {
         self.asked.lock().expect("no test panics here").push(message);
         let content = json!({ "decision": self.answer });
         Ok(ElicitResult::new(ElicitationAction::Accept).with_content(content))
+    }
+
+    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.told.lock().expect("no test panics here").extend(progress.message);
     }
 }
 
@@ -122,6 +129,23 @@ async fn code_is_looked_up_by_tools_that_only_read() {
     assert!(unknown.contains("is one of these meant: retry"), "{unknown}");
     let wrong = world.refused("search", json!({ "text": "x" })).await;
     assert!(wrong.contains("search: unknown field `text`"), "{wrong}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_first_look_at_a_project_tells_how_it_goes_on_and_can_be_cancelled() {
+    let project = Project::todo();
+    let client = Client::default();
+    let world = World::new(&project, client.clone()).await;
+    let arguments = json!({ "query": "how often is a request tried" });
+    let params = CallToolRequestParams::new("search").with_arguments(arguments.as_object().expect("an object").clone());
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let sent = world.client.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+    sent.expect("a call").cancel(None).await.expect("it is told");
+    let found = world.told("search", arguments).await;
+    assert!(found.contains("src/retry.ts:"), "{found}");
+    let told = client.told.lock().expect("no test panics here").clone();
+    assert!(told.iter().any(|doing| doing.contains("project") || doing.contains("index: ")), "{told:?}");
     world.end().await;
 }
 

@@ -61,6 +61,11 @@ impl Servers {
         Servers(Arc::new(Inner { servers, runtime: Mutex::default() }))
     }
 
+    /// Whether both are clones of the same servers.
+    pub fn is(&self, other: &Servers) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The tools to plan with. Servers without a cached list, or with one over a day old, are started in parallel, and
     /// the slowest start is waited for.
     pub fn specs(&self) -> Vec<Seen> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -21,14 +21,14 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::talk::{Models, Running, Talk};
 use super::wire::{self, Incoming, invalid, params};
-use super::{content, options, servers, updates};
+use super::{content, options, replay, servers};
 use crate::app::{self, App};
 use crate::base::ConversationId;
 use crate::base::config::{Given, resolve};
-use crate::protocol::{Ask, Exchange, Mode};
-use crate::session::{Conversation, History, Journal};
+use crate::protocol::{Ask, Mode, Record};
+use crate::session::{Conversation, Entry, History, Journal};
 
-/// Most sessions at once. Each has an index in memory.
+/// Most sessions at once, because each has an index in memory. One more closes the one that has been idle longest.
 const TALKS_MAX: usize = 32;
 /// Most conversations that are listed, newest first.
 const LISTED_MAX: usize = 100;
@@ -131,9 +131,6 @@ impl Agent {
         cwd: &Path,
         passed: Vec<McpServer>,
     ) -> Result<Arc<Talk>, Error> {
-        if self.talks.len() >= TALKS_MAX {
-            return Err(invalid(format!("{method}: {TALKS_MAX} sessions are open; session/close ends one")));
-        }
         let project = folder(method, cwd)?;
         let mut given = self.given.clone();
         given.flags.insert("project", project.display().to_string());
@@ -141,10 +138,25 @@ impl Agent {
         let settings = resolve(&given).map_err(|why| wrong(why.to_string()))?;
         let mut config = settings.config();
         let notes = servers::add(&mut config, passed, &settings.user_file);
+        self.make_room(method)?;
         let app = self.app.beside(config).map_err(|why| wrong(crate::ui::cli::told(&why)))?;
         let talk = Arc::new(Talk::new(id.clone(), app, project, notes));
         self.talks.insert(id.0, talk.clone());
         Ok(talk)
+    }
+
+    /// Closes the session that has been idle longest, if there are as many as may be. Its conversation is in the journal.
+    fn make_room(&mut self, method: &str) -> Result<(), Error> {
+        if self.talks.len() < TALKS_MAX {
+            return Ok(());
+        }
+        let idle = longest_idle(self.talks.iter().map(|(name, talk)| (name, talk.idle_since())));
+        let Some(name) = idle.cloned() else {
+            let why = format!("{method}: all of the {TALKS_MAX} open sessions run a prompt; session/close ends one");
+            return Err(invalid(why));
+        };
+        self.forget(&name);
+        Ok(())
     }
 
     fn fresh(&mut self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
@@ -155,11 +167,8 @@ impl Agent {
 
     async fn load(&mut self, request: LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
         let LoadSessionRequest { session_id, cwd, mcp_servers, .. } = request;
-        let (talk, exchanges) = self.known("session/load", session_id, cwd, mcp_servers).await?;
-        for Exchange { request, answer } in exchanges {
-            talk.tell(&self.client, updates::request(&request)).await;
-            talk.tell(&self.client, updates::message(&answer)).await;
-        }
+        let (talk, records) = self.known("session/load", session_id, cwd, mcp_servers).await?;
+        talk.replay(&self.client, records).await;
         let response = LoadSessionResponse::new().modes(options::modes(talk.mode()));
         Ok(response.config_options(options::options(talk.mode())))
     }
@@ -171,14 +180,14 @@ impl Agent {
         Ok(response.config_options(options::options(talk.mode())))
     }
 
-    /// Opens a conversation of the project's journal; returns what was said in it.
+    /// Opens a conversation of the project's journal; returns its turns.
     async fn known(
         &mut self,
         method: &'static str,
         id: SessionId,
         cwd: PathBuf,
         passed: Vec<McpServer>,
-    ) -> Result<(Arc<Talk>, Vec<Exchange>), Error> {
+    ) -> Result<(Arc<Talk>, Vec<Record>), Error> {
         let project = folder(method, &cwd)?;
         if self.talks.get(id.0.as_ref()).is_some_and(|talk| talk.begin().is_err()) {
             return Err(invalid(format!("{method}: `{id}` runs a prompt; session/cancel ends it")));
@@ -187,16 +196,16 @@ impl Agent {
         // A long journal takes a moment to read.
         let read = tokio::task::spawn_blocking({
             let (project, name) = (project.clone(), name.clone());
-            move || history(method, &project).map(|history| history.exchanges(&name))
+            move || journal(method, &project).map(|entries| replay::records(entries, &name))
         });
         let lost = |why| wire::error(ErrorCode::InternalError, format!("{method}: {why}"));
-        let exchanges = read.await.map_err(lost)??;
-        if exchanges.is_empty() {
+        let records = read.await.map_err(lost)??;
+        if records.is_empty() {
             let why = format!("{method}: {} has no conversation `{id}`; session/list names them", project.display());
             return Err(wire::error(ErrorCode::ResourceNotFound, why));
         }
         self.forget(&name);
-        Ok((self.open(method, ConversationId(name), &project, passed)?, exchanges))
+        Ok((self.open(method, ConversationId(name), &project, passed)?, records))
     }
 
     fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
@@ -208,7 +217,7 @@ impl Agent {
         let info = |talk: Conversation| {
             SessionInfo::new(talk.conversation, project.clone()).title(talk.first).updated_at(talk.time)
         };
-        let talks = history(method, &project)?.talks();
+        let talks = History::of(&journal(method, &project)?).talks();
         Ok(ListSessionsResponse::new(talks.into_iter().take(LISTED_MAX).map(info).collect()))
     }
 
@@ -222,7 +231,7 @@ impl Agent {
     fn forget(&mut self, name: &str) {
         if let Some(talk) = self.talks.remove(name) {
             talk.cancel();
-            tokio::task::spawn_blocking(move || talk.app.servers().end());
+            tokio::task::spawn_blocking(move || talk.app.leave());
         }
     }
 
@@ -304,11 +313,28 @@ fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
     if found.is_dir() { Ok(found) } else { Err(invalid(format!("{method}: cwd `{shown}` is no folder"))) }
 }
 
-/// The conversations of a project; none where nothing was recorded.
-fn history(method: &str, project: &Path) -> Result<History, Error> {
+/// The journal of a project; empty where nothing was recorded.
+fn journal(method: &str, project: &Path) -> Result<Vec<Entry>, Error> {
     let wrong = |why: crate::session::JournalError| wire::error(ErrorCode::InternalError, format!("{method}: {why}"));
-    let Some(journal) = Journal::existing(&app::journal(project)).map_err(wrong)? else {
-        return Ok(History::default());
-    };
-    Ok(History::of(&journal.entries().map_err(wrong)?))
+    let Some(journal) = Journal::existing(&app::journal(project)).map_err(wrong)? else { return Ok(Vec::new()) };
+    journal.entries().map_err(wrong)
+}
+
+/// The name that has been idle longest; `None` if none is.
+fn longest_idle<T>(talks: impl Iterator<Item = (T, Option<Instant>)>) -> Option<T> {
+    let idle = talks.filter_map(|(name, since)| Some((name, since?)));
+    idle.min_by_key(|(_, since)| *since).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_session_that_has_been_idle_longest_makes_room_and_none_that_runs_a_prompt() {
+        let now = Instant::now();
+        let (early, late) = (Some(now), Some(now + Duration::from_secs(1)));
+        assert_eq!(longest_idle([("a", late), ("b", None), ("c", early)].into_iter()), Some("c"));
+        assert_eq!(longest_idle([("a", None), ("b", None)].into_iter()), None);
+    }
 }

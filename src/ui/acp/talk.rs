@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode, SessionId, SessionNotification, SessionUpdate, StopReason};
 use anyhow::Result;
 
 use super::client::Client;
 use super::updates::{self, Updates};
-use super::{permission, wire};
+use super::{permission, replay, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
-use crate::protocol::{Ask, Event, Mode};
+use crate::protocol::{Ask, Event, Mode, Record};
 use crate::session::{Message, Session};
 
 /// The models of the process, found with the first prompt. A failure is not kept: the user may fetch a model and ask again.
@@ -46,10 +47,16 @@ pub struct Talk {
     mode: Mutex<Mode>,
     /// The conversation, once a prompt has opened it. The lock is held meanwhile, so that it is opened once.
     session: Mutex<Option<Arc<Session>>>,
-    running: Mutex<Option<Cancel>>,
+    phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
     /// What to tell with the next prompt.
     notes: Mutex<Vec<String>>,
+}
+
+/// Whether a prompt runs.
+enum Phase {
+    Idle { since: Instant },
+    Running(Cancel),
 }
 
 /// A prompt that runs. Its session takes the next one when this is dropped.
@@ -60,7 +67,7 @@ pub struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        *lock(&self.talk.running) = None;
+        *lock(&self.talk.phase) = Phase::Idle { since: Instant::now() };
     }
 }
 
@@ -72,7 +79,7 @@ impl Talk {
             project,
             mode: Mutex::default(),
             session: Mutex::default(),
-            running: Mutex::default(),
+            phase: Mutex::new(Phase::Idle { since: Instant::now() }),
             calls: Arc::default(),
             notes: Mutex::new(notes),
         }
@@ -92,24 +99,51 @@ impl Talk {
 
     /// Begins a prompt. An error if one runs.
     pub fn begin(self: &Arc<Talk>) -> Result<Running, Error> {
-        let mut running = lock(&self.running);
-        if running.is_some() {
+        let mut phase = lock(&self.phase);
+        if matches!(*phase, Phase::Running(_)) {
             let why = format!("session/prompt: {} runs a prompt; wait for its end, or send session/cancel", self.id);
             return Err(wire::error(ErrorCode::InvalidRequest, why));
         }
-        let cancel = running.insert(Cancel::new()).clone();
+        let cancel = Cancel::new();
+        *phase = Phase::Running(cancel.clone());
         Ok(Running { talk: self.clone(), cancel })
+    }
+
+    /// Since when no prompt runs; `None` while one does.
+    pub fn idle_since(&self) -> Option<Instant> {
+        match *lock(&self.phase) {
+            Phase::Idle { since } => Some(since),
+            Phase::Running(_) => None,
+        }
     }
 
     /// Cancels the prompt that runs, if one does.
     pub fn cancel(&self) {
-        if let Some(running) = &*lock(&self.running) {
-            running.cancel();
+        if let Phase::Running(cancel) = &*lock(&self.phase) {
+            cancel.cancel();
         }
     }
 
     pub async fn tell(&self, client: &Client, update: SessionUpdate) {
         client.notify("session/update", &SessionNotification::new(self.session_id(), update)).await;
+    }
+
+    /// Tells of turns of the journal what a client was told when they ran.
+    pub async fn replay(&self, client: &Client, records: Vec<Record>) {
+        let mut updates = self.updates();
+        for Record { event, .. } in records {
+            if matches!(event, Event::TurnStarted { .. }) {
+                updates = self.updates();
+            }
+            for update in updates.of(&replay::whole(event)) {
+                self.tell(client, update).await;
+            }
+        }
+    }
+
+    /// For the next turn.
+    fn updates(&self) -> Updates {
+        Updates::new(self.project.clone(), self.calls.clone())
     }
 
     /// The conversation with models, tools and index; the first prompt makes it. Blocks meanwhile.
@@ -151,7 +185,7 @@ impl Running {
     async fn follow(&self, client: &Client, session: &Arc<Session>, ask: Ask) -> Result<StopReason, Error> {
         let talk = &self.talk;
         let mut messages = talk.app.ask(session, ask, self.cancel.clone());
-        let mut updates = Updates::new(talk.project.clone(), talk.calls.clone());
+        let mut updates = talk.updates();
         let (mut failure, mut finished) = (None, false);
         while let Some(message) = messages.recv().await {
             match message {

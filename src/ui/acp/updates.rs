@@ -13,15 +13,14 @@ use serde_json::{Map, Value};
 
 use super::calls;
 use crate::base::StepId;
-use crate::protocol::{Event, Proposal, StepReport, StepState, StepStatus};
+use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
 
 /// What has been told of one turn.
 pub struct Updates {
     project: PathBuf,
     /// Numbers the calls of the whole session, whose identifiers must differ.
     calls: Arc<AtomicUsize>,
-    /// Step, text and status of every entry of the plan.
-    plan: Vec<(StepId, String, StepState)>,
+    plan: Vec<Planned>,
     /// The call of each step that was announced and has not ended.
     open: BTreeMap<StepId, ToolCallId>,
     /// The call that asked last.
@@ -29,6 +28,41 @@ pub struct Updates {
     /// The model file whose loading was told.
     loading: Option<String>,
     has_answered: bool,
+}
+
+/// An entry of the plan.
+struct Planned {
+    step: StepId,
+    text: String,
+    state: StepState,
+    /// Whether the user said no to a call of it.
+    is_refused: bool,
+    /// Whether a call of it that may change something succeeded.
+    is_made: bool,
+}
+
+impl Planned {
+    fn new(step: &PlanStep) -> Planned {
+        let (step, text, state) = (step.id, step.description.clone(), StepState::Pending);
+        Planned { step, text, state, is_refused: false, is_made: false }
+    }
+
+    /// The protocol has no status for failure, and `completed` stands for success: what was not done is `pending` and says why.
+    fn entry(&self) -> PlanEntry {
+        let (status, why) = match self.state {
+            StepState::Pending => (PlanEntryStatus::Pending, ""),
+            StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute
+                if self.is_refused && !self.is_made =>
+            {
+                (PlanEntryStatus::Pending, " (refused)")
+            }
+            StepState::Complete if self.is_refused => (PlanEntryStatus::Completed, " (partly refused)"),
+            StepState::Complete => (PlanEntryStatus::Completed, ""),
+            StepState::FailedToThink | StepState::FailedToExecute => (PlanEntryStatus::Pending, " (failed)"),
+            _ => (PlanEntryStatus::InProgress, ""),
+        };
+        PlanEntry::new(format!("{}{why}", self.text), PlanEntryPriority::Medium, status)
+    }
 }
 
 impl Updates {
@@ -48,9 +82,10 @@ impl Updates {
     /// The updates that tell of `event`.
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
+            // It comes from the journal alone: the client knows what it has asked.
+            Event::TurnStarted { request, .. } => vec![SessionUpdate::UserMessageChunk(chunk(request))],
             Event::PlanCreated { plan } => {
-                let entry = |step: &crate::protocol::PlanStep| (step.id, step.description.clone(), StepState::Pending);
-                self.plan = plan.steps.iter().map(entry).collect();
+                self.plan = plan.steps.iter().map(Planned::new).collect();
                 vec![self.plan()]
             }
             Event::StepExecuting { step, .. } => self.moved(*step, StepState::Thinking),
@@ -93,27 +128,14 @@ impl Updates {
     }
 
     fn plan(&self) -> SessionUpdate {
-        let entry = |(_, text, state): &(StepId, String, StepState)| {
-            let status = match state {
-                StepState::Pending => PlanEntryStatus::Pending,
-                StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute => {
-                    PlanEntryStatus::Completed
-                }
-                _ => PlanEntryStatus::InProgress,
-            };
-            // The protocol has no status for failure.
-            let failed = matches!(state, StepState::FailedToThink | StepState::FailedToExecute);
-            let text = if failed { format!("{text} (failed)") } else { text.clone() };
-            PlanEntry::new(text, PlanEntryPriority::Medium, status)
-        };
-        SessionUpdate::Plan(Plan::new(self.plan.iter().map(entry).collect()))
+        SessionUpdate::Plan(Plan::new(self.plan.iter().map(Planned::entry).collect()))
     }
 
     /// The plan, if the step changed its state.
     fn moved(&mut self, step: StepId, state: StepState) -> Vec<SessionUpdate> {
         let before = self.plan();
-        if let Some(entry) = self.plan.iter_mut().find(|(id, ..)| *id == step) {
-            entry.2 = state;
+        if let Some(planned) = self.plan.iter_mut().find(|planned| planned.step == step) {
+            planned.state = state;
         }
         let now = self.plan();
         if now == before { Vec::new() } else { vec![now] }
@@ -143,6 +165,10 @@ impl Updates {
     }
 
     fn ended(&mut self, report: &StepReport) -> SessionUpdate {
+        if let Some(planned) = self.plan.iter_mut().find(|planned| planned.step == report.step) {
+            planned.is_refused |= report.status == StepStatus::Rejected;
+            planned.is_made |= report.status == StepStatus::Succeeded && report.executing;
+        }
         let status = match report.status {
             StepStatus::Succeeded => ToolCallStatus::Completed,
             StepStatus::Failed | StepStatus::Rejected | StepStatus::Skipped => ToolCallStatus::Failed,
@@ -171,12 +197,8 @@ fn begun(id: ToolCallId, fields: ToolCallUpdateFields) -> SessionUpdate {
     SessionUpdate::ToolCall(call)
 }
 
-pub fn message(text: &str) -> SessionUpdate {
+fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(chunk(text))
-}
-
-pub fn request(text: &str) -> SessionUpdate {
-    SessionUpdate::UserMessageChunk(chunk(text))
 }
 
 /// A message beside the answer. The protocol has no place for it but among the thoughts.

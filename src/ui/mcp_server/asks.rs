@@ -4,18 +4,16 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use super::progress::Progress;
 use super::project::Project;
 use super::turn::{self, State};
 use crate::base::{Cancel, lock};
 use crate::protocol::Ask;
 
-/// Time between two progress notifications. Clients that reset their timeout by them allow 60 s.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 /// Requests whose result is kept; then the oldest is forgotten.
 const KEPT_MAX: usize = 16;
 /// How long a running request may take to end once the client has gone.
@@ -109,9 +107,7 @@ async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleS
 /// Waits for the end of a request, and tells its progress; after `wait_s` seconds the answer is its handle.
 async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
     let mut state = asked.state.clone();
-    let (begun, token) = (Instant::now(), context.meta.get_progress_token());
-    let mut ticks = interval(PROGRESS_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut progress, until) = (Progress::of(context), Instant::now() + Duration::from_secs(wait_s));
     loop {
         if let State::Ended(ended) = &*state.borrow_and_update() {
             return ended.clone();
@@ -120,24 +116,14 @@ async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) 
             changed = state.changed() => if changed.is_err() {
                 return Err("the request was lost; this is a bug in mcp_server".to_owned());
             },
-            _ = ticks.tick() => tell(context, token.clone(), begun, &state).await,
-            () = tokio::time::sleep_until(begun + Duration::from_secs(wait_s)) => {
+            () = progress.due() => {
+                let State::Running(doing) = state.borrow().clone() else { continue };
+                progress.tell(doing).await;
+            }
+            () = sleep_until(until) => {
                 let State::Running(doing) = state.borrow().clone() else { continue };
                 return Ok(format!("still running ({doing}); call ask_result with the handle {}", asked.handle));
             }
         }
     }
-}
-
-/// Sends a progress notification, if the client wants some. Progress is the number of seconds; nobody knows how many there will be.
-async fn tell(
-    context: &RequestContext<RoleServer>,
-    token: Option<ProgressToken>,
-    begun: Instant,
-    state: &watch::Receiver<State>,
-) {
-    let (Some(token), State::Running(doing)) = (token, state.borrow().clone()) else { return };
-    let progress = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64()).with_message(doing);
-    // It fails if the client is gone; then the connection ends by itself.
-    let _ = context.peer.notify_progress(progress).await;
 }

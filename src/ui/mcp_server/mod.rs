@@ -6,6 +6,7 @@
 mod asks;
 mod consent;
 mod lookups;
+mod progress;
 mod project;
 mod tools;
 mod turn;
@@ -102,11 +103,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let told = match tools::read(&request.name, arguments) {
-            Ok(Call::LookUp(question)) => {
-                let project = self.project.clone();
-                let looked = tokio::task::spawn_blocking(move || lookups::answer(&project, &question)).await;
-                looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why))
-            }
+            Ok(Call::LookUp(question)) => lookups::answer(self.project.clone(), question, &context).await,
             Ok(Call::Ask(ask, wait_s)) => self.asks.ask(ask, wait_s, &context).await,
             Ok(Call::Result(handle, wait_s)) => self.asks.result(&handle, wait_s, &context).await,
             Err(tools::Wrong::Tool) => {

@@ -87,6 +87,10 @@ enum Block {
     Thinking,
 }
 
+/// Signs of life after which an empty piece of text is sent instead of a `ping`: Claude Code counts no pings, and gives up after
+/// five minutes. Answers that begin sooner have no empty block before them.
+const PINGS_MAX: usize = 12;
+
 /// Writes the events of one answer.
 #[derive(Debug)]
 pub struct Events {
@@ -94,18 +98,17 @@ pub struct Events {
     open: Option<Block>,
     /// The number of the block that is open or comes next.
     index: usize,
+    /// Signs of life since the last piece.
+    pings: usize,
 }
 
 impl Events {
     pub fn new(draft: Draft) -> Events {
-        Events { draft, open: None, index: 0 }
+        Events { draft, open: None, index: 0, pings: 0 }
     }
 
     fn piece(&mut self, block: Block, text: String) -> Vec<Frame> {
         let mut frames = Vec::new();
-        if text.is_empty() {
-            return frames;
-        }
         if self.open != Some(block) {
             frames.extend(self.close());
             frames.push(self.start(match block {
@@ -119,6 +122,15 @@ impl Events {
             Block::Thinking => json!({ "type": "thinking_delta", "thinking": text }),
         }));
         frames
+    }
+
+    fn alive(&mut self) -> Vec<Frame> {
+        self.pings += 1;
+        if self.pings < PINGS_MAX {
+            return vec![Frame::named("ping", &json!({ "type": "ping" }))];
+        }
+        self.pings = 0;
+        self.piece(self.open.unwrap_or(Block::Text), String::new())
     }
 
     fn call(&mut self, call: &Call) -> Vec<Frame> {
@@ -171,11 +183,12 @@ impl Wire for Events {
 
     fn delta(&mut self, delta: Delta) -> Vec<Frame> {
         match delta {
+            Delta::Text(text) | Delta::Thinking(text) if text.is_empty() => Vec::new(),
             Delta::Text(text) => self.piece(Block::Text, text),
             Delta::Thinking(text) => self.piece(Block::Thinking, text),
             Delta::Call(call) => self.call(&call),
             Delta::Tokens(_) => Vec::new(),
-            Delta::Alive => vec![Frame::named("ping", &json!({ "type": "ping" }))],
+            Delta::Alive => self.alive(),
             Delta::Finished(end) => self.finished(end),
         }
     }
@@ -244,6 +257,19 @@ mod tests {
         ]);
         assert_eq!(events[0]["message"]["content"], json!([]));
         assert_eq!(Value::Array(events[1..].to_vec()), expected);
+    }
+
+    #[test]
+    fn a_long_silence_is_broken_by_an_empty_piece_once_a_minute() {
+        let mut events = Events::new(draft());
+        let silence = |events: &mut Events| (0..PINGS_MAX).flat_map(|_| events.delta(Delta::Alive)).collect::<Vec<_>>();
+        let names = |frames: &[Frame]| frames.iter().filter_map(|frame| frame.event).collect::<Vec<_>>();
+        let first = silence(&mut events);
+        assert_eq!(names(&first)[..PINGS_MAX - 1], ["ping"; PINGS_MAX - 1]);
+        assert_eq!(names(&first)[PINGS_MAX - 1..], ["content_block_start", "content_block_delta"]);
+        assert_eq!(names(&silence(&mut events))[PINGS_MAX - 1..], ["content_block_delta"]);
+        let answer = events.delta(Delta::Text("hello".to_owned()));
+        assert_eq!(names(&answer), ["content_block_delta"], "in the block that is open");
     }
 
     #[test]

@@ -77,7 +77,21 @@ fn the_whole_plan_is_sent_whenever_a_step_moves_on() {
     assert_eq!(statuses(&shown(&mut updates, done))[0].1, "completed");
     let failed = Event::StepState { step: StepId(2), state: StepState::FailedToExecute };
     let failed = shown(&mut updates, failed);
-    assert_eq!(statuses(&failed), expected(("read", "completed"), ("write (failed)", "completed")));
+    assert_eq!(statuses(&failed), expected(("read", "completed"), ("write (failed)", "pending")));
+}
+
+#[test]
+fn a_step_whose_calls_were_refused_is_not_told_as_completed() {
+    let check = |calls: &[StepStatus], state: StepState, content: &str, status: &str| {
+        let mut updates = updates();
+        shown(&mut updates, plan(&["write"]));
+        calls.iter().for_each(|call| drop(shown(&mut updates, report(*call, Vec::new()))));
+        let ended = shown(&mut updates, Event::StepState { step: StepId(1), state });
+        assert_eq!(statuses(&ended), [(content.to_owned(), status.to_owned())]);
+    };
+    check(&[StepStatus::Rejected], StepState::Complete, "write (refused)", "pending");
+    check(&[StepStatus::Rejected], StepState::Executing, "write", "in_progress");
+    check(&[StepStatus::Succeeded, StepStatus::Rejected], StepState::Complete, "write (partly refused)", "completed");
 }
 
 #[test]

@@ -139,8 +139,9 @@ pub fn claude(wish: &Wish) -> Setup {
     // A line of the system prompt that changes with each request, so that no prompt would begin like the one before.
     lines.push("CLAUDE_CODE_ATTRIBUTION_HEADER=0".to_owned());
     lines.push("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1".to_owned());
-    // An hour in ms: a processor may read a long prompt for more than the ten minutes that are usual.
-    lines.push("API_TIMEOUT_MS=3600000".to_owned());
+    // An hour in ms each: a processor may read a long prompt for more than the ten minutes that are usual. Claude Code 2.1.197 gives
+    // up a stream after five minutes without a piece of the answer, because it does not count pings.
+    lines.extend(["API_TIMEOUT_MS", "CLAUDE_STREAM_IDLE_TIMEOUT_MS"].map(|limit| format!("{limit}=3600000")));
     let lines: String = lines.iter().map(|line| format!("  {line} \\\n")).collect();
     let text = format!("claude_monobloc() {{\n{lines}  claude \"$@\"\n}}\n");
     let place = "the start file of your shell (.bashrc, .zshrc); then `claude_monobloc` is Claude Code with monobloc";
