@@ -15,7 +15,8 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
     let on_gpu = machine.accelerator.is_some() && spec.gpu_layers != Some(0);
-    let chunk = chunk_rows(&spec.header, kv, context, if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS });
+    let most = if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS };
+    let chunk = chunk_rows(&spec.header, kv, context, most.min(context));
     Ok(Shape { slots, context, kv, threads, chunk, share: options.share })
 }
 
