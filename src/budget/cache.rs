@@ -134,3 +134,68 @@ pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
 
 /// Metadata of one cell.
 const CELL: Bytes = Bytes(160);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::example::{hybrid, wanted};
+
+    /// Six layers with one head each (256 bytes a token at f16), all but the last with a window.
+    fn windowed() -> Header {
+        let sliding = vec![true, true, true, true, true, false];
+        Header { kv_heads: vec![1; 6], sliding_window: Some(512), sliding, ..hybrid(6, 1024, 0, "q8_0") }
+    }
+
+    #[test]
+    fn a_token_takes_a_key_and_a_value_a_head_in_every_layer_with_attention() {
+        let header = hybrid(8, 1024, 0, "q8_0");
+        assert_eq!(kv_per_token(&header, "f16"), Bytes(2 * 2 * 8 * 64 * 2));
+        assert_eq!(kv_per_token(&header, "q8_0"), Bytes(2 * 2 * 8 * 64 / 32 * 34));
+        assert_eq!(kv_per_token(&header, "unknown"), kv_per_token(&header, "f16"));
+    }
+
+    #[test]
+    fn as_many_rows_can_be_taken_back_as_the_graph_has_nodes_for() {
+        let lfm2 = |layers, tensors: usize| {
+            let mut header = Header { architecture: "lfm2".into(), ..hybrid(layers, 1024, 0, "q8_0") };
+            let one = header.tensors[0].clone();
+            header.tensors.resize(tensors, one);
+            header
+        };
+        // Twelve recurrent layers: 36 nodes a row, of 1,024 - 48 * 17 and of 8 * 148 - 48 * 17.
+        assert_eq!((undo_rows(&lfm2(16, 33)), undo_rows(&lfm2(16, 148))), (4, 9));
+        assert_eq!(undo_rows(&lfm2(16, 300)), UNDO_MAX);
+        assert_eq!(undo_rows(&lfm2(30, 33)), 0, "more layers than the graph has nodes for");
+        assert_eq!(undo_rows(&hybrid(16, 1024, 4, "q8_0")), 0, "with experts nothing is guessed");
+        let states = |header: &Header| state(header);
+        assert_eq!(states(&hybrid(16, 1024, 4, "q8_0")), Bytes(4 * 2 * 1024 * 12));
+        assert_eq!(states(&lfm2(16, 33)), Bytes(4 * 2 * 1024 * 12) * 5);
+    }
+
+    #[test]
+    fn a_checkpoint_holds_the_window_or_half_of_the_context() {
+        let check = |context, swa_full, cells: u64| {
+            let wanted = LoadSettings { marks: 32, swa_full, ..wanted(context, 2, "f16") };
+            assert_eq!(marks(&windowed(), &wanted), Bytes(5 * 256 * cells * 32 * 2), "{context} {swa_full}");
+        };
+        check(8192, false, 512);
+        check(300, false, 300);
+        check(8192, true, 4096);
+    }
+
+    #[test]
+    fn cells_are_described_once_for_all_layers_and_once_for_those_with_a_window() {
+        let short = LoadSettings { swa_full: false, ..wanted(8192, 2, "f16") };
+        assert_eq!(cells(&windowed(), &short), Bytes(160 * (8192 + 768) * 2));
+        assert_eq!(cells(&windowed(), &wanted(8192, 2, "f16")), Bytes(160 * (8192 + 8192) * 2));
+        assert_eq!(cells(&hybrid(8, 1024, 0, "q8_0"), &short), Bytes(160 * 8192 * 2));
+        let without_attention = Header { kv_heads: vec![0; 8], ..hybrid(8, 1024, 0, "q8_0") };
+        assert_eq!(cells(&without_attention, &short), Bytes::ZERO);
+    }
+
+    #[test]
+    fn the_widest_layer_is_found_among_layers_of_different_widths() {
+        let header = Header { kv_heads: vec![0, 2, 4, 1], ..hybrid(4, 1024, 0, "q8_0") };
+        assert_eq!(kv_of_widest_layer(&header, &wanted(1024, 2, "f16")), Bytes(4 * 256 * 1024 * 2));
+    }
+}

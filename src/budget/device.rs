@@ -141,7 +141,9 @@ mod tests {
         let dir = "sys/fs/cgroup/memory/a/";
         check(
             &[
-                ("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/a/b\n0::/\n"),
+                ("proc/self/cgroup", "9:name=systemd:/\n5:pids:/other\n4:cpu,memory:/a/b\n0::/\n"),
+                ("sys/fs/cgroup/memory/other/memory.limit_in_bytes", "1073741824\n"),
+                ("sys/fs/cgroup/memory/other/memory.usage_in_bytes", "0\n"),
                 (&format!("{dir}memory.limit_in_bytes"), "4294967296\n"),
                 (&format!("{dir}memory.usage_in_bytes"), "3221225472\n"),
                 (&format!("{dir}memory.stat"), "cache 1\ntotal_inactive_file 536870912\ntotal_active_file 536870912\n"),

@@ -214,5 +214,33 @@ mod tests {
         let estimate = Estimate { weights: Bytes::mib(98), kv: Bytes::mib(85), ..Estimate::default() };
         assert_eq!(estimate.to_string(), "weights 98.0 MiB, KV 85.0 MiB");
         assert_eq!(estimate.total(), Bytes::mib(183));
+        let estimate = Estimate { repacked: Bytes::mib(2), ..estimate };
+        assert_eq!((estimate.of_weights(), estimate.of_context()), (Bytes::mib(100), Bytes::mib(85)));
+    }
+
+    #[test]
+    fn working_memory_is_for_the_largest_of_logits_feed_forward_and_experts() {
+        let dense = Header { vocabulary: 1000, ..hybrid(8, 1024, 0, "q8_0") };
+        let experts = Header { feed_forward: 0, ..hybrid(8, 1024, 4, "q8_0") };
+        let check = |header: &Header, wanted: &LoadSettings, values: u64, masks: u64| {
+            let hidden = 5 * 1024 * u64::from(wanted.rows);
+            assert_eq!(compute(header, wanted), Bytes(4 * (hidden + values) + masks));
+        };
+        let few = LoadSettings { outputs: 1, ..wanted(8192, 1, "q8_0") };
+        check(&dense, &few, 3 * 4096 * 256, 2 * 256 * 8192);
+        check(&Header { vocabulary: 1000, ..experts }, &few, 3 * 4 * 1024 * 256, 2 * 256 * 8192);
+        check(&Header { vocabulary: 65_536, ..dense.clone() }, &wanted(8192, 1, "q8_0"), 65_536 * 256, 2 * 256 * 8192);
+        let windowed = Header { sliding_window: Some(512), ..dense };
+        check(&windowed, &LoadSettings { swa_full: false, ..few }, 3 * 4096 * 256, 2 * 256 * (8192 + 768));
+    }
+
+    #[test]
+    fn vocabulary_and_graphs_take_host_memory() {
+        let header = Header { vocabulary: 100, merges: 10, ..hybrid(8, 1024, 0, "q8_0") };
+        assert_eq!(vocabulary(&header), Bytes(275 * 100 + 147 * 10));
+        assert_eq!(graphs(&header), Bytes(450 * 1024 * 3), "at least 1,024 nodes");
+        let mut many = header;
+        many.tensors.resize(300, many.tensors[0].clone());
+        assert_eq!(graphs(&many), Bytes(450 * 8 * 300 * 3));
     }
 }

@@ -269,6 +269,10 @@ mod tests {
         let ledger = Ledger::new(Bytes(100));
         let whole = ledger.reserve("context", Bytes(60)).unwrap();
         let weights = whole.split("weights", Bytes(40)).commit(Bytes(40));
+        let other = ledger.reserve("other", Bytes(10)).unwrap();
+        let labels: Vec<String> = ledger.entries().into_iter().map(|entry| entry.label).collect();
+        assert_eq!(labels, ["context", "weights", "other"]);
+        drop(other);
         assert_eq!((weights.bytes().host, ledger.free().host), (Bytes(40), Bytes(40)));
         drop(whole);
         assert_eq!(ledger.free().host, Bytes(60));
@@ -307,6 +311,8 @@ mod tests {
         let card = Ledger::of(Machine::of(Bytes::gib(8)).with_card(Kind::Cuda, Bytes::gib(4)));
         let held = card.reserve("planner", Amount { host: Bytes::gib(1), device: Bytes::gib(3) }).unwrap();
         assert_eq!(card.free().host, Bytes::gib(7));
+        assert_eq!(card.main_free(), card.free().device);
+        assert_eq!(Ledger::new(Bytes(100)).main_free(), Bytes(100));
         let refused = card.reserve("router", Amount { host: Bytes::ZERO, device: Bytes::gib(1) }).unwrap_err();
         assert!(refused.to_string().starts_with("router needs 1.0 GiB of the device's memory, "), "{refused}");
         assert!(card.reserve("router", Bytes::gib(7)).is_ok());

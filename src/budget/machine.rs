@@ -234,6 +234,30 @@ mod tests {
     }
 
     #[test]
+    fn bytes_count_on_the_memories_that_they_are_in() {
+        let check = |machine: Machine, host: u64, device: u64, total: u64, main: u64| {
+            let amount = machine.amount(Bytes(100), Bytes(20));
+            assert_eq!(amount, Amount { host: Bytes(host), device: Bytes(device) });
+            assert_eq!((machine.total(amount), machine.main(amount)), (Bytes(total), Bytes(main)));
+            assert_eq!(machine.main_memory(), machine.main(machine.capacity()));
+            assert!(machine.main_memory() > Bytes::gib(1));
+        };
+        let host = Machine::of(Bytes::gib(16));
+        check(host, 120, 0, 120, 120);
+        check(host.with_card(Kind::Cuda, Bytes::gib(8)), 100, 20, 120, 20);
+        check(Machine::metal(Bytes::gib(16)), 120, 20, 120, 20);
+    }
+
+    #[test]
+    fn this_machine_is_named_cpu() {
+        let is_this = |text: &str| text.parse::<DeviceName>().unwrap().is_this_cpu();
+        assert!(is_this("cpu") && !is_this("cpu:16GiB") && !is_this("cuda:8GiB"));
+        let here =
+            "cpu".parse::<DeviceName>().unwrap().machine().expect("Linux and macOS say how much memory they have");
+        assert!(here.accelerator.is_none() && here.host.available > Bytes::mib(16));
+    }
+
+    #[test]
     fn machines_are_named_by_device_and_size() {
         check("cpu:16GiB", "cpu, 16.0 GiB for us");
         check("cuda:8GiB+16GiB", "cuda 8.0 GiB, 7.3 GiB of it for us, host 15.5 GiB");

@@ -175,10 +175,35 @@ mod tests {
                 }
             }
             assert!(order.try_recv().is_err());
+            use Priority::{Background, Step, User};
+            assert!(permit.is_wanted_above(Background) && permit.is_wanted_above(Step));
+            assert!(!permit.is_wanted_above(User), "only its equal waits");
             drop(held);
         });
+        assert!(!permit.is_wanted_above(Priority::Background), "nobody waits");
         let order: Vec<Priority> = order.try_iter().collect();
         assert_eq!(order, [Priority::User, Priority::Step, Priority::Background]);
+    }
+
+    #[test]
+    fn equals_get_the_device_in_order_of_arrival() {
+        let permit = Permit::new();
+        let (sender, order) = channel();
+        let held = permit.take(Priority::User);
+        thread::scope(|scope| {
+            for number in 0..3 {
+                let (sender, queue) = (sender.clone(), permit.clone());
+                scope.spawn(move || {
+                    let _guard = queue.take(Priority::User);
+                    sender.send(number).unwrap();
+                });
+                while permit.waiting() <= number {
+                    thread::yield_now();
+                }
+            }
+            drop(held);
+        });
+        assert_eq!(order.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

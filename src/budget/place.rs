@@ -191,3 +191,135 @@ fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
 pub fn bytes_per_token(header: &Header) -> Bytes {
     Bytes(header.tensors.iter().map(|tensor| read_per_token(header, tensor)).sum::<f64>() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::example::{self, hybrid};
+
+    /// Eight layers of 17 MiB, the third and the seventh with attention, and a token table of 68 MiB that is the output matrix too.
+    fn dense() -> Header {
+        hybrid(8, 1024, 0, "q8_0")
+    }
+
+    /// Keys and values take 32 MiB in each of the two layers, states 16 KiB in each of the others.
+    fn wanted() -> LoadSettings {
+        LoadSettings { marks: 4, ..example::wanted(8192, 2, "f16") }
+    }
+
+    fn on_host(layers_on_host: u32, experts_on_host: u32) -> Settings {
+        Settings { wanted: wanted(), layers_on_host, experts_on_host }
+    }
+
+    fn with_card(kind: Kind) -> Machine {
+        Machine::of(Bytes::gib(16)).with_card(kind, Bytes::gib(16))
+    }
+
+    #[test]
+    fn a_model_is_placed_as_asked_if_there_is_an_accelerator() {
+        let check = |gpu_layers: Option<u32>, machine: &Machine, on_host: u32, on_device: u32| {
+            let settings = Settings::asked(&dense(), wanted(), gpu_layers, machine);
+            assert_eq!(
+                (settings.layers_on_host, settings.gpu_layers(&dense())),
+                (on_host, on_device),
+                "{gpu_layers:?}"
+            );
+        };
+        let card = with_card(Kind::Vulkan);
+        check(None, &card, 0, 9);
+        check(Some(3), &card, 6, 3);
+        check(Some(0), &card, 9, 0);
+        check(Some(3), &Machine::of(Bytes::gib(16)), 9, 0);
+        assert_eq!(Settings::on_host(&dense(), wanted()), on_host(9, 0));
+    }
+
+    #[test]
+    fn what_is_missing_adds_up_unless_the_memory_is_shared() {
+        let card = with_card(Kind::Vulkan);
+        let more = |machine: &Machine| machine.capacity() + Amount { host: Bytes::gib(1), device: Bytes::gib(2) };
+        assert_eq!(overrun(more(&card), &card), Bytes::gib(3));
+        let shared = Machine::metal(Bytes::gib(16));
+        assert_eq!(overrun(more(&shared), &shared), Bytes::gib(2));
+        assert_eq!(overrun(card.capacity(), &card), Bytes::ZERO);
+    }
+
+    #[test]
+    fn weights_and_cache_lie_where_their_layers_are() {
+        let (header, card) = (dense(), with_card(Kind::Vulkan));
+        let all = Estimate::of(&header, &wanted());
+        let fixed = all.output + all.host + all.marks;
+        let check = |layers: u32, weights: (Bytes, Bytes), context: (Bytes, Bytes)| {
+            let amount = |(host, device): (Bytes, Bytes)| Amount { host, device };
+            let expected = Footprint { weights: amount(weights), context: amount(context) };
+            assert_eq!(need(&header, &on_host(layers, 0), &card), expected, "{layers}");
+        };
+        let (table, layer, kv, state) = (Bytes::mib(68), Bytes::mib(17), Bytes::mib(32), Bytes::kib(16));
+        check(0, (table, table + layer * 8), (fixed, kv * 2 + state * 6 + all.compute));
+        let split = (fixed + kv + state * 2 + all.compute, kv + state * 4 + all.compute);
+        check(3, (table + layer * 3, table + layer * 5), split);
+        check(8, (table + layer * 8, table), (fixed + kv * 2 + state * 6 + all.compute, all.compute));
+        check(9, (all.of_weights(), Bytes::ZERO), (all.of_context(), Bytes::ZERO));
+    }
+
+    #[test]
+    fn experts_may_stay_on_the_host_while_their_layers_do_not() {
+        // Experts take 8.5 MiB a layer, the rest of a layer 4.25 MiB.
+        let (header, card) = (hybrid(8, 1024, 4, "q8_0"), with_card(Kind::Vulkan));
+        let all = Estimate::of(&header, &wanted());
+        let (inside, moved) = (need(&header, &on_host(0, 0), &card), need(&header, &on_host(0, 2), &card));
+        assert_eq!(moved.weights.host, inside.weights.host + Bytes::mib(17));
+        assert_eq!(moved.weights.device + Bytes::mib(17), inside.weights.device);
+        assert_eq!(moved.context.host, inside.context.host + all.compute);
+        assert_eq!(moved.context.device, inside.context.device);
+        assert_eq!((expert_layers(&header), expert_layers(&dense())), (Some((0, 8)), None));
+    }
+
+    #[test]
+    fn cuda_takes_more_for_kernels_copies_and_matrices_on_the_host() {
+        let check = |header: &Header, settings: Settings, expected: Bytes| {
+            let [cuda, other] =
+                [Kind::Cuda, Kind::Vulkan].map(|kind| need(header, &settings, &with_card(kind)).context);
+            assert_eq!(cuda.device, other.device + expected);
+            assert_eq!(cuda.host, other.host);
+        };
+        check(&dense(), on_host(0, 0), Bytes::mib(84));
+        let quantized = LoadSettings { kv_type: "q8_0".into(), ..wanted() };
+        check(&dense(), Settings::on_device(quantized), Bytes::mib(60 + 32));
+        check(&dense(), on_host(3, 0), Bytes::mib(84) + Bytes::kib(12 * 1024 + 768));
+        let experts = hybrid(8, 1024, 4, "q8_0");
+        check(&experts, on_host(0, 0), Bytes::mib(84 + 100));
+        check(&experts, on_host(0, 1), Bytes::mib(84 + 100) + Bytes::kib(8 * 1024 + 512));
+    }
+
+    #[test]
+    fn a_token_takes_the_time_to_read_weights_and_half_of_a_full_cache() {
+        let check = |header: &Header, settings: &Settings, machine: &Machine, host_mib: f64, device_mib: f64| {
+            let seconds = host_mib * 1048576.0 / 45e9 + device_mib * 1048576.0 / 256e9;
+            let found = tokens_per_second(header, settings, machine);
+            assert!((found * seconds - 1.0).abs() < 1e-9, "{found} instead of {}", 1.0 / seconds);
+        };
+        let (host, card) = (Machine::of(Bytes::gib(16)), with_card(Kind::Vulkan));
+        check(&dense(), &on_host(9, 0), &host, 204.0 + 16.0, 0.0);
+        check(&dense(), &on_host(0, 0), &card, 0.0, 204.0 + 16.0);
+        check(&dense(), &on_host(3, 0), &card, 3.0 * 17.0 + 8.0, 68.0 + 5.0 * 17.0 + 8.0);
+        check(&dense(), &on_host(2, 0), &card, 2.0 * 17.0, 68.0 + 6.0 * 17.0 + 16.0);
+        check(&dense(), &on_host(9, 0), &card, 204.0 + 16.0, 0.0);
+        let nothing = Header { tensors: Vec::new(), kv_heads: Vec::new(), ..dense() };
+        assert_eq!(tokens_per_second(&nothing, &on_host(9, 0), &host), 0.0);
+        let four_bits = hybrid(8, 1024, 0, "q4_0");
+        check(&four_bits, &on_host(9, 0), &host, 108.0 + 16.0, 0.0);
+        let plain = Settings { wanted: LoadSettings { repack: false, ..wanted() }, ..on_host(9, 0) };
+        check(&four_bits, &plain, &host, 108.0 * 28.0 / 17.0 + 16.0, 0.0);
+    }
+
+    #[test]
+    fn of_experts_only_those_used_are_read_and_of_the_tokens_only_the_output_matrix() {
+        assert_eq!(bytes_per_token(&dense()), Bytes::mib(68 + 8 * 17));
+        // Four of sixteen: 8.5 MiB a layer.
+        let mut header = hybrid(8, 1024, 16, "q8_0");
+        assert_eq!(bytes_per_token(&header), Bytes::mib(68 + 8 * 4 + 2 + 8 * 8 + 4));
+        let output = Tensor { name: "output.weight".into(), bytes: Bytes::mib(1), ..header.tensors[0].clone() };
+        header.tensors.push(output);
+        assert_eq!(bytes_per_token(&header), Bytes::mib(1 + 8 * 4 + 2 + 8 * 8 + 4));
+    }
+}

@@ -153,6 +153,13 @@ mod tests {
         check(Order::Tiles, "q4_0", &[256, 64, 8], Some(0));
         check(Order::Tiles, "q4_1", &[256, 64, 8], None);
         check(Order::Tiles, "f32", &[256, 64], None);
+        check(Order::Tiles, "iq4_xs", &[512, 64], Some(2 * 64 * 2));
+        check(Order::Tiles, "f16", &[256, 64], Some(0));
+        check(Order::Tiles, "q4_1", &[256, 40], None);
+        check(Order::Tiles, "q4_1", &[48, 64], None);
+        check(Order::Rows, "q2_k", &[256, 64], cfg!(target_feature = "avx512f").then_some(0));
+        check(Order::Rows, "q8_0", &[256, 64], cfg!(target_arch = "aarch64").then_some(0));
+        assert!(copies(&hybrid(4, 256, 0, "q4_0")) && !copies(&hybrid(4, 256, 0, "f32")));
     }
 
     #[test]
@@ -184,5 +191,7 @@ mod tests {
         assert_eq!(split(&header, false), (Bytes::ZERO, all));
         header.tensors.push(eight("output.weight", "f32", 3));
         assert_eq!(split(&header, true).0, one);
+        header.tensors[0].bytes = Bytes::mib(32);
+        assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));
     }
 }

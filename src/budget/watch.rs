@@ -95,6 +95,9 @@ mod tests {
         check(&[6000, 6000, 5500, 6000, 6000], 5500);
         check(&[6000, 6000, 4096, 6000, 6000, 6000], 4096);
         check(&[2000, 9000, 9000, 9000, 9000, 9000], 8192);
+        check(&[4300; 9], 4096);
+        check(&[4352; 5], 4352);
+        check(&[8000, 8000, 8000, 8000, 8000, 9000, 9000, 9000, 9000, 9000], 8192);
     }
 
     #[test]
@@ -108,6 +111,15 @@ mod tests {
         let _model = model.commit(Amount { host: Bytes::ZERO, device: Bytes::gib(2) });
         watch.poll_device(&ledger, Bytes::mib(100));
         assert_eq!(ledger.capacity(), Amount { device: Bytes::mib(2148), ..before });
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_reading_of_this_machine_lowers_too_high_a_capacity() {
+        let most = Bytes::gib(1 << 20);
+        let ledger = Ledger::new(most);
+        Watch::new(most).poll(&ledger);
+        assert!(ledger.capacity().host < most);
     }
 
     #[test]

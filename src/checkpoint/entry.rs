@@ -117,6 +117,19 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn a_text_that_is_no_entry_is_refused() {
+        let hash = "0a".repeat(32);
+        assert!(format!("l 777 {hash}").parse::<Entry>().is_ok());
+        let [short, long, other] = [hash[..62].to_owned(), format!("{hash}00"), hash.replace('a', "g")];
+        for wrong in [short, long, other, "?".to_owned()] {
+            assert_eq!(format!("l 777 {wrong}").parse::<Entry>(), Err(()), "{wrong}");
+        }
+        for wrong in ["d 10000", "d", "d 755 0", "--", ""] {
+            assert_eq!(wrong.parse::<Entry>(), Err(()), "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_written_entry_is_read_back(entry in entries()) {

@@ -103,6 +103,7 @@ mod tests {
         let holder = Lock::try_take(folder.path(), "monobloc undo").unwrap().unwrap_err();
         assert_eq!((holder.pid, holder.command.as_str()), (std::process::id(), "monobloc ask"));
         drop(first);
+        assert_eq!(fs::read_to_string(folder.path().join(".monobloc/lock")).unwrap(), "", "nobody holds it");
         assert!(Lock::try_take(folder.path(), "monobloc undo").unwrap().is_ok());
     }
 
@@ -113,6 +114,18 @@ mod tests {
         let left = r#"{"pid":4194304,"since":"2020-01-01T00:00:00Z","command":"monobloc ask"}"#;
         fs::write(folder.path().join(".monobloc/lock"), left).unwrap();
         assert!(Lock::try_take(folder.path(), "monobloc ask").unwrap().is_ok());
+    }
+
+    #[test]
+    fn a_waiting_process_gets_the_lock_when_it_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| Lock::wait(folder.path(), "monobloc undo", &Cancel::new()).map(drop));
+            std::thread::sleep(2 * POLL);
+            drop(first);
+            waiter.join().unwrap().unwrap();
+        });
     }
 
     #[test]

@@ -50,3 +50,6 @@ pub enum CheckpointError {
     #[error("{path}: {why}")]
     Path { path: PathBuf, why: String },
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,9 +73,21 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::base::Cancel;
-    use crate::checkpoint::store::Store;
     use crate::checkpoint::{About, Reach, Turn};
+
+    #[test]
+    fn a_project_keeps_the_last_hundreds_of_checkpoints() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let add = |store: &Store| store.add_checkpoint("turn", &About::default(), &[]).map(drop);
+        store.atomically(|store| (0..CHECKPOINTS_MAX).try_for_each(|_| add(store))).unwrap();
+        assert_eq!(store.prune().unwrap(), 0);
+        add(&store).unwrap();
+        assert_eq!(store.prune().unwrap(), 1 + STEP);
+        assert_eq!(store.checkpoints().unwrap().len(), CHECKPOINTS_MAX - STEP);
+    }
 
     #[test]
     fn the_oldest_checkpoints_are_removed_and_the_others_still_work() {
@@ -99,6 +111,8 @@ mod tests {
         let then = plan.steps[0].then.content().unwrap();
         assert_eq!(store.blob(then).unwrap(), bytes(5));
         assert_eq!(store.memory_of(&left[0]).unwrap(), [b"lesson".to_vec()]);
+        let held = store.blob_bytes().unwrap();
+        assert_eq!(store.prune_to(8, held).unwrap(), 0, "as much as is allowed");
         store.prune_to(8, 0).unwrap();
         assert_eq!(store.checkpoints().unwrap().len(), 1, "the newest stays, whatever it takes");
     }

@@ -193,5 +193,9 @@ mod tests {
         check(UNKNOWN, &[(Origin::Outside, B)], None);
         let change = Change { seq: 1, origin: Origin::Outside, path: "a".into(), old: UNKNOWN, new: B };
         assert_eq!(plan(&[change]).lost, [PathBuf::from("a")]);
+        // Without its content nobody can tell whether others changed it.
+        let same = |origin| Change { seq: 1, origin, path: "a".into(), old: UNKNOWN, new: UNKNOWN };
+        assert_eq!(plan(&[same(Origin::Outside)]).lost, [PathBuf::from("a")]);
+        assert_eq!(plan(&[same(OURS)]), Plan::default());
     }
 }

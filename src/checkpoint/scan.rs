@@ -189,6 +189,14 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_fresh_for_a_tick_after_its_change() {
+        let stat = |kind| Stat { kind, mode: 0o644, size: 1, mtime_ns: 0, ctime_ns: 5 * TICK_NS, inode: 1 };
+        let fresh = |kind, now: i64| stat(kind).is_fresh(now);
+        assert!(fresh(Kind::File, 5 * TICK_NS) && fresh(Kind::File, 6 * TICK_NS));
+        assert!(!fresh(Kind::File, 6 * TICK_NS + 1) && !fresh(Kind::Dir, 5 * TICK_NS));
+    }
+
+    #[test]
     fn uncovered_paths_beyond_the_bound_are_counted() {
         let mut scan = Scan::default();
         (0..UNCOVERED_MAX + 3).for_each(|path| scan.leave_out(path.to_string().into(), "unreadable".into()));

@@ -150,6 +150,26 @@ mod tests {
     fn a_user_goes_before_a_background_job() {
         let slots = [view(Phase::Decode, Priority::Background, 0), view(Phase::Chunk, Priority::User, 1)];
         assert_eq!(Scheduler::default().next(&slots, true), Work::Chunk(1));
+        let slots = [view(Phase::Chunk, Priority::Background, 0), view(Phase::Decode, Priority::User, 1)];
+        assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1]));
+    }
+
+    #[test]
+    fn time_before_both_kinds_were_waiting_does_not_count() {
+        let slots = [view(Phase::Chunk, Priority::User, 0), view(Phase::Decode, Priority::User, 1)];
+        let mut scheduler = Scheduler::default();
+        for _ in 0..3 {
+            let alone = scheduler.next(&slots[..1], true);
+            scheduler.spent(&alone, 100);
+        }
+        let work: Vec<Work> = (0..3)
+            .map(|_| {
+                let work = scheduler.next(&slots, true);
+                scheduler.spent(&work, 50);
+                work
+            })
+            .collect();
+        assert_eq!(work, [Work::Decode(vec![1]), Work::Decode(vec![1]), Work::Chunk(0)], "for the last chunk alone");
     }
 
     #[test]

@@ -121,3 +121,126 @@ pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Mac
     add(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Bytes;
+    use crate::budget::example::{self, hybrid};
+    use crate::budget::machine::Kind;
+
+    /// Eight layers with four experts each, of a type that no CPU copies.
+    fn header() -> Header {
+        hybrid(8, 1024, 4, "f32")
+    }
+
+    fn settings(context: u32, slots: usize, kv_type: &str, layers_on_host: u32, experts_on_host: u32) -> Settings {
+        Settings { wanted: example::wanted(context, slots, kv_type), layers_on_host, experts_on_host }
+    }
+
+    fn host() -> Machine {
+        Machine::of(Bytes::gib(16))
+    }
+
+    fn card() -> Machine {
+        host().with_card(Kind::Vulkan, Bytes::gib(16))
+    }
+
+    /// The steps down in words, each with its loss in thousandths.
+    fn check(now: &Settings, machine: &Machine, expected: &[(&str, u32)]) {
+        let said: Vec<(String, u32)> = down(&header(), now, machine)
+            .into_iter()
+            .map(|(after, loss)| (given_up(&header(), &after, now, machine).join(", "), (loss * 1000.0).round() as u32))
+            .collect();
+        let said: Vec<(&str, u32)> = said.iter().map(|(words, loss)| (words.as_str(), *loss)).collect();
+        assert_eq!(said, expected, "{now:?}");
+    }
+
+    #[test]
+    fn every_setting_goes_down_by_one_step_and_costs_what_it_is_worth() {
+        check(
+            &settings(8192, 2, "f16", 9, 0),
+            &host(),
+            &[
+                ("weights not repacked", 1),
+                ("KV q8_0 instead of f16", 10),
+                ("context 4096 instead of 8192", 150),
+                ("1 of 2 slots", 100),
+            ],
+        );
+        let plain = |context, slots, kv_type| {
+            let settings = settings(context, slots, kv_type, 9, 0);
+            Settings { wanted: LoadSettings { repack: false, ..settings.wanted.clone() }, ..settings }
+        };
+        check(
+            &plain(4500, 1, "q8_0"),
+            &host(),
+            &[("KV q4_0 instead of q8_0", 60), ("context 2304 instead of 4500", 150)],
+        );
+        check(&plain(3000, 1, "q4_0"), &host(), &[("context 2048 instead of 3000", 150)]);
+        check(&plain(2048, 1, "q4_0"), &host(), &[]);
+    }
+
+    #[test]
+    fn only_a_card_of_its_own_has_layers_and_experts_to_move() {
+        let moved = |now: &Settings, machine: &Machine| -> Vec<(u32, u32)> {
+            let steps = down(&header(), now, machine).into_iter().map(|(after, _)| after);
+            let places = steps.map(|after| (after.layers_on_host, after.experts_on_host));
+            places.filter(|places| *places != (now.layers_on_host, now.experts_on_host)).collect()
+        };
+        let now = |layers, experts| settings(2048, 1, "q4_0", layers, experts);
+        assert_eq!(moved(&now(0, 0), &card()), [(0, 1), (1, 0)]);
+        assert_eq!(moved(&now(0, 3), &card()), [(0, 4), (1, 3)]);
+        assert_eq!(moved(&now(5, 3), &card()), [(5, 6), (6, 3)]);
+        assert_eq!(moved(&now(0, 8), &card()), [(1, 8)]);
+        assert_eq!(moved(&now(9, 8), &card()), []);
+        assert_eq!(moved(&now(0, 0), &Machine::metal(Bytes::gib(16))), []);
+        let slower: Vec<f64> = down(&header(), &now(0, 0), &card()).into_iter().map(|(_, loss)| loss).collect();
+        assert!(slower[1] < slower[2] && slower[1] > LOSS_MIN, "experts cost less than whole layers: {slower:?}");
+    }
+
+    #[test]
+    fn steps_up_lead_back_to_what_was_asked_and_no_further() {
+        let asked = settings(8192, 3, "f16", 1, 2);
+        let mut now = settings(2048, 1, "q4_0", 2, 3);
+        now.wanted.repack = false;
+        let first = up(&now, &asked);
+        let wanted = |index: usize| &first[index].wanted;
+        assert_eq!(first.len(), 6);
+        assert!(wanted(0).repack && wanted(1).context == 4096 && wanted(2).slots == 2 && wanted(2).outputs == 2);
+        assert_eq!((first[3].layers_on_host, first[4].experts_on_host, wanted(5).kv_type.as_str()), (1, 2, "q8_0"));
+        let mut steps = 0;
+        while let Some(higher) = up(&now, &asked).pop() {
+            (now, steps) = (higher, steps + 1);
+            assert!(steps < 20, "{now:?}");
+        }
+        assert_eq!((steps, now), (9, asked));
+    }
+
+    #[test]
+    fn with_the_context_kept_everything_moves_to_the_host_step_by_step() {
+        let asked = settings(8192, 2, "f16", 0, 0);
+        let places = |machine: &Machine| -> Vec<(bool, u32, u32)> {
+            let all = moves(&header(), &asked, machine).into_iter();
+            all.map(|one| (one.wanted.repack, one.layers_on_host, one.experts_on_host)).collect()
+        };
+        assert_eq!(places(&host()), [(true, 0, 0), (false, 0, 0)]);
+        let experts = (1..=8).map(|experts| (false, 0, experts));
+        let layers = (1..=9).map(|layers| (false, layers, 8));
+        let expected: Vec<_> = places(&host()).into_iter().chain(experts).chain(layers).collect();
+        assert_eq!(places(&card()), expected);
+    }
+
+    #[test]
+    fn what_was_given_up_is_said_for_each_setting() {
+        let (asked, mut now) = (settings(8192, 2, "f16", 0, 0), settings(4096, 1, "q8_0", 3, 1));
+        now.wanted.repack = false;
+        let rest = "3 of 9 layers on the CPU, experts of 1 layer on the CPU, KV q8_0 instead of f16, \
+                    context 4096 instead of 8192, 1 of 2 slots";
+        assert_eq!(given_up(&header(), &now, &asked, &card()).join(", "), rest);
+        assert_eq!(given_up(&header(), &now, &asked, &host()).join(", "), format!("weights not repacked, {rest}"));
+        now.experts_on_host = 2;
+        assert!(given_up(&header(), &now, &asked, &card())[1].starts_with("experts of 2 layers"));
+        assert!(given_up(&header(), &asked, &asked, &host()).is_empty());
+    }
+}

@@ -93,6 +93,55 @@ fn a_refusal_says_how_much_is_missing() {
     check(&[asked("planner", vec![planner()])], cuda, "GiB of the device's memory (");
 }
 
+#[test]
+fn a_smaller_file_with_the_whole_context_is_preferred_to_a_larger_one_with_less() {
+    let small = || hybrid(24, 1024, 128, "q4_0");
+    let context = |headers: Vec<Header>, mib| {
+        let fitted = fit(&[asked("planner", headers)], Amount::default(), &Machine::of(Bytes::mib(mib))).ok()?;
+        Some(fitted.models[0].settings.wanted.context)
+    };
+    let mut shortened = 0;
+    for mib in (6600..6900).step_by(5) {
+        let (large, both) = (context(vec![planner()], mib), context(vec![planner(), small()], mib));
+        if context(vec![small()], mib).is_some_and(|context| context >= CONTEXT_GOOD) {
+            assert!(both.is_some_and(|context| context >= CONTEXT_GOOD), "{mib}");
+            shortened += u32::from(large.is_some_and(|context| context < CONTEXT_GOOD));
+        }
+    }
+    assert!(shortened > 0, "no memory is enough for the large file with less context alone");
+}
+
+#[test]
+fn a_refusal_is_for_the_file_that_is_least_too_large() {
+    let least = |headers: Vec<Header>| {
+        fit(&[asked("planner", headers)], Amount::default(), &Machine::of(Bytes::mib(500))).unwrap_err().needed
+    };
+    let small = || hybrid(24, 1024, 128, "q4_0");
+    assert!(least(vec![small()]) < least(vec![planner()]));
+    assert_eq!(least(vec![planner(), small()]), least(vec![small()]));
+    assert_eq!(least(vec![small(), planner()]), least(vec![small()]));
+}
+
+#[test]
+fn on_a_mac_the_limit_that_would_make_room_is_named() {
+    let hint = |layers, machine: &Machine| {
+        let candidates = vec![hybrid(layers, 2048, 64, "q8_0"), hybrid(8, 1024, 0, "q8_0")];
+        fit(&[asked("planner", candidates)], Amount::default(), machine).unwrap().hint
+    };
+    let mac = Machine::metal(Bytes::gib(16));
+    let said = hint(22, &mac).unwrap();
+    let header = hybrid(22, 2048, 64, "q8_0");
+    let need = place::need(&header, &Settings::on_device(wanted(8192, 2, "q8_0")), &mac).all();
+    let limit = need.device.0.div_ceil(1 << 20);
+    assert!(
+        said.starts_with(&format!("`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves ")),
+        "{said}"
+    );
+    assert!(hint(28, &mac).unwrap().contains("too little"));
+    assert_eq!(hint(22, &Machine::metal(Bytes::gib(64))), None, "it fits");
+    assert_eq!(hint(22, &Machine::of(Bytes::gib(4)).with_card(Kind::Cuda, Bytes::gib(4))), None);
+}
+
 /// Acts like a long-running process: in each action the first number picks what is done, the second a model or an amount.
 fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
     let mut loaded: Vec<(Reservation, Header, usize)> = Vec::new();

@@ -322,6 +322,17 @@ mod tests {
         let spec = ToolSpec { name: "mail.read".to_owned(), server: "mail".to_owned(), ..spec };
         let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
         assert!(reason.contains("the server `mail`"), "{reason}");
+        let policy = Policy::of(ApproveMode::OnDestructive);
+        assert_eq!(policy.assess(&call("mail.read", json!({})), &spec), Verdict::Allow);
+        let spec = ToolSpec { destructive: true, ..spec };
+        let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
+        assert!(reason.contains("the server `mail` says that it may destroy"), "{reason}");
+    }
+
+    #[test]
+    fn names_of_tools_are_chosen_by_patterns() {
+        assert!(glob("files.*", "files.read") && glob("read_?ile", "read_file"));
+        assert!(!glob("files.*", "notes.read") && !glob("[", "["), "what is no pattern matches nothing");
     }
 
     #[test]
@@ -336,6 +347,9 @@ mod tests {
         assert!(matches!(policy.approved(run("make"), spec), Err(Refusal::NeedsConsent { .. })));
         let other = catalog.get("read_file").unwrap();
         assert!(policy.approve(run("make"), other, Decision::Approve).is_err());
+        let never = Policy::of(ApproveMode::Never);
+        assert!(matches!(never.approved(run("make"), other), Err(Refusal::Denied { .. })));
+        assert!(never.approved(run("make"), spec).is_ok());
         let changed = json!({ "command": "rm -rf /" }).as_object().unwrap().clone();
         assert!(policy.approve(run("make"), spec, Decision::Modify(changed)).is_err());
     }

@@ -160,4 +160,17 @@ mod tests {
         let said: Vec<String> = of(&call, None).into_iter().map(|one| one.said).collect();
         assert_eq!(said, ["a", "b"]);
     }
+
+    #[test]
+    fn arguments_are_followed_to_a_bound() {
+        let found = |name: &str, value: Value| {
+            let arguments = serde_json::json!({ name: value }).as_object().unwrap().clone();
+            of(&ToolCall { tool: "t".into(), arguments }, None).len()
+        };
+        let lists = |depth: usize| (0..depth).fold(Value::from("a"), |inner, _| Value::Array(vec![inner]));
+        assert_eq!((found("path", lists(DEPTH_MAX)), found("path", lists(DEPTH_MAX + 1))), (1, 0));
+        let objects = |depth: usize| (0..depth).fold(Value::from("a"), |inner, _| serde_json::json!({ "path": inner }));
+        assert_eq!((found("x", objects(DEPTH_MAX)), found("x", objects(DEPTH_MAX + 1))), (1, 0));
+        assert_eq!(found("paths", Value::from(vec!["a"; PLACES_MAX + 1])), PLACES_MAX);
+    }
 }

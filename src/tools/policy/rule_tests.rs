@@ -134,6 +134,7 @@ fn a_link_does_not_lead_around_a_rule() {
     std::os::unix::fs::symlink("../secrets", dir.path().join("src/notes")).unwrap();
     let policy = Policy::new(ApproveMode::OnMutation, rules(RULES).unwrap(), dir.path());
     assert_eq!(letter(&policy, "read_file", json!({ "path": "src/notes/key" })), 'd');
+    assert_eq!(letter(&policy, "run_command", json!({ "command": "cat src/notes/key" })), 'd');
     std::os::unix::fs::symlink("/", dir.path().join("src/all")).unwrap();
     assert_eq!(letter(&policy, "write_file", json!({ "path": "src/all/etc/x", "content": "" })), '?');
 }
@@ -159,6 +160,52 @@ fn a_rule_that_fails_its_example_is_named() {
     let several = "[[rules]]\ntool = \"*\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]";
     check(several, &["needs a `tool`"]);
     check("[[rules]]\ntool = \"[\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]", &["no pattern"]);
+}
+
+#[test]
+fn of_equally_strict_rules_the_first_is_named() {
+    let rule = |tool: &str, reason: &str| {
+        format!(
+            "[[rules]]\ntool = \"{tool}\"\ndecision = \"ask\"\nreason = \"{reason}\"\nmatches = [{{ tool = \"read_file\" }}]\n"
+        )
+    };
+    let policy = policy(&format!("{}{}", rule("read_*", "first"), rule("*", "second")), ApproveMode::OnMutation);
+    let catalog = Catalog::builtin();
+    let verdict = policy.assess(&call("read_file", json!({ "path": "a" })), catalog.get("read_file").unwrap());
+    assert_eq!(verdict, Verdict::Ask { reason: "read_file: the rule at config.toml:1 (first) asks".to_owned() });
+}
+
+#[test]
+fn of_a_list_every_item_must_be_allowed_and_one_is_enough_to_deny() {
+    let text = r#"
+[[rules]]
+tool = "notes.*"
+arguments = { names = "a*" }
+decision = "allow"
+matches = [{ tool = "notes.read", names = ["a1"] }]
+
+[[rules]]
+tool = "notes.*"
+arguments = { names = "secret" }
+decision = "deny"
+matches = [{ tool = "notes.read", names = ["secret"] }]
+
+[[rules]]
+tool = "notes.*"
+arguments = { command = "open door" }
+decision = "deny"
+matches = [{ tool = "notes.read", command = "open door" }]
+"#;
+    let policy = policy(text, ApproveMode::OnMutation);
+    let check = |arguments: Value, expected: char| {
+        assert_eq!(letter(&policy, "notes.read", arguments.clone()), expected, "{arguments}");
+    };
+    check(json!({ "names": ["a1", "a2"] }), 'a');
+    check(json!({ "names": ["a1", "b"] }), '?');
+    check(json!({ "names": [] }), '?');
+    check(json!({ "names": ["a1", "secret"] }), 'd');
+    check(json!({ "command": "open door" }), 'd');
+    check(json!({ "command": "open door now" }), '?');
 }
 
 #[test]
@@ -195,6 +242,13 @@ fn always_covers_the_tool_and_folder_and_no_more() {
     granted("run_command", run("cargo test"), run("cargo publish"), '?');
     granted("run_command", run("cargo test"), run("cargo test; ls"), '?');
     granted("run_command", run("ls; ls"), run("ls; ls"), '?');
+    for hidden in ["cargo test $(rm x)", "cargo test `rm x`", "cargo test $X", "cargo test > out"] {
+        granted("run_command", run(hidden), run("cargo test"), '?');
+        granted("run_command", run("cargo test"), run(hidden), '?');
+    }
+    for outside in ["../a.rs", "/etc/a"] {
+        granted("write_file", write(outside), write(outside), '?');
+    }
     granted("run_command", run("rm a"), run("rm b"), '?');
 }
 
@@ -209,6 +263,10 @@ fn a_grant_is_shown_before_it_is_given() {
         Some("commands that begin with `git status`")
     );
     assert_eq!(shown("run_command", json!({ "command": "git push" })), None);
+    for (line, words) in [("git cherry-pick a", "git cherry-pick"), ("ls -l", "ls"), ("cat a.txt", "cat")] {
+        let expected = format!("commands that begin with `{words}`");
+        assert_eq!(shown("run_command", json!({ "command": line })), Some(expected));
+    }
 }
 
 #[test]
