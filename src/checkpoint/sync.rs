@@ -69,11 +69,27 @@ impl<'a> Look<'a> {
         for (path, gone) in known.iter().filter(|(path, _)| !entries.contains_key(*path)) {
             self.settle(path, Some(gone), None, (first, self.everything))?;
         }
+        self.still_uncovered(&known, &entries)?;
         self.store.run("DELETE FROM uncovered", [])?;
         for (path, why) in self.uncovered.borrow().iter() {
             self.store.run("INSERT OR REPLACE INTO uncovered VALUES (?1, ?2)", (bytes(path), why))?;
         }
         Ok(leftovers)
+    }
+
+    /// Keeps the reasons for paths whose content could not be stored and that have not changed since: nothing tries them again.
+    fn still_uncovered(
+        &self,
+        known: &BTreeMap<PathBuf, Known>,
+        entries: &BTreeMap<PathBuf, Stat>,
+    ) -> Result<(), CheckpointError> {
+        for (path, why) in self.store.uncovered()? {
+            let unchanged = known.get(&path).zip(entries.get(&path)).is_some_and(|(known, stat)| known.stat == *stat);
+            if unchanged && !self.uncovered.borrow().iter().any(|(listed, _)| *listed == path) {
+                self.uncovered.borrow_mut().push((path, why));
+            }
+        }
+        Ok(())
     }
 
     /// Compares these paths and the folders above them, and stores their contents; fails if that is not possible.

@@ -125,7 +125,7 @@ fn a_load_takes_the_accelerator_memory_that_fit_calculates() {
     let card = |free: Bytes, shared| roomy.with(Some(Accelerator::found(Kind::Vulkan, shared, free, free)));
     let mut rungs = Vec::new();
     let mut all = Bytes::gib(1);
-    for (percent, shared) in [(100, false), (90, false), (86, false), (3, false), (100, true)] {
+    for (percent, shared) in [(100, false), (84, false), (80, false), (3, false), (100, true)] {
         let machine = card(Bytes(all.0 * percent / 100), shared);
         let ledger = Ledger::of(machine);
         let pool = world.pool(&ledger, None);
