@@ -276,8 +276,8 @@ fn a_wrong_setting_in_models_toml_is_named() {
     let project = Project::todo();
     let folder = project.folder("models");
     symlink(models::smollm(), folder.join("smol.gguf")).expect("a link");
-    fs::write(folder.join("models.toml"), "[planner]\nfile = \"smol.gguf\"\nslots = 9\n").expect("a file");
-    refused(&project, with_models(&project, &folder), &["models.toml", "[planner] has slots = 9", "1 to 4"]);
+    fs::write(folder.join("models.toml"), "[planner]\nfile = \"smol.gguf\"\nslots = 17\n").expect("a file");
+    refused(&project, with_models(&project, &folder), &["models.toml", "[planner] has slots = 17", "1 to 16"]);
     fs::write(folder.join("models.toml"), "[planner]\nfile = \"other.gguf\"\n").expect("a file");
     refused(&project, with_models(&project, &folder), &["other.gguf", "not there", "monobloc models pull planner"]);
 }
