@@ -21,7 +21,8 @@ pub fn visible(text: &str) -> String {
 
 /// Characters without width that scripts and emoji do not need, and those that reverse the order of text.
 fn hides(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod tests {
         check("good\rbad\x08\x7f", "good�bad��");
         check("\u{9b}31m", "�31m");
         check("a\u{202e}b\u{200b}c\u{feff}", "a�b�c�");
+        check("rm\u{e0020}\u{61c}x\u{3164}", "rm��x�");
     }
 
     #[test]

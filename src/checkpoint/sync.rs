@@ -77,7 +77,8 @@ impl<'a> Look<'a> {
         Ok(leftovers)
     }
 
-    /// Keeps the reasons for paths whose content could not be stored and that have not changed since: nothing tries them again.
+    /// Keeps the reasons for paths whose content is still not stored and that have not changed since: most looks do not try them
+    /// again.
     fn still_uncovered(
         &self,
         known: &BTreeMap<PathBuf, Known>,
@@ -85,7 +86,8 @@ impl<'a> Look<'a> {
     ) -> Result<(), CheckpointError> {
         for (path, why) in self.store.uncovered()? {
             let unchanged = known.get(&path).zip(entries.get(&path)).is_some_and(|(known, stat)| known.stat == *stat);
-            if unchanged && !self.uncovered.borrow().iter().any(|(listed, _)| *listed == path) {
+            let is_kept = self.store.known_at(&path)?.is_some_and(|known| known.entry.is_restorable());
+            if unchanged && !is_kept && !self.uncovered.borrow().iter().any(|(listed, _)| *listed == path) {
                 self.uncovered.borrow_mut().push((path, why));
             }
         }

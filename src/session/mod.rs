@@ -193,7 +193,8 @@ impl Session {
 
     /// The models in memory; does not wait for running work.
     pub fn memory(&self) -> Memory {
-        models::memory(&self.toolkit().pool)
+        let pool = self.toolkit().pool;
+        models::memory(&pool, &pool.active())
     }
 
     /// The model files there are, with the memory each would take.

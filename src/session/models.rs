@@ -66,10 +66,10 @@ fn in_parts(active: &Active) -> String {
     format!("{}: {} ({})", file_name(&active.path), active.bytes(), parts.join(", "))
 }
 
-/// The models in memory, a load in progress, and the memory budget.
-pub fn memory(pool: &Pool) -> Memory {
+/// The models in memory, which are `active`, a load in progress, and the memory budget.
+pub fn memory(pool: &Pool, active: &[Active]) -> Memory {
     Memory {
-        models: pool.active().iter().map(row).collect(),
+        models: active.iter().map(row).collect(),
         others: pool.others(),
         loading: pool.loading().map(|loading| LoadingRow { file: loading.file, share: loading.share }),
         budget_bytes: pool.ledger().machine().main_memory(),

@@ -129,7 +129,7 @@ pub const SETTINGS: [Setting; 39] = [
         default: Some("false"),
         about: "Compute answers given at the same time together even where that changes the last bits of a model's output, \
                 as on a GPU: faster, but an answer may then depend on what is answered beside it",
-        project: Trust::Free,
+        project: Trust::Never,
     },
     Setting {
         key: "threads",

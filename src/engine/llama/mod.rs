@@ -2,7 +2,7 @@
 //!
 //! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: a call evaluates the prompt of one
 //! sequence only; generated tokens of several sequences share a call only where that was seen to change nothing
-//! (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
+//! or the user wants it (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
 //! which is restored before the attention layers are cut; sliding windows can be cut, because they keep all cells
 //! (`swa_full`).
 

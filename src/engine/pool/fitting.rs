@@ -59,7 +59,8 @@ impl Inner {
         let Some(settings) = steps::moves(header, asked, machine).into_iter().find(fits) else { return as_asked };
         let given_up = steps::given_up(header, &settings, asked, machine);
         let rung = (!given_up.is_empty()).then(|| given_up.join(", "));
-        FittedSettings { settings, rung, ..as_asked }
+        let shape = shape::placed(as_asked.shape, &settings, header);
+        FittedSettings { shape, settings, rung }
     }
 
     /// The settings that the ladder finds for `spec` together with the other role's model; `None` if nothing fits.
@@ -90,6 +91,7 @@ impl Inner {
         let wanted = &placed.settings.wanted;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
         let shape = Shape { context: wanted.context as usize, slots: wanted.slots, kv, ..as_asked.shape };
+        let shape = shape::placed(shape, &placed.settings, &placed.header);
         Some(FittedSettings { shape, settings: placed.settings, rung })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
+use crate::budget::place::Settings;
 use crate::budget::LoadSettings;
 use crate::budget::machine::Machine;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
@@ -55,7 +56,13 @@ const CHUNK_ROWS_MIN: usize = 64;
 /// Most memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
-/// Rows of a prefill call, at most `most`, computed from the model and its context alone and never from measured time: the chunk size
+/// The shape of a model whose layers were placed: a prefill call has the rows of a processor if none lies on a GPU.
+pub fn placed(shape: Shape, settings: &Settings, header: &Header) -> Shape {
+    let chunk = if settings.gpu_layers(header) == 0 { shape.chunk.min(CHUNK_ROWS) } else { shape.chunk };
+    Shape { chunk, ..shape }
+}
+
+/// Rows of a prefill call, at most `most`, computed from the model and its context and never from measured time: the chunk size
 /// changes the last bits of the logits, and every run must give the same tokens. If attention is computed as matrix
 /// products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
 pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize, most: usize) -> usize {

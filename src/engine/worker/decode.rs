@@ -1,4 +1,4 @@
-//! Generates one more token for each slot: in a shared call if that was proved to change nothing, else one by one.
+//! Generates one more token for each slot: in a shared call if that was proved to change nothing, or the user wants it, else one by one.
 
 use super::{Decoder, Finish, Progress, Task, Update, Worker};
 use crate::engine::decoder::{Row, Sharing};
@@ -40,11 +40,17 @@ impl<D: Decoder> Worker<'_, D> {
         Some(Row { sequence: index, position: occupied.slot.tokens.len(), token, logits: true })
     }
 
-    /// Evaluates all rows in one call.
+    /// Evaluates all rows in one call; if that fails, one by one.
     fn decode_together(&mut self, rows: &[Row]) {
         if let Err(error) = self.decoder.decode(rows, &|| false) {
-            let indices: Vec<usize> = rows.iter().map(|row| row.sequence).collect();
-            return self.abort(&indices, &error);
+            for row in rows {
+                if rows.len() > 1 && self.cut_back(row.sequence, row.position) == row.position {
+                    self.decode_together(std::slice::from_ref(row));
+                } else {
+                    self.abort(&[row.sequence], &error);
+                }
+            }
+            return;
         }
         for (number, row) in rows.iter().enumerate() {
             self.slots[row.sequence].slot.push(row.token);

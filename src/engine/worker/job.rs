@@ -61,7 +61,7 @@ pub struct Busy {
     pub prompt: usize,
     /// Tokens that were generated; `None` while the prompt is read, or while texts are scored.
     pub generated: Option<usize>,
-    /// When the job got the slot.
+    /// When the job first got a slot.
     pub since: Instant,
 }
 

@@ -61,6 +61,7 @@ pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Resul
         return Ok(done);
     }
     if texts.is_empty() || names_code {
+        tracing::debug!(way = "definitions", "written by the model");
         let order = code::Order { pack: &pack, mentions: &mentions, task: task(job, step), command: None };
         all = code::code(job, step, order, evidence).await?;
     }

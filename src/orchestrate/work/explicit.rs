@@ -41,10 +41,13 @@ pub async fn change(
     if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
         return Ok(Some(done));
     }
-    let rewrite = exported(scene.context, step, &mentions)
-        .or_else(|| swapped(scene.context, step, &mentions))
-        .or_else(|| derived(scene.context, step, &mentions));
-    if let Some((path, _, after)) = rewrite.filter(|(path, before, after)| fits(index, path, before, after)) {
+    let named = |way: &'static str, rewrite: Option<Rewrite>| rewrite.map(|rewrite| (way, rewrite));
+    let rewrite = named("export", exported(scene.context, step, &mentions))
+        .or_else(|| named("names", swapped(scene.context, step, &mentions)))
+        .or_else(|| named("derive", derived(scene.context, step, &mentions)));
+    if let Some((way, (path, _, after))) = rewrite.filter(|(_, (path, before, after))| fits(index, path, before, after))
+    {
+        tracing::debug!(way, "changed by code");
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
         return Ok(Some(Done::default()));
     }
@@ -63,6 +66,7 @@ pub async fn change(
     if found.is_empty() || found.len() > 1 && (wanted.bump.is_none() || found.len() < places.len()) {
         return Ok(None);
     }
+    tracing::debug!(way = wanted.way(), "changed by code");
     let mut status = StepStatus::Succeeded;
     for arguments in found {
         status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?.status;
@@ -94,6 +98,16 @@ impl<'a> Wanted<'a> {
         let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
         let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
         Wanted { text: &step.text, is_removal, substitution, bump }
+    }
+
+    /// The rule that finds the edit, for the log.
+    fn way(&self) -> &'static str {
+        match (&self.bump, self.is_removal, &self.substitution) {
+            (_, true, _) => "removal",
+            (Some(_), ..) => "version",
+            (.., Some(_)) => "value",
+            (..) => "edit",
+        }
     }
 
     /// The edit of the file `path` with the text `before`. Without `is_only`, the file is one of several that are named, and only the two values of
@@ -282,6 +296,7 @@ async fn reworded(
     if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
         return Ok(None);
     }
+    tracing::debug!(way = "quoted text", "changed by code");
     for (path, after) in changes {
         perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
     }

@@ -153,8 +153,10 @@ pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, Str
 #[tracing::instrument(name = "step", skip_all, fields(step = %step.id, kind = step.kind.name()))]
 async fn carry_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     if let Some(done) = tool::call(job, step, evidence).await? {
+        tracing::debug!("a tool of a server");
         return Ok(done);
     }
+    tracing::debug!("carried out");
     Ok(match step.kind {
         Kind::Ask => Done { said: answer::answer(job, step, evidence).await?, ..Done::default() },
         Kind::Run => command::run(job, step, evidence).await?,

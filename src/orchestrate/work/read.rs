@@ -21,6 +21,7 @@ const REQUEST_CHARS: usize = 2_000;
 /// The steps of a request. The clause rules add what the model left out.
 pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
     if let Some(steps) = steps::by_rules(scene.request) {
+        tracing::debug!(steps = steps.len(), "read by rules");
         return Ok(steps);
     }
     let request = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -68,9 +68,9 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
 /// Who holds how much memory, and what the slots of each model do.
 pub async fn memory(State(server): State<Server>) -> Json<Value> {
     let pool = &server.inner.pool;
-    let mut memory = json!(session::memory(pool));
-    // Both list the models of the pool in one order.
-    for (model, active) in memory["models"].as_array_mut().into_iter().flatten().zip(pool.active()) {
+    let active = pool.active();
+    let mut memory = json!(session::memory(pool, &active));
+    for (model, active) in memory["models"].as_array_mut().into_iter().flatten().zip(&active) {
         model["busy"] = active.busy.iter().map(|slot| slot.as_ref().map(held)).collect();
         model["waiting"] = active.waiting.into();
     }
@@ -88,7 +88,7 @@ fn held(busy: &Busy) -> Value {
     json!({ "by": by, "prompt": busy.prompt, "generated": busy.generated, "since_s": since })
 }
 
-/// What the index covers and whether files have changed since; neither refreshes nor makes it.
+/// What the index covers and whether files have changed since; neither refreshes nor makes it. One of another version is emptied.
 pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let status = blocking(move || {
         let app = &server.inner.app;
@@ -101,7 +101,8 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
         let written = ["", "-wal"].map(|end| {
             let mut file = database(&project).into_os_string();
             file.push(end);
-            std::fs::metadata(file).and_then(|about| about.modified()).ok()
+            // Opening a database makes an empty log.
+            std::fs::metadata(file).ok().filter(|about| about.len() > 0)?.modified().ok()
         });
         let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
         Ok(json!({

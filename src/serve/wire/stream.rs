@@ -114,7 +114,7 @@ fn written(source: Source, mut wire: impl Wire) -> Response {
             if matches!(source, Source::Over) {
                 return None;
             }
-            let next = tokio::time::timeout(HEARTBEAT, source.next()).await;
+            let next = tokio::time::timeout(HEARTBEAT.saturating_sub(sent.elapsed()), source.next()).await;
             match next.unwrap_or(Ok(Some(Delta::Alive))) {
                 Ok(Some(Delta::Alive)) if sent.elapsed() < HEARTBEAT => {}
                 Ok(Some(delta)) => frames.extend(wire.delta(delta)),

@@ -71,9 +71,7 @@ impl Group {
         if let Some(space) = self.number() {
             end_space(space);
         }
-        if let Some(live) = self.live.take() {
-            live.ended();
-        }
+        self.live = None;
         std::mem::take(&mut self.misled).put_aside()
     }
 

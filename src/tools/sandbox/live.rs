@@ -24,7 +24,7 @@ impl Live {
     }
 }
 
-/// A group that is ended with the program, unless it is said to have ended before.
+/// A group that is ended with the program. Dropped when the group has ended: from then on its number can belong to others.
 #[must_use]
 pub struct Registered(Live);
 
@@ -38,9 +38,10 @@ impl Registered {
         }
         Registered(live)
     }
+}
 
-    /// The group has ended: from now on its number can belong to others.
-    pub fn ended(self) {
+impl Drop for Registered {
+    fn drop(&mut self) {
         if let Some(all) = &mut *lock(&LIVE)
             && let Some(at) = all.iter().position(|one| *one == self.0)
         {

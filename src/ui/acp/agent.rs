@@ -138,8 +138,8 @@ impl Agent {
         let settings = resolve(&given).map_err(|why| wrong(why.to_string()))?;
         let mut config = settings.config();
         let notes = servers::add(&mut config, passed, &settings.user_file);
-        self.make_room(method)?;
         let app = self.app.beside(config).map_err(|why| wrong(crate::ui::cli::told(&why)))?;
+        self.make_room(method).inspect_err(|_| app.leave())?;
         let talk = Arc::new(Talk::new(id.clone(), app, project, notes));
         self.talks.insert(id.0, talk.clone());
         Ok(talk)

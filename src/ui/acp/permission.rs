@@ -27,7 +27,8 @@ pub async fn ask(
     match client.ask::<_, RequestPermissionResponse>("session/request_permission", &request).await {
         Ok(response) => decision(&response.outcome, proposal),
         Err(why) => {
-            eprintln!("monobloc: note: `{}` counts as rejected: {why}", proposal.tool);
+            let tool = crate::base::visible(&proposal.tool);
+            eprintln!("monobloc: note: `{tool}` counts as rejected: {why}");
             Decision::Reject
         }
     }

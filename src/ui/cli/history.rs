@@ -38,7 +38,7 @@ impl History {
                 say!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {
-                println!("    {checkpoint}: {}", counted(created, changed, deleted));
+                say!("    {checkpoint}: {}", counted(created, changed, deleted));
             }
             if turn.answer.is_none() {
                 println!("    it did not end");

@@ -150,7 +150,7 @@ fn exit_quietly_on_broken_pipe() {
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
         if message.starts_with("failed printing to std") && message.contains("Broken pipe") {
-            std::process::exit(BROKEN_PIPE);
+            app::exit(BROKEN_PIPE);
         }
         report(panic);
     }));

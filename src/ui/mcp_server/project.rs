@@ -48,7 +48,7 @@ impl Project {
         Ok(opened.insert(Opened { index, embedder, models }).clone())
     }
 
-    /// Index and embedder, after changed files were read again. Blocks until `cancel` is set, which is an error.
+    /// Index and embedder, after changed files were read again. Blocks meanwhile; if `cancel` is set it ends with an error.
     pub fn refreshed(&self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let opened = self.opened()?;
         let app = self.app.until(cancel.clone());

@@ -125,10 +125,13 @@ impl Input {
         let text = text.trim_end();
         let mut draft = Draft::from(text.to_owned());
         for paste in self.draft().pastes {
-            // An editor may have taken the last line end.
-            let whole = paste.text.trim_end();
-            if !whole.is_empty() && draft.shown.contains(whole) {
-                draft.shown = draft.shown.replacen(whole, &paste.mark, 1);
+            let found = draft.shown.find(&*paste.text).map(|at| at..at + paste.text.len());
+            // An editor may have taken the last line end of the text.
+            let bare = paste.text.trim_end();
+            let from = draft.shown.len().saturating_sub(bare.len());
+            let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then(|| from..draft.shown.len());
+            if let Some(range) = found.or_else(at_the_end) {
+                draft.shown.replace_range(range, &paste.mark);
                 draft.pastes.push(paste);
             }
         }

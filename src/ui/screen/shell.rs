@@ -46,7 +46,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     let status = loop {
         tokio::select! {
             Some(bytes) = output.recv() => shown.show(&bytes).await,
-            status = child.wait() => break Ok(status?),
+            status = child.wait() => break status.map_err(|error| error.to_string()),
             () = cancel.cancelled() => break Err("ended by you".to_owned()),
             () = tokio::time::sleep_until(deadline) => break Err(format!("ended after {} minutes", WALL_MAX.as_secs() / 60)),
         }
@@ -56,6 +56,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
     {
         kill_group(leader);
     }
+    drop(live);
     // What was written just before the end still comes.
     let drained = async {
         while let Some(bytes) = output.recv().await {
@@ -63,9 +64,6 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
         }
     };
     let _ = tokio::time::timeout(DRAIN_MAX, drained).await;
-    if let Some(live) = live {
-        live.ended();
-    }
     Ok(match status {
         Ok(status) if status.success() => "done".to_owned(),
         Ok(status) => status.to_string(),

@@ -171,7 +171,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     device()?.write_all(&text)
 }
 
-/// Gives the terminal back for good; does nothing if it is not taken over.
+/// Gives the terminal back for good: from then on it cannot be taken again.
 pub fn restore() {
     give_back(Owner::Nobody);
 }

@@ -65,7 +65,7 @@ pub fn run(command: &mut Command, limit: Duration, cancel: &Cancel) -> Result<En
     };
     let seconds = from.elapsed().as_secs_f64();
     drop(group);
-    live.ended();
+    drop(live);
     if cancel.is_cancelled() {
         bail!("cancelled while `{name}` ran");
     }

@@ -109,6 +109,7 @@ impl Events {
 
     fn piece(&mut self, block: Block, text: String) -> Vec<Frame> {
         let mut frames = Vec::new();
+        self.pings = 0;
         if self.open != Some(block) {
             frames.extend(self.close());
             frames.push(self.start(match block {
@@ -129,7 +130,6 @@ impl Events {
         if self.pings < PINGS_MAX {
             return vec![Frame::named("ping", &json!({ "type": "ping" }))];
         }
-        self.pings = 0;
         self.piece(self.open.unwrap_or(Block::Text), String::new())
     }
 
