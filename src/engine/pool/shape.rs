@@ -2,9 +2,9 @@
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
-use crate::budget::place::Settings;
 use crate::budget::LoadSettings;
 use crate::budget::machine::Machine;
+use crate::budget::place::Settings;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
