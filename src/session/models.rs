@@ -37,7 +37,7 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
         return Err(TurnError::Cancelled);
     }
     let text = changed?;
-    host.emit(Event::ModelsChanged { text, memory: memory(&toolkit.pool) });
+    host.emit(Event::ModelsChanged { text, memory: memory(&toolkit.pool, &toolkit.pool.active()) });
     Ok(())
 }
 
