@@ -129,7 +129,7 @@ impl Input {
             // An editor may have taken the last line end of the text.
             let bare = paste.text.trim_end();
             let from = draft.shown.len().saturating_sub(bare.len());
-            let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then(|| from..draft.shown.len());
+            let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
             if let Some(range) = found.or_else(at_the_end) {
                 draft.shown.replace_range(range, &paste.mark);
                 draft.pastes.push(paste);
