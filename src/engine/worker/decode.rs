@@ -1,4 +1,4 @@
-//! Generates one more token for each slot: in a shared call if that was proved to change nothing, or the user wants it, else one by one.
+//! Generates one more token for each slot: in a shared call if that changes nothing or the user wants it, else one by one.
 
 use super::{Decoder, Finish, Progress, Task, Update, Worker};
 use crate::engine::decoder::{Row, Sharing};

@@ -10,8 +10,7 @@ const KINDS = 5;
 
 /** Every holder as name, bytes and what is to be told about it. */
 function holders({ models, others }) {
-  // A model that was loaded at this moment has no slots in it yet.
-  const of = models.map((model, at) => ({ name: model.file, bytes: model.bytes, kind: at % KINDS, model: { busy: [], waiting: 0, ...model } }));
+  const of = models.map((model, at) => ({ name: model.file, bytes: model.bytes, kind: at % KINDS, model }));
   return of.concat(others.map(([name, held]) => ({ name, bytes: held, kind: KINDS })));
 }
 
