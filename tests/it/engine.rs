@@ -224,15 +224,20 @@ async fn split_calls_give_the_tokens_of_whole_calls() {
     split_calls_change_no_token(synthetic(synth_shape::Shape::TinyLfm2Moe), KvFormat::Q8_0).await;
 }
 
+/// Both times are of one run, because other tests run beside.
 #[tokio::test]
 async fn a_dropped_stream_frees_its_slot() {
     let engine = engine(&smollm(), 1, KvFormat::Q8_0);
+    let from = Instant::now();
+    run(&engine, &prose(7, 1200), 500).await;
+    let whole = from.elapsed();
     let long = engine.generate(request(&engine, &prose(6, 1200), 500)).expect("accepted");
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(long);
     let from = Instant::now();
     run(&engine, "hello", 1).await;
-    assert!(from.elapsed() < Duration::from_secs(2), "the slot was busy for {:?}", from.elapsed());
+    let waited = from.elapsed();
+    assert!(waited < whole / 2, "the slot was busy for {waited:?}; a whole answer takes {whole:?}");
 }
 
 #[tokio::test]
