@@ -8,20 +8,12 @@ mod lost;
 mod undefined;
 mod unfinished;
 
-use crate::edit::text::{Source, line_of, nth_line};
+use crate::edit::text::{Source, nth_line};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
 /// Most problems that are reported; later ones usually follow from the first.
 const PROBLEMS_MAX: usize = 12;
-
-/// What is wrong with a changed file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Line of the new text, counted from 1.
-    pub line: usize,
-    pub message: String,
-}
 
 /// The old and the new text of one file, with their parsed parts.
 struct Pair<'a> {
@@ -33,15 +25,9 @@ struct Pair<'a> {
     after_parts: Vec<Part>,
 }
 
-impl Pair<'_> {
-    fn problem(&self, at: usize, message: String) -> Problem {
-        Problem { line: line_of(self.after, at), message }
-    }
-}
-
 /// Problems of `after` that `before` did not have, at most `PROBLEMS_MAX`. `asked` are names that the request allows to
 /// vanish; `known` says whether the project defines a name anywhere.
-pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let (before, after) = (Source::new(before).text, Source::new(after).text);
     if let Some(found) = data::unreadable(path, &before, &after) {
         return vec![found];
@@ -51,16 +37,14 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
         return unfinished::marks(&before, &after);
     };
     let pair = Pair { path, language: language_of(path), before: &before, after: &after, before_parts, after_parts };
-    let mut found = data::mixed_indentation(&pair);
+    let mut found = Vec::new();
     if faults.len() > old_faults.len() {
         found.push(fault(&pair, &old_faults, &faults));
     }
     found.extend(unfinished::marks(&before, &after));
     found.extend(unfinished::bodies(&pair));
-    found.extend(unfinished::entries(&pair));
     found.extend(lost::lost(&pair, asked));
     found.extend(lost::doubled(&pair));
-    found.extend(lost::repeated(&pair));
     if faults.is_empty() {
         found.extend(undefined::names(&pair, known));
         found.extend(undefined::attributes(&pair));
@@ -70,16 +54,10 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
 }
 
 /// The problem for the first line that does not parse and was not there before.
-fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> Problem {
+fn fault(pair: &Pair, old_faults: &[usize], faults: &[usize]) -> String {
     let new = new_fault((pair.before, old_faults), (pair.after, faults)).unwrap_or(faults[0]);
     let shown: String = nth_line(pair.after, new).trim().chars().take(160).collect();
-    Problem {
-        line: new,
-        message: format!(
-            "{} does not parse at line {new}: `{shown}`; balance its braces, quotes and indentation",
-            pair.path
-        ),
-    }
+    format!("{} does not parse at line {new}: `{shown}`; balance its braces, quotes and indentation", pair.path)
 }
 
 /// The first line of `after` that does not parse, unless the same line does not parse in `before` either. Each text

@@ -1,15 +1,15 @@
 //! Adds traits to the `#[derive(…)]` of a Rust type.
 
-use std::sync::LazyLock;
-
 use regex::Regex;
+
+use super::text::static_regex;
 
 /// The traits of the standard library that can be derived.
 const TRAITS: &[&str] = &["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
 /// The derivable traits that `task` names, if it asks to derive something.
 pub fn asked(task: &str) -> Vec<&'static str> {
-    static DERIVES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)\bderiv(?:e|es|ing)\b").expect("a pattern"));
+    static_regex!(DERIVES = r"(?i)\bderiv(?:e|es|ing)\b");
     if !DERIVES.is_match(task) {
         return Vec::new();
     }
@@ -20,8 +20,7 @@ pub fn asked(task: &str) -> Vec<&'static str> {
 /// `text` with `traits` added to those that the type `name` derives. `None` if it derives all of them already, or is
 /// not defined here.
 pub fn add(text: &str, name: &str, traits: &[&str]) -> Option<String> {
-    static DERIVE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^\s*#\[derive\(([^()]*)\)\]\s*$").expect("a pattern"));
+    static_regex!(DERIVE = r"^\s*#\[derive\(([^()]*)\)\]\s*$");
     let head =
         Regex::new(&format!(r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|union)\s+{}\b", regex::escape(name))).ok()?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();

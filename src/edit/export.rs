@@ -1,10 +1,6 @@
 //! Exports a definition in the form that its module already uses: `module.exports`, `export`, `__all__`, `pub use`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::text::pattern;
+use super::text::{pattern, static_regex};
 use crate::index::language_of;
 
 /// `text`, the file at `path`, with `name` exported, which the file at `from` defines. `None` if it is exported
@@ -18,7 +14,7 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     match language_of(path) {
         "javascript" | "jsx" | "typescript" | "tsx" => script(path, text, name, from),
         "python" => {
-            static ALL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^__all__\s*=\s*[\[(]"));
+            static_regex!(ALL = r"(?m)^__all__\s*=\s*[\[(]");
             let open = ALL.find(text)?.end() - 1;
             let mark = if text[open..].find(['"', '\'']).is_some_and(|at| text[open + at..].starts_with('"')) {
                 '"'
@@ -33,9 +29,9 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
 }
 
 fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
-    static OBJECT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^module\.exports\s*=\s*\{|^export\s*\{"));
-    static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$"));
-    static EXPORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^export\s"));
+    static_regex!(OBJECT = r"(?m)^module\.exports\s*=\s*\{|^export\s*\{");
+    static_regex!(FIELD = r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$");
+    static_regex!(EXPORT = r"(?m)^export\s");
     // Names may begin and end with `$`, beside which `\b` does not match.
     let whole = format!(r"{}(?:[^\w$]|$)", regex::escape(name));
     let defined =
@@ -119,9 +115,9 @@ fn closing(text: &str, open: usize) -> Option<usize> {
 
 /// Whether a request asks for an export.
 pub fn is_asked(text: &str) -> bool {
-    static ASKS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b")
-    });
+    static_regex!(
+        ASKS = r"(?i)\b(?:re-?)?export(?:s|ed|iere|iert|e|er|a|ar)?\b|__all__|\bavailable\s+(?:as|from|in)\b"
+    );
     ASKS.is_match(text)
 }
 

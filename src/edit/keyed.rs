@@ -34,30 +34,28 @@ pub enum Sort {
 /// All entries of a file, each behind the one that contains it. `None` if it is neither JSON nor TOML, cannot be read,
 /// or is no object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
-    let all = read(path, text)?;
+    let all = read(path, text).filter(Value::is_object)?;
     let mut found = Vec::new();
-    list(&all, &mut Vec::new(), &mut found);
-    all.is_object().then_some(found)
+    walk(&all, &mut Vec::new(), &mut |keys, value| {
+        let sort = match value {
+            Value::Object(_) => Sort::Object,
+            Value::Array(_) => Sort::List,
+            _ => Sort::Value,
+        };
+        found.push((keys.clone(), sort));
+    });
+    Some(found)
 }
 
 /// The strings in lists that contain `part` as a word, each with the keys of its list.
 pub fn elements(path: &str, text: &str, part: &str) -> Vec<(Keys, Value)> {
-    let mut found = Vec::new();
-    if let Some(all) = read(path, text) {
-        elements_of(&all, &mut Vec::new(), part, &mut found);
-    }
-    found
-}
-
-fn elements_of(value: &Value, keys: &mut Keys, part: &str, found: &mut Vec<(Keys, Value)>) {
     let is_word = |text: &str| text.split([' ', ':', ',', '/']).any(|word| word == part);
-    for (key, value) in value.as_object().into_iter().flatten() {
-        keys.push(key.clone());
+    let mut found = Vec::new();
+    walk(&read(path, text).unwrap_or_default(), &mut Vec::new(), &mut |keys, value| {
         let texts = value.as_array().into_iter().flatten().filter(|one| one.as_str().is_some_and(is_word));
         found.extend(texts.map(|one| (keys.clone(), one.clone())));
-        elements_of(value, keys, part, found);
-        keys.pop();
-    }
+    });
+    found
 }
 
 fn read(path: &str, text: &str) -> Option<Value> {
@@ -68,16 +66,12 @@ fn read(path: &str, text: &str) -> Option<Value> {
     }
 }
 
-fn list(value: &Value, keys: &mut Keys, found: &mut Vec<(Keys, Sort)>) {
+/// Calls `look` with every entry at any depth and its keys.
+fn walk(value: &Value, keys: &mut Keys, look: &mut dyn FnMut(&Keys, &Value)) {
     for (key, value) in value.as_object().into_iter().flatten() {
         keys.push(key.clone());
-        let sort = match value {
-            Value::Object(_) => Sort::Object,
-            Value::Array(_) => Sort::List,
-            _ => Sort::Value,
-        };
-        found.push((keys.clone(), sort));
-        list(value, keys, found);
+        look(keys, value);
+        walk(value, keys, look);
         keys.pop();
     }
 }

@@ -11,9 +11,9 @@
 //! ```
 
 mod container;
-mod function_form;
 mod imports;
 mod insert;
+mod modifiers;
 mod parse;
 mod place;
 mod replace;
@@ -45,20 +45,11 @@ pub struct Merged {
     pub changed: Vec<Change>,
 }
 
-/// What happened to a definition or import.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    Replaced,
-    Added,
-    Import,
-}
-
-/// One definition or import that a merge changed.
+/// One definition that a merge replaced or added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub name: String,
     pub container: Option<String>,
-    pub what: What,
     /// Its line in the new text, counted from 1.
     pub line: usize,
 }
@@ -68,8 +59,6 @@ pub struct Change {
 pub enum MergeError {
     #[error("{path} is in a language without grammar; its passages are rewritten instead")]
     NoGrammar { path: String },
-    #[error("what was written is {bytes} bytes in too many parts or longer than {most} bytes; write only what changes")]
-    TooMuch { bytes: usize, most: usize },
     #[error(
         "what was written does not parse at line {line}: `{text}`; write each definition whole, with balanced braces and indentation"
     )]
@@ -112,6 +101,7 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
         edits: Vec::new(),
         closers: Vec::new(),
         changed: Vec::new(),
+        has_new_import: false,
         after: HashMap::new(),
         closed: HashSet::new(),
     };
@@ -120,12 +110,16 @@ pub fn merge(path: &str, before: &str, written: &str, hints: &Hints) -> Result<M
     job.finish(&source)
 }
 
+/// Whether definitions of a file can be merged by name: there is a grammar for its language.
+pub fn has_grammar(path: &str) -> bool {
+    parts(path, "").is_some()
+}
+
 /// The result for a file that was empty.
 fn into_empty_file(new: &parse::Written, before: &str) -> Merged {
     let added = new.items.iter().filter(|part| part.is_definition()).map(|part| Change {
         name: part.name.clone(),
         container: None,
-        what: What::Added,
         line: line_of(&new.text, part.core.start),
     });
     let text = if before.contains("\r\n") { new.text.replace('\n', "\r\n") } else { new.text.clone() };
@@ -151,6 +145,8 @@ struct Job<'a> {
     closers: Vec<Edit>,
     /// Each change, with the index of its edit.
     changed: Vec<(usize, Change)>,
+    /// An import statement was added.
+    has_new_import: bool,
     /// How many parts were added behind an old part, by the offset of that part.
     after: HashMap<usize, usize>,
     /// Offsets of bodies whose end got its own line; an offset plus 1 stands for a body that got a part at its top.
@@ -170,12 +166,12 @@ impl<'a> Job<'a> {
         true
     }
 
-    /// Records that the latest edit makes this change.
-    fn note(&mut self, what: What, name: &str, scope: Scope) {
+    /// Records that the latest edit changes or adds the definition `name`.
+    fn note(&mut self, name: &str, scope: Scope) {
         let container = scope.filter(|part| !part.name.is_empty()).map(|part| part.name.clone());
         let at = self.edits.len() - 1;
-        let change = Change { name: name.to_owned(), container, what, line: 0 };
-        if !self.changed.iter().any(|(_, other)| *other == change && what == What::Replaced) {
+        let change = Change { name: name.to_owned(), container, line: 0 };
+        if !self.changed.iter().any(|(_, other)| *other == change) {
             self.changed.push((at, change));
         }
     }
@@ -222,8 +218,3 @@ impl<'a> Job<'a> {
 
 #[cfg(test)]
 mod tests;
-
-/// Whether definitions of a file can be merged by name: there is a grammar for its language.
-pub fn has_grammar(path: &str) -> bool {
-    parts(path, "").is_some()
-}

@@ -1,6 +1,7 @@
 //! Edits source code: merges what a model wrote into files, checks the result, and reads failed test runs.
 
 pub mod check;
+pub mod comments;
 pub mod derive;
 pub mod docstring;
 pub mod examples;
@@ -23,9 +24,8 @@ pub mod restore;
 pub mod suspects;
 pub mod testing;
 mod text;
-pub mod unchanged_value;
 
 pub use check::problems;
-pub use merge::{Hints, MergeError, What, has_grammar, merge};
+pub use merge::{Hints, MergeError, has_grammar, merge};
 pub use paths::relative;
 pub use text::{is_comment, line_of};

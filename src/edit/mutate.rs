@@ -108,7 +108,6 @@ mod tests {
             "def f(n):\n    if n % 100 in (11, 12, 13):\n        return 'th'\n",
             4,
         );
-        check("a.js", "const f = (a, b) => b(a(1));\n", "", "const f = (a, b) => a(b(1));\n", 20);
         check(
             "a.js",
             "const f = (e) => {\n  const c = e.cause;\n  return c && cause();\n}\n",

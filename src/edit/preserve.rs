@@ -1,9 +1,6 @@
 //! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use super::text::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
@@ -16,8 +13,7 @@ const LESS: &[&str] =
 
 /// `new` with all names of the export or import list `old`, unless names may be removed: `export { a, b } from './c'`.
 pub fn with_names(old: &str, new: &str, may_remove: bool) -> String {
-    static LIST: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$").expect("a pattern"));
+    static_regex!(LIST = r"^((?:export|import)\s+(?:type\s+)?)\{([^}]*)\}(.*)$");
     let (Some(was), Some(is)) = (LIST.captures(old.trim()), LIST.captures(new.trim())) else { return new.to_owned() };
     if may_remove || was[3].trim_end_matches(';') != is[3].trim_end_matches(';') {
         return new.to_owned();
@@ -65,8 +61,7 @@ pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
 
 /// Removes the parameter `self` that a model gave a Python function outside of a class.
 pub fn without_receiver(path: &str, code: &str) -> String {
-    static HEAD: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^((?:async )?def \w+\()self(?:,\s*|(\)))").expect("a pattern"));
+    static_regex!(HEAD = r"^((?:async )?def \w+\()self(?:,\s*|(\)))");
     if language_of(path) == "python" && !code.contains("self.") {
         HEAD.replace(code, "$1$2").into_owned()
     } else {

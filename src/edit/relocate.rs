@@ -112,14 +112,9 @@ pub fn file(index: &Index, read: &Read, from: &str, to: &str) -> Result<Plan, Mo
         to.clone_into(&mut edit.path);
     }
     plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
-    plan.moved = Some((from.to_owned(), to.to_owned()));
-    plan.edits.extend(new_files.into_iter().map(empty_file));
+    plan.edits.extend(new_files.into_iter().map(|path| FileEdit { path, text_after: String::new() }));
     leads_where_it_led(&view, &plan)?;
     Ok(mention(&view, &others, plan))
-}
-
-fn empty_file(path: String) -> FileEdit {
-    FileEdit { path, text_after: String::new(), places: Vec::new() }
 }
 
 /// The path as the index has it; an error if it is not inside the project.

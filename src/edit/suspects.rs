@@ -24,8 +24,6 @@ pub struct Suspect {
     /// First and last line, counted from 1.
     pub start_line: usize,
     pub end_line: usize,
-    /// The reason, for a person and for a model.
-    pub why: String,
 }
 
 /// How near a suspect is to the failure, nearest first.
@@ -83,8 +81,8 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     kept.take(SUSPECTS_MAX).cloned().collect()
 }
 
-fn suspect(node: &Node, why: String) -> Suspect {
-    Suspect { path: node.path.clone(), name: node.name.clone(), start_line: node.start, end_line: node.end, why }
+fn suspect(node: &Node) -> Suspect {
+    Suspect { path: node.path.clone(), name: node.name.clone(), start_line: node.start, end_line: node.end }
 }
 
 /// The innermost definition at a place; `None` outside every definition.
@@ -104,16 +102,13 @@ fn is_test(graph: &Graph, node: &Node) -> bool {
 /// Adds the definitions on the traceback.
 fn add_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
     for (depth, Frame { file, line, .. }) in failure.frames.iter().enumerate() {
-        let how = if depth == 0 { "the error arose in" } else { "the error passed through" };
-        let why = format!("{how} {file}:{line}");
         match at(graph, file, *line) {
             // A test that does not compile is itself at fault.
             Some(node) if failure.test.is_none() && kind == Kind::Broken || !is_test(graph, node) => {
-                found.push((Tier::OnTraceback, suspect(node, why)));
+                found.push((Tier::OnTraceback, suspect(node)));
             }
             None if depth == 0 && kind == Kind::Broken || !is_test_file(file) => {
-                let place =
-                    Suspect { path: file.clone(), name: String::new(), start_line: *line, end_line: *line, why };
+                let place = Suspect { path: file.clone(), name: String::new(), start_line: *line, end_line: *line };
                 found.push((Tier::OnTraceback, place));
             }
             _ => {}
@@ -123,33 +118,30 @@ fn add_traceback(failure: &Failure, kind: Kind, graph: &Graph, found: &mut Vec<(
 
 /// Adds what the test calls, and what that calls.
 fn add_called(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Suspect)>) {
-    let (mut calls, test) = match test_of(failure, graph) {
-        Some(test) => (callees(graph, test), format!("test {}", test.name)),
-        None => (near_the_place(failure, graph), "test".to_owned()),
+    let mut calls = match test_of(failure, graph) {
+        Some(test) => callees(graph, test),
+        None => near_the_place(failure, graph),
     };
     // Calls of the failed line come first.
     let line = failure.line.unwrap_or(0);
     calls.sort_by_key(|call| (call.line != line, std::cmp::Reverse(call.line)));
-    let mut own: Vec<(Node, String)> = Vec::new();
+    let is_code = |node: &Node| !is_test(graph, node);
+    let mut own: Vec<Node> = Vec::new();
     for call in calls {
         // A helper of the tests is replaced by what it calls.
-        if is_test(graph, &call.node) {
-            let inner = callees(graph, &call.node).into_iter().filter(|inner| !is_test(graph, &inner.node));
-            own.extend(inner.map(|inner| (inner.node, format!("the failed {test} calls it by {}", call.node.name))));
+        if is_code(&call.node) {
+            own.push(call.node);
         } else {
-            own.push((call.node, format!("the failed {test} calls it")));
+            own.extend(callees(graph, &call.node).into_iter().map(|inner| inner.node).filter(is_code));
         }
     }
-    for (node, why) in &own {
+    for node in &own {
         let tier = if is_type(node) { Tier::Mentioned } else { Tier::CalledByTest };
-        found.push((tier, suspect(node, why.clone())));
+        found.push((tier, suspect(node)));
     }
-    for (node, _) in &own {
-        let inner =
-            callees(graph, node).into_iter().filter(|inner| !is_test(graph, &inner.node) && !is_type(&inner.node));
-        let why = format!("{} calls it, which the failed test calls", node.name);
-        found.extend(inner.map(|inner| (Tier::CalledByThose, suspect(&inner.node, why.clone()))));
-    }
+    let inner = own.iter().flat_map(|node| callees(graph, node)).map(|inner| inner.node);
+    let inner = inner.filter(|node| is_code(node) && !is_type(node));
+    found.extend(inner.map(|node| (Tier::CalledByThose, suspect(&node))));
 }
 
 fn is_type(node: &Node) -> bool {
@@ -209,7 +201,7 @@ fn add_named_by_test(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, Su
         let named: Vec<&Node> = named.filter(|node| !is_test(graph, node) && node.kind != "module").collect();
         for node in &named {
             let tier = if is_type(node) { Tier::Mentioned } else { Tier::CalledByTest };
-            found.push((tier, suspect(node, "the failed test is named after it".to_owned())));
+            found.push((tier, suspect(node)));
         }
         if !named.is_empty() {
             return;
@@ -222,8 +214,7 @@ fn add_named_by_error(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, S
     let ends = |path: &str| failure.message.split(['(', ')', '\'', '"', ' ', '\n']).any(|word| word == path);
     for path in graph.files().into_iter().filter(|path| !is_test_file(path) && ends(path)) {
         for module in graph.named(path) {
-            let why = "the error names this file".to_owned();
-            found.push((Tier::Mentioned, Suspect { name: String::new(), ..suspect(module, why) }));
+            found.push((Tier::Mentioned, Suspect { name: String::new(), ..suspect(module) }));
         }
     }
 }
@@ -238,7 +229,7 @@ mod tests {
     use crate::edit::failures::read;
     use crate::index::Index;
 
-    /// The suspects of an output, in a project of these files: `name path:start-end why`.
+    /// The suspects of an output, in a project of these files: `name path:start-end`.
     fn check(files: &[(&str, &str)], output: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -249,7 +240,7 @@ mod tests {
         index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
         let found = suspects(&read(output, Path::new("/p")), &index.graph().unwrap());
         let lines: Vec<String> =
-            found.iter().map(|s| format!("{} {}:{}-{} {}", s.name, s.path, s.start_line, s.end_line, s.why)).collect();
+            found.iter().map(|s| format!("{} {}:{}-{}", s.name, s.path, s.start_line, s.end_line)).collect();
         assert_eq!(lines, expected);
     }
 
@@ -261,10 +252,7 @@ mod tests {
         check(
             &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
             "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 15, in test_rate\n    assert discount(100, 20) == 80\n  File \"/p/shop/cart.py\", line 17, in discount\n    check_rate(rate)\n  File \"/p/shop/cart.py\", line 23, in check_rate\n    raise ValueError('rate')\nValueError: rate\n",
-            &[
-                "check_rate shop/cart.py:21-23 the error arose in shop/cart.py:23",
-                "discount shop/cart.py:16-18 the error passed through shop/cart.py:17",
-            ],
+            &["check_rate shop/cart.py:21-23", "discount shop/cart.py:16-18"],
         );
     }
 
@@ -273,10 +261,7 @@ mod tests {
         check(
             &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
             "=== FAILURES ===\n___ test_total ___\n\n    def test_total():\n>       assert make().total() == 3\nE       assert 4 == 3\n\ntests/test_cart.py:11: AssertionError\n=== short test summary info ===\nFAILED tests/test_cart.py::test_total - assert 4 == 3\n1 failed in 0.07s\n",
-            &[
-                "total shop/cart.py:8-9 the failed test test_total calls it",
-                "tax shop/cart.py:12-13 total calls it, which the failed test calls",
-            ],
+            &["total shop/cart.py:8-9", "tax shop/cart.py:12-13"],
         );
     }
 
@@ -291,7 +276,7 @@ mod tests {
                 ),
             ],
             "=== FAILURES ===\n___ test_typed_key_of_text ___\n\n    def test_typed_key_of_text(key=keys.typed_key):\n>       assert key('x') == 1\nE       assert 'x' == 1\n\ntests/test_keys.py:5: AssertionError\n=== short test summary info ===\nFAILED tests/test_keys.py::test_typed_key_of_text - assert 'x' == 1\n1 failed in 0.07s\n",
-            &["typed_key keys.py:1-2 the failed test is named after it"],
+            &["typed_key keys.py:1-2"],
         );
     }
 
@@ -307,7 +292,7 @@ mod tests {
                 ),
             ],
             "running 1 test\ntest cart::tests::adds ... FAILED\n\nfailures:\n\n---- cart::tests::adds stdout ----\nthread 'cart::tests::adds' (1) panicked at src/cart.rs:12:9:\nassertion `left == right` failed\n  left: 4\n right: 3\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n",
-            &["total src/cart.rs:1-3 the failed test adds calls it"],
+            &["total src/cart.rs:1-3"],
         );
         check(
             &[
@@ -321,7 +306,7 @@ mod tests {
                 ),
             ],
             "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  location: '/p/test/cart.test.js:5:1'\n  error: |-\n    Expected values to be strictly equal:\n    \n    2 !== 1\n    \n  stack: |-\n    TestContext.<anonymous> (/p/test/cart.test.js:6:10)\n  ...\n# pass 0\n# fail 1\n",
-            &["total lib/cart.js:1-3 the failed test calls it"],
+            &["total lib/cart.js:1-3"],
         );
         check(
             &[
@@ -333,7 +318,7 @@ mod tests {
                 ),
             ],
             "--- FAIL: TestTotal (0.00s)\n    cart_test.go:7: got 1\nFAIL\nFAIL\texample.com/shop/cart\t0.004s\nFAIL\n",
-            &["Total cart/cart.go:3-5 the failed test TestTotal calls it"],
+            &["Total cart/cart.go:3-5"],
         );
     }
 
@@ -342,15 +327,12 @@ mod tests {
         check(
             &[("src/main.rs", "fn main() {\n    missing();\n}\n"), ("Cargo.toml", "[package]\nname = \"a\"\n")],
             "error[E0425]: cannot find function `missing`\n --> src/main.rs:2:5\n  |\n2 |     missing();\n",
-            &["main src/main.rs:1-3 the error arose in src/main.rs:2"],
+            &["main src/main.rs:1-3"],
         );
         check(
             &[("shop/cart.py", CART_PY), ("tests/test_cart.py", "from shop.cart import Missing\n")],
             "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 1, in <module>\n    from shop.cart import Missing\nImportError: cannot import name 'Missing' from 'shop.cart' (/p/shop/cart.py)\n",
-            &[
-                " tests/test_cart.py:1-1 the error arose in tests/test_cart.py:1",
-                " shop/cart.py:1-23 the error names this file",
-            ],
+            &[" tests/test_cart.py:1-1", " shop/cart.py:1-23"],
         );
     }
 }

@@ -115,6 +115,15 @@ pub fn indent_at(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
+/// `static_regex!(NAME = r"…")` declares a regular expression that is compiled at its first use.
+macro_rules! static_regex {
+    ($name:ident = $text:expr) => {
+        static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| $crate::edit::text::pattern($text));
+    };
+}
+pub(in crate::edit) use static_regex;
+
 /// A regular expression that is written in the source code.
 pub fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit"))

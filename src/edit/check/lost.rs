@@ -1,8 +1,8 @@
-//! Finds definitions that a change lost, defined twice, or wrote out again.
+//! Finds definitions that a change lost or defined twice.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Pair, Problem};
+use super::Pair;
 use crate::edit::check::unfinished::each;
 use crate::index::parts::{Part, Sort};
 
@@ -23,7 +23,7 @@ struct Old {
 
 /// Definitions of the old text that the new text lacks. Moved ones, renamed entries and names in `asked` are not
 /// reported.
-pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
+pub fn lost(pair: &Pair, asked: &[String]) -> Vec<String> {
     let mut old: Vec<Old> = Vec::new();
     each(&pair.before_parts, &mut |part, around| {
         let in_function = around.iter().any(|part| matches!(part.sort, Sort::Function | Sort::Value | Sort::Test));
@@ -56,14 +56,13 @@ pub fn lost(pair: &Pair, asked: &[String]) -> Vec<Problem> {
             continue;
         }
         let of = around.last().map(|outer| format!(" of `{outer}`")).unwrap_or_default();
-        let message = format!("`{name}`{of} was in {} and is gone; nobody asked for that, so keep it", pair.path);
-        found.push(Problem { line: 1, message });
+        found.push(format!("`{name}`{of} was in {} and is gone; nobody asked for that, so keep it", pair.path));
     }
     found
 }
 
 /// Functions and types that are defined several times in the same place, and more often than before.
-pub fn doubled(pair: &Pair) -> Vec<Problem> {
+pub fn doubled(pair: &Pair) -> Vec<String> {
     let count = |items: &[Part], text: &str| {
         let mut counts: HashMap<(Key, String), (usize, usize)> = HashMap::new();
         each(items, &mut |part, around| {
@@ -75,15 +74,14 @@ pub fn doubled(pair: &Pair) -> Vec<Problem> {
         counts
     };
     let before = count(&pair.before_parts, pair.before);
-    let mut found: Vec<Problem> = Vec::new();
+    let mut found: Vec<(usize, String)> = Vec::new();
     for (key, (times, at)) in count(&pair.after_parts, pair.after) {
         if times > 1 && before.get(&key).is_none_or(|(old, _)| times > *old) {
-            let message = format!("`{}` is defined {times} times in the same place; keep one", key.0.1);
-            found.push(pair.problem(at, message));
+            found.push((at, format!("`{}` is defined {times} times in the same place; keep one", key.0.1)));
         }
     }
-    found.sort_by_key(|problem| problem.line);
-    found
+    found.sort_unstable();
+    found.into_iter().map(|(_, message)| message).collect()
 }
 
 /// Distinguishes definitions of one name in one place; `None` for those that may occur more than once.
@@ -115,30 +113,4 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
     // In some languages a type and a value of one name are two definitions, as are a declaration and an assignment.
     let owner = part.owner.clone().unwrap_or_default();
     Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
-}
-
-/// This many equal lines in a row are a copy; functions that are merely alike share fewer.
-const REPEATED_LINES: usize = 16;
-
-/// Reports a stretch of old lines that the new text has once more: the model wrote existing code again. Test files are
-/// skipped.
-pub fn repeated(pair: &Pair) -> Option<Problem> {
-    if crate::edit::testing::is_test_file(pair.path) {
-        return None;
-    }
-    fn lines(text: &str) -> Vec<&str> {
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
-    }
-    fn counted<'t>(lines: &'t [&'t str]) -> HashMap<&'t [&'t str], usize> {
-        let mut found = HashMap::new();
-        lines.windows(REPEATED_LINES).for_each(|window| *found.entry(window).or_default() += 1);
-        found
-    }
-    let (before, after) = (lines(pair.before), lines(pair.after));
-    let (known, now) = (counted(&before), counted(&after));
-    let is_new = |window: &&[&str]| known.get(window).is_some_and(|times| now[window] > *times);
-    let first = after.windows(REPEATED_LINES).find(is_new)?[0];
-    let at = pair.after.rfind(first)?;
-    let message = format!("{} has the lines from `{first}` on already; write only what is new or changes", pair.path);
-    Some(pair.problem(at, message))
 }

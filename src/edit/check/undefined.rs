@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::{Pair, Problem};
+use super::Pair;
 use crate::base::near::nearest;
 use crate::edit::check::unfinished::each;
+use crate::edit::text::line_of;
 use crate::index::parts::{Sort, definitions};
 use crate::index::uses::{Members, members, unbound};
 
@@ -12,7 +13,7 @@ use crate::index::uses::{Members, members, unbound};
 const INHERITED: &[&str] = &["constructor", "toString", "hasOwnProperty", "valueOf", "isPrototypeOf"];
 
 /// Names that the new text uses and nothing binds. Names that were unbound in the old text too are skipped.
-pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let Some(used) = unbound(pair.path, pair.after) else { return Vec::new() };
     let old = if pair.before.trim().is_empty() { Some(Vec::new()) } else { unbound(pair.path, pair.before) };
     let Some(old) = old else { return Vec::new() };
@@ -39,18 +40,15 @@ pub fn names(pair: &Pair, known: &dyn Fn(&str) -> bool) -> Vec<Problem> {
             (_, _, Some(near)) if near.len() > 3 => format!("did you mean `{near}`?"),
             _ => "define it, import it, or use what the file has".to_owned(),
         };
-        let line = crate::edit::text::line_of(pair.after, one.bytes.start);
+        let line = line_of(pair.after, one.bytes.start);
         let fact = if is_known { "is not imported" } else { "is defined nowhere" };
-        found.push(Problem {
-            line,
-            message: format!("`{}` is used {place}(line {line}) but {fact}; {way_out}", one.name),
-        });
+        found.push(format!("`{}` is used {place}(line {line}) but {fact}; {way_out}", one.name));
     }
     found
 }
 
 /// Attributes of `self` or `this` that nothing in their class sets or defines.
-pub fn attributes(pair: &Pair) -> Vec<Problem> {
+pub fn attributes(pair: &Pair) -> Vec<String> {
     let old = members(pair.path, pair.before);
     let word = if pair.language == "python" { "self" } else { "this" };
     let mut found = Vec::new();
@@ -65,18 +63,17 @@ pub fn attributes(pair: &Pair) -> Vec<Problem> {
             if pair.after.contains(&format!(".{} =", one.name)) || INHERITED.contains(&one.name.as_str()) {
                 continue;
             }
-            let line = crate::edit::text::line_of(pair.after, one.bytes.start);
+            let line = line_of(pair.after, one.bytes.start);
             let mut has: Vec<&str> =
                 class.defined.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
             has.sort_unstable();
             has.truncate(12);
-            let message = format!(
+            found.push(format!(
                 "`{word}.{}` is used (line {line}) but nothing in `{}` sets or defines it; it has {}",
                 one.name,
                 class.name,
                 has.join(", ")
-            );
-            found.push(Problem { line, message });
+            ));
         }
     }
     found

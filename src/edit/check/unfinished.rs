@@ -1,6 +1,6 @@
-//! Finds unfinished code: placeholder comments, functions without a body, object entries outside an object.
+//! Finds unfinished code: placeholder comments, functions without a body.
 
-use super::{Pair, Problem};
+use super::Pair;
 use crate::edit::omissions::{comment_of, is_mark};
 use crate::index::parts::{Part, Sort};
 
@@ -24,7 +24,7 @@ const TO_WRITE: &[&str] = &[
 ];
 
 /// New lines that stand for omitted code, or whose comment says that code is still to be written.
-pub fn marks(before: &str, after: &str) -> Vec<Problem> {
+pub fn marks(before: &str, after: &str) -> Vec<String> {
     let old: std::collections::HashSet<&str> = before.lines().map(str::trim).collect();
     let mut found = Vec::new();
     for (at, line) in after.lines().enumerate().filter(|(_, line)| !old.contains(line.trim())) {
@@ -33,39 +33,18 @@ pub fn marks(before: &str, after: &str) -> Vec<Problem> {
         let shown: String = line.trim().chars().take(100).collect();
         let line_number = at + 1;
         if TO_WRITE.iter().any(|phrase| comment.contains(phrase)) {
-            let message = format!("line {line_number} leaves code to be written: `{shown}`; write it");
-            found.push(Problem { line: line_number, message });
+            found.push(format!("line {line_number} leaves code to be written: `{shown}`; write it"));
         } else if is_mark(line, before) {
-            let message =
-                format!("line {line_number} stands for code that was left out: `{shown}`; write the definition whole");
-            found.push(Problem { line: line_number, message });
-        }
-    }
-    found
-}
-
-/// New JavaScript statements like `name: value`. They parse as a label, but are object entries outside their object.
-pub fn entries(pair: &Pair) -> Vec<Problem> {
-    if !matches!(pair.language, "javascript" | "jsx" | "typescript" | "tsx") {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    for part in pair.after_parts.iter().filter(|part| part.sort == Sort::Statement) {
-        let text = pair.after.get(part.core.clone()).unwrap_or_default();
-        let Some((name, value)) = text.split_once(':') else { continue };
-        let is_name = name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'));
-        let is_loop = ["for", "while", "do", "{"].iter().any(|word| value.trim_start().starts_with(word));
-        if is_name && !is_loop && !pair.before.contains(text) {
-            let message =
-                format!("`{name}: …` stands outside of any object; write it as an entry of the object it belongs to");
-            found.push(pair.problem(part.core.start, message));
+            found.push(format!(
+                "line {line_number} stands for code that was left out: `{shown}`; write the definition whole"
+            ));
         }
     }
     found
 }
 
 /// New functions whose body is a stub, except those that may have no body.
-pub fn bodies(pair: &Pair) -> Vec<Problem> {
+pub fn bodies(pair: &Pair) -> Vec<String> {
     let mut old = Vec::new();
     each(&pair.before_parts, &mut |part, _| {
         if is_idle(part, pair.before, pair.language) {
@@ -77,8 +56,7 @@ pub fn bodies(pair: &Pair) -> Vec<Problem> {
         let may_be_empty =
             pair.path.ends_with(".pyi") || is_abstract(part, around, pair.after) || old.contains(&part.name);
         if part.sort == Sort::Function && is_idle(part, pair.after, pair.language) && !may_be_empty {
-            let message = format!("`{}` has no body yet; write what it does", part.name);
-            found.push(pair.problem(part.core.start, message));
+            found.push(format!("`{}` has no body yet; write what it does", part.name));
         }
     });
     found

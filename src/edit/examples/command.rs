@@ -1,12 +1,11 @@
 //! Builds the command that runs examples against the code, and reads what it printed.
 
-use std::sync::LazyLock;
+use regex::Captures;
 
-use regex::{Captures, Regex};
-
-use super::{CONSTANTS, Example};
+use super::Example;
 use crate::edit::paths::ending;
 use crate::edit::testing::quoted;
+use crate::edit::text::static_regex;
 
 /// Separates a call from its result in the output of [`command`].
 const WRONG: &str = " gives ";
@@ -41,12 +40,7 @@ fn python(path: &str, examples: &[Example]) -> Option<String> {
     let module = crate::edit::imports::module_of(path)?;
     let names = names(examples).join(", ");
     let tries = examples.iter().map(|one| {
-        let expected = match one.expected.as_str() {
-            "true" => "True".to_owned(),
-            "false" => "False".to_owned(),
-            "null" | "undefined" => "None".to_owned(),
-            value => literal(value),
-        };
+        let expected = literal(&one.expected, ["True", "False", "None"]);
         let sign = if one.is_wrong { "!=" } else { "==" };
         format!("t({:?}, lambda: {}, {expected}, {sign:?})", one.call, one.call)
     });
@@ -69,12 +63,7 @@ fn script(path: &str, examples: &[Example]) -> String {
     let names = names(examples);
     let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
     let tries = examples.iter().map(|one| {
-        let expected = match one.expected.as_str() {
-            "True" => "true".to_owned(),
-            "False" => "false".to_owned(),
-            "None" => "null".to_owned(),
-            value => literal(value),
-        };
+        let expected = literal(&one.expected, ["true", "false", "null"]);
         format!("t({:?}, () => {}, {expected}, {})", one.call, one.call, !one.is_wrong)
     });
     format!(
@@ -98,16 +87,11 @@ fn go(path: &str, examples: &[Example]) -> String {
         None => value.to_owned(),
     };
     let call = |one: &Example| {
-        static TEXT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"'[^']*'").expect("a pattern"));
+        static_regex!(TEXT = r"'[^']*'");
         TEXT.replace_all(&one.call, |found: &Captures<'_>| text(&found[0])).into_owned()
     };
     let tries = examples.iter().map(|one| {
-        let expected = match one.expected.as_str() {
-            "None" | "null" | "undefined" => "nil".to_owned(),
-            "True" => "true".to_owned(),
-            "False" => "false".to_owned(),
-            value => text(&literal(value)),
-        };
+        let expected = text(&literal(&one.expected, ["true", "false", "nil"]));
         format!(
             "\ttry({:?}, func() interface{{}} {{ return first({}) }}, {expected}, {})\n",
             one.call,
@@ -145,11 +129,18 @@ fn names(examples: &[Example]) -> Vec<String> {
     names
 }
 
-/// A value as source code: a bare word (`13th`) becomes a string.
-fn literal(value: &str) -> String {
-    let is_code =
-        value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() || CONSTANTS.contains(&value);
-    if is_code { value.to_owned() } else { format!("{value:?}") }
+/// A value as source code: a bare word (`13th`) becomes a string. `constants` are true, false and nothing in the
+/// language.
+fn literal(value: &str, [yes, no, nothing]: [&str; 3]) -> String {
+    match value {
+        "True" | "true" => yes.to_owned(),
+        "False" | "false" => no.to_owned(),
+        // JavaScript has two values for nothing.
+        "undefined" if nothing == "null" => value.to_owned(),
+        "None" | "null" | "undefined" => nothing.to_owned(),
+        _ if value.starts_with(['\'', '"', '[', '(', '{']) || value.parse::<f64>().is_ok() => value.to_owned(),
+        _ => format!("{value:?}"),
+    }
 }
 
 #[cfg(test)]

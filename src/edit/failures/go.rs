@@ -1,12 +1,8 @@
 //! Reads the output of `go test`, `go build` and `go vet`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::{inside, message, number};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 /// Reads `go test` output with or without `-v`, with panics and compile errors:
 /// ```text
@@ -18,8 +14,7 @@ use crate::edit::text::pattern;
 /// FAIL    example.com/shop/shop   0.004s
 /// ```
 pub fn test(text: &str) -> Option<Report> {
-    static PACKAGE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(ok  |FAIL|\?   )\t(\S+)(?:\t| )+(\[[\w ]+\]|\(cached\)|[\d.]+s)?"));
+    static_regex!(PACKAGE = r"^(ok  |FAIL|\?   )\t(\S+)(?:\t| )+(\[[\w ]+\]|\(cached\)|[\d.]+s)?");
     let mut report = Report::default();
     let mut packages = 0;
     let mut part: Vec<&str> = Vec::new();
@@ -63,9 +58,9 @@ pub fn test(text: &str) -> Option<Report> {
 
 /// The failures in the output of one package, and the number of tests reported as passed.
 fn tests(lines: &[&str], package: &str) -> (Vec<Failure>, usize) {
-    static END: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*--- (FAIL|PASS|SKIP): (\S+) \("));
-    static START: LazyLock<Regex> = LazyLock::new(|| pattern(r"^=== (?:RUN|CONT|NAME)\s+(\S+)"));
-    static LOG: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\s+)(\w[\w.-]*\.go):(\d+): ?(.*)$"));
+    static_regex!(END = r"^\s*--- (FAIL|PASS|SKIP): (\S+) \(");
+    static_regex!(START = r"^=== (?:RUN|CONT|NAME)\s+(\S+)");
+    static_regex!(LOG = r"^(\s+)(\w[\w.-]*\.go):(\d+): ?(.*)$");
     let mut failed: Vec<String> = Vec::new();
     let mut logs: Vec<(String, Frame, Vec<String>)> = Vec::new();
     let (mut current, mut depth, mut passed) = (String::new(), None, 0);
@@ -115,7 +110,7 @@ fn failures(failed: Vec<String>, mut logs: Vec<(String, Frame, Vec<String>)>, pa
 
 /// Reads a panic with the stack of its goroutine: for each frame a line with the function, then a tab and the place.
 fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Failure {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\t(\S+\.go):(\d+)"));
+    static_regex!(PLACE = r"^\t(\S+\.go):(\d+)");
     let goroutine = lines.iter().position(|line| line.starts_with("goroutine ")).unwrap_or(lines.len());
     let head = lines[..goroutine].iter().copied().filter(|line| !line.starts_with('\t') && !line.is_empty());
     let text = message(head.take(4)).replace(" [recovered]", "");
@@ -138,9 +133,8 @@ fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Fail
         })
         .collect();
     trace::dedup(&mut frames);
-    // The test is named above the panic or on its stack. If neither has a name, the package failed while it started.
-    let by_stack = frames.last().map(|frame| frame.function.clone()).filter(|name| name.starts_with("Test"));
-    let test = (!test.is_empty()).then_some(test).or(by_stack).or_else(|| is_first.then(|| package.to_owned()));
+    // The test is named above the panic. If none is, the package failed while it started.
+    let test = (!test.is_empty()).then_some(test).or_else(|| is_first.then(|| package.to_owned()));
     Failure::at(test, text, frames)
 }
 
@@ -154,7 +148,7 @@ pub fn bare(text: &str) -> Option<Report> {
 
 /// Compile errors: `shop/cart.go:6:10: undefined: prise`, below a line `# example.com/shop/shop` or behind `vet: `.
 fn compile_errors(text: &str) -> Vec<Failure> {
-    static ERROR: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:vet: )?(\S+\.go):(\d+):\d+: (.+)$"));
+    static_regex!(ERROR = r"^(?:vet: )?(\S+\.go):(\d+):\d+: (.+)$");
     let mut errors: Vec<Failure> = Vec::new();
     for found in text.lines().filter_map(|line| ERROR.captures(line)) {
         let Some(file) = inside(&found[1]) else { continue };

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
-use crate::edit::text::pattern;
+use crate::edit::text::{pattern, static_regex};
 
 /// Reads tsc, eslint, mypy, ruff and flake8:
 /// ```text
@@ -41,7 +41,7 @@ fn at(file: String, line: usize, text: &str) -> Failure {
 
 /// Reads eslint: a line with the file, then its problems: `  2:1  error    'foo' is not defined  no-undef`.
 fn eslint(text: &str) -> Vec<Failure> {
-    static PROBLEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+(\d+):\d+\s+error\s+(.+?)(?:\s{2,}(\S+))?$"));
+    static_regex!(PROBLEM = r"^\s+(\d+):\d+\s+error\s+(.+?)(?:\s{2,}(\S+))?$");
     let mut errors = Vec::new();
     let mut file = "";
     for line in text.lines() {

@@ -1,13 +1,11 @@
 //! Reads the output of the Node.js test runner in its two forms, TAP and spec.
 
-use std::sync::LazyLock;
-
 use regex::Regex;
 
 use super::text::{inside, message, number};
 use super::trace::{bare_script, script, script_frame};
 use super::{Failure, Frame, Kind, Report, trace};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 /// Most lines that are read of one test's description.
 const DESCRIPTION_MAX: usize = 200;
@@ -31,9 +29,9 @@ const DESCRIPTION_MAX: usize = 200;
 /// # fail 4
 /// ```
 pub fn tap(text: &str) -> Option<Report> {
-    static NOT_OK: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\s*)not ok \d+ - (.*)$"));
-    static PASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^# pass (\d+)$"));
-    static FAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^# fail (\d+)$"));
+    static_regex!(NOT_OK = r"^(\s*)not ok \d+ - (.*)$");
+    static_regex!(PASS = r"(?m)^# pass (\d+)$");
+    static_regex!(FAIL = r"(?m)^# fail (\d+)$");
     let sum = |counts: &Regex| counts.captures_iter(text).map(|found| number(&found[1])).sum::<usize>();
     if !text.lines().any(|line| line.starts_with("TAP version")) && !NOT_OK.is_match(text) {
         return None;
@@ -159,10 +157,10 @@ fn of_test(name: String, fields: &[(&str, Vec<&str>)]) -> Failure {
 ///       at TestContext.<anonymous> (/project/nt/cart.test.js:7:10)
 /// ```
 pub fn spec(text: &str) -> Option<Report> {
-    static PASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ℹ pass (\d+)$"));
-    static FAIL: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ℹ fail (\d+)$"));
-    static TEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^✖ (.*?) \([\d.]+m?s\)$"));
-    static AT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^test at (\S+):(\d+):\d+$"));
+    static_regex!(PASS = r"(?m)^ℹ pass (\d+)$");
+    static_regex!(FAIL = r"(?m)^ℹ fail (\d+)$");
+    static_regex!(TEST = r"^✖ (.*?) \([\d.]+m?s\)$");
+    static_regex!(AT = r"^test at (\S+):(\d+):\d+$");
     PASS.find(text)?;
     let sum = |counts: &Regex| counts.captures_iter(text).map(|found| number(&found[1])).sum::<usize>();
     let lines: Vec<&str> = text.lines().collect();

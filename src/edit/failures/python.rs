@@ -1,12 +1,8 @@
 //! Reads the output of pytest and unittest.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::{inside, message, number, short, tells};
 use super::{Failure, Frame, Kind, Report, trace};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 /// Reads pytest's failures, whatever its `--tb` is:
 /// ```text
@@ -21,11 +17,10 @@ use crate::edit::text::pattern;
 /// 1 failed, 2 passed in 0.05s
 /// ```
 pub fn pytest(text: &str) -> Option<Report> {
-    static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?m)^(?:=+ )?((?:\d+ [a-z]+(?: passed)?, )*(?:\d+ [a-z]+(?: passed)?|no tests ran)) in \d[\d.]*s\b.*$",
-        )
-    });
+    static_regex!(
+        COUNTS =
+            r"(?m)^(?:=+ )?((?:\d+ [a-z]+(?: passed)?, )*(?:\d+ [a-z]+(?: passed)?|no tests ran)) in \d[\d.]*s\b.*$"
+    );
     let counts = COUNTS.captures_iter(text).last()?;
     let count = |noun: &str| {
         let parts = counts[1].split(", ").filter_map(|part| part.split_once(' '));
@@ -64,9 +59,7 @@ struct Named {
 
 /// The failed tests of pytest's short summary.
 fn summary(text: &str) -> Vec<Named> {
-    static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:\[.*?\]|\(.*?\))*) (\S+?\.py(?:::\S.*?)?)(?: - (.*))?$")
-    });
+    static_regex!(LINE = r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:\[.*?\]|\(.*?\))*) (\S+?\.py(?:::\S.*?)?)(?: - (.*))?$");
     let lines = text.lines().skip_while(|line| !line.contains("short test summary info"));
     let named = lines.filter_map(|line| LINE.captures(line)).map(|found| {
         let test = found[1].to_owned();
@@ -132,9 +125,9 @@ fn failure(heading: &str, body: &[&str], named: &mut Vec<Named>) -> Failure {
 /// The frames of a body, deepest first. A place is `shop/cart.py:13: in discount` with the code below it, or code with
 /// `>` and the place below that.
 fn frames(body: &[&str], error_lines: &[&str]) -> Vec<Frame> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(\S[^:]*):(\d+): ?(?:in (.+)|[\w.]*)$"));
-    static DEF: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+(?:async )?def (\w+)\("));
-    static FILE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"File "([^"]+)", line (\d+)"#));
+    static_regex!(PLACE = r"^(\S[^:]*):(\d+): ?(?:in (.+)|[\w.]*)$");
+    static_regex!(DEF = r"^\s+(?:async )?def (\w+)\(");
+    static_regex!(FILE = r#"File "([^"]+)", line (\d+)"#);
     let mut frames = Vec::new();
     let (mut function, mut code) = (String::new(), String::new());
     for (at, line) in body.iter().enumerate() {
@@ -181,9 +174,9 @@ fn frames(body: &[&str], error_lines: &[&str]) -> Vec<Frame> {
 /// FAILED (failures=3, errors=1)
 /// ```
 pub fn unittest(text: &str) -> Option<Report> {
-    static RAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^Ran (\d+) tests? in "));
-    static WRONG: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^FAILED \((.*)\)$"));
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:FAIL|ERROR): (\S+) \((.+?)\)( .*)?$"));
+    static_regex!(RAN = r"(?m)^Ran (\d+) tests? in ");
+    static_regex!(WRONG = r"(?m)^FAILED \((.*)\)$");
+    static_regex!(HEADING = r"^(?:FAIL|ERROR): (\S+) \((.+?)\)( .*)?$");
     let ran: usize = RAN.captures_iter(text).map(|found| number(&found[1])).sum();
     RAN.find(text)?;
     let rule = |line: &str, mark: char| line.len() >= 70 && line.chars().all(|c| c == mark);

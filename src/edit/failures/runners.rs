@@ -1,13 +1,9 @@
 //! Reads the output of jest, vitest and mocha.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::{inside, message, number, short};
 use super::trace::script;
 use super::{Failure, Kind, Report};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 /// Reads jest and vitest, whose failures differ in their headings:
 /// ```text
@@ -19,10 +15,9 @@ use crate::edit::text::pattern;
 /// Tests:       3 failed, 1 passed, 4 total         Tests  3 failed | 1 passed (4)
 /// ```
 pub fn jest_or_vitest(text: &str) -> Option<Report> {
-    static TESTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\s*Tests(?::\s|\s\s)\s*(.*)$"));
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (passed|failed)"));
-    static NONE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?m)^No test(?: file)?s found, exiting|Error: no test specified"));
+    static_regex!(TESTS = r"(?m)^\s*Tests(?::\s|\s\s)\s*(.*)$");
+    static_regex!(COUNT = r"(\d+) (passed|failed)");
+    static_regex!(NONE = r"(?m)^No test(?: file)?s found, exiting|Error: no test specified");
     if NONE.is_match(text) {
         return Some(Report { kind: Kind::NoTests, ..Report::default() });
     }
@@ -64,9 +59,9 @@ struct Block<'a> {
 
 /// The failures of jest and vitest, in order.
 fn blocks(text: &str) -> Vec<Block<'_>> {
-    static JEST_FILE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:FAIL|PASS) (\S+)(?: \([\d.]+ m?s\))?$"));
-    static VITEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^ FAIL  (?:\|\S+\| )?(\S+?)(?: > (.*)| \[.*)?$"));
-    static JEST: LazyLock<Regex> = LazyLock::new(|| pattern(r"^  ● (.+)$"));
+    static_regex!(JEST_FILE = r"^(?:FAIL|PASS) (\S+)(?: \([\d.]+ m?s\))?$");
+    static_regex!(VITEST = r"^ FAIL  (?:\|\S+\| )?(\S+?)(?: > (.*)| \[.*)?$");
+    static_regex!(JEST = r"^  ● (.+)$");
     let mut blocks: Vec<Block<'_>> = Vec::new();
     let (mut file, mut open) = ("", false);
     for line in text.lines() {
@@ -100,9 +95,9 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 }
 
 fn failure(block: &Block<'_>) -> Failure {
-    static SHOWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d*\s*\|( .*)?$"));
-    static MARKED: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*> +(\d+) \| (.*)$"));
-    static WHERE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*SyntaxError: (\S+): .*\((\d+):\d+\)$"));
+    static_regex!(SHOWN = r"^\s*>?\s*\d*\s*\|( .*)?$");
+    static_regex!(MARKED = r"^\s*> +(\d+) \| (.*)$");
+    static_regex!(WHERE = r"^\s*SyntaxError: (\S+): .*\((\d+):\d+\)$");
     // jest puts advice about its configuration before the error of a file.
     let from = block.body.iter().position(|line| line.trim() == "Details:").map_or(0, |at| at + 1);
     let (message_lines, mut frames) = script(&block.body[from..]);
@@ -151,9 +146,9 @@ fn failure(block: &Block<'_>) -> Failure {
 ///       at Context.<anonymous> (test/cart.js:6:12)
 /// ```
 pub fn mocha(text: &str) -> Option<Report> {
-    static PASSING: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^  (\d+) passing\b"));
-    static FAILING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^  (\d+) failing\b"));
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^  \d+\) (.*)$"));
+    static_regex!(PASSING = r"(?m)^  (\d+) passing\b");
+    static_regex!(FAILING = r"^  (\d+) failing\b");
+    static_regex!(HEADING = r"^  \d+\) (.*)$");
     let passed = number(&PASSING.captures(text)?[1]);
     let lines: Vec<&str> = text.lines().collect();
     let failing = lines.iter().position(|line| FAILING.is_match(line)).unwrap_or(lines.len());

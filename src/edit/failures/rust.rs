@@ -1,12 +1,8 @@
 //! Reads the output of `cargo test` and rustc.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::{inside, message, number, short};
-use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
-use crate::edit::text::pattern;
+use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
+use crate::edit::text::static_regex;
 
 /// Most lines that are read of one compile error.
 const ERROR_LINES_MAX: usize = 60;
@@ -22,10 +18,10 @@ const ERROR_LINES_MAX: usize = 60;
 /// test result: FAILED. 1 passed; 6 failed; 0 ignored; 0 measured; 0 filtered out
 /// ```
 pub fn libtest(text: &str) -> Option<Report> {
-    static RESULT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^test result: \S+ (\d+) passed; (\d+) failed"));
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^---- (.+?) stdout ----$"));
-    static RUNS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^running \d+ tests?$"));
-    static OVERFLOW: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^thread '(.+?)'.* has overflowed its stack$"));
+    static_regex!(RESULT = r"(?m)^test result: \S+ (\d+) passed; (\d+) failed");
+    static_regex!(HEADING = r"^---- (.+?) stdout ----$");
+    static_regex!(RUNS = r"(?m)^running \d+ tests?$");
+    static_regex!(OVERFLOW = r"(?m)^thread '(.+?)'.* has overflowed its stack$");
     RUNS.find(text)?;
     let (mut passed, mut failed) = (0, 0);
     for found in RESULT.captures_iter(text) {
@@ -54,8 +50,7 @@ pub fn libtest(text: &str) -> Option<Report> {
     Some(Report::counted(passed, failed, errors))
 }
 
-static PANIC: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^thread '.*?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?$"));
+static_regex!(PANIC = r"^thread '.*?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?$");
 
 /// Reads a panic outside of tests.
 pub fn bare(text: &str) -> Option<Report> {
@@ -66,17 +61,16 @@ pub fn bare(text: &str) -> Option<Report> {
 
 /// The failure of one test, from the lines it printed.
 fn failure(test: &str, body: &[&str]) -> Failure {
-    static NOTE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^note: (test did not panic as expected)(?: at (\S+?):(\d+):\d+)?"));
+    static_regex!(NOTE = r"^note: (test did not panic as expected)(?: at (\S+?):(\d+):\d+)?");
     let frame = |file: &str, line: &str| Some(Frame { file: inside(file)?, line: number(line), ..Frame::default() });
     // Earlier panics may have been caught; the last one failed the test.
     let panic = body.iter().rposition(|line| PANIC.is_match(line));
-    let mut frames = backtrace(body);
+    let mut frames: Vec<Frame> = Vec::new();
     let message_lines: Vec<&str> = match panic {
         Some(at) => {
             let found = PANIC.captures(body[at]);
             let place = found.as_ref().and_then(|found| frame(&found[2], &found[3]));
-            frames.splice(0..0, place);
+            frames.extend(place);
             // Before Rust 1.73 the message was printed in quotes on the line of the panic.
             let quoted = found.as_ref().and_then(|found| found.get(1)).map(|quoted| quoted.as_str());
             let ends = |line: &&&str| !line.starts_with("note:") && !line.starts_with("stack backtrace:");
@@ -91,42 +85,7 @@ fn failure(test: &str, body: &[&str]) -> Failure {
             noted.into_iter().chain(body[error.unwrap_or(0)..].iter().copied().filter(|_| noted.is_none())).collect()
         }
     };
-    fill_functions(&mut frames, body);
-    trace::dedup(&mut frames);
     Failure::at(Some(test.to_owned()), message(message_lines), frames)
-}
-
-/// The frames of `RUST_BACKTRACE=1`: a line with the function, then `at ./src/cart.rs:6:5`.
-fn backtrace(body: &[&str]) -> Vec<Frame> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s+at (\S+?):(\d+)(?::\d+)?$"));
-    let pairs = body.windows(2).filter_map(|pair| Some((pair[0], PLACE.captures(pair[1])?)));
-    let frames = pairs.filter_map(|(name, found)| {
-        let function = name.split_once(": ").map_or("", |(_, path)| path);
-        Some(Frame {
-            file: inside(&found[1])?,
-            line: number(&found[2]),
-            function: last_name(function),
-            ..Frame::default()
-        })
-    });
-    frames.filter(|frame| !frame.function.is_empty()).collect()
-}
-
-/// The function's name: `first` of `shop::cart::first::<u32>`. Empty for a closure, whose function the next frame
-/// names.
-fn last_name(path: &str) -> String {
-    let plain = path.split("::<").next().unwrap_or(path);
-    let last = plain.rsplit("::").next().unwrap_or("");
-    if last.starts_with(['{', '<']) { String::new() } else { last.to_owned() }
-}
-
-/// Fills in missing function names of frames from the same places in the backtrace.
-fn fill_functions(frames: &mut [Frame], body: &[&str]) {
-    let known = backtrace(body);
-    for frame in frames.iter_mut().filter(|frame| frame.function.is_empty()) {
-        let same = known.iter().find(|other| (&other.file, other.line) == (&frame.file, frame.line));
-        frame.function = same.map_or(String::new(), |other| other.function.clone());
-    }
 }
 
 /// Reads errors of the compiler:
@@ -138,8 +97,8 @@ fn fill_functions(frames: &mut [Frame], body: &[&str]) {
 ///   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ expected `u32`, found `u64`
 /// ```
 pub fn compiler(text: &str) -> Option<Report> {
-    static ERROR: LazyLock<Regex> = LazyLock::new(|| pattern(r"^error(?:\[E\d+\])?: (.+)$"));
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*--> (\S+?):(\d+):\d+$"));
+    static_regex!(ERROR = r"^error(?:\[E\d+\])?: (.+)$");
+    static_regex!(PLACE = r"^\s*--> (\S+?):(\d+):\d+$");
     let lines: Vec<&str> = text.lines().collect();
     let mut errors: Vec<Failure> = Vec::new();
     let starts = (0..lines.len()).filter(|&at| ERROR.is_match(lines[at]));
@@ -162,7 +121,7 @@ pub fn compiler(text: &str) -> Option<Report> {
 
 /// The message: the error, the labels below the marked code, and the help.
 fn explained(block: &[&str]) -> String {
-    static LABEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\|[\s|]*[\^-][\^\s|-]*(?:[\^-]+ )(\S.*)$"));
+    static_regex!(LABEL = r"^\s*\|[\s|]*[\^-][\^\s|-]*(?:[\^-]+ )(\S.*)$");
     let labels = block.iter().filter_map(|line| LABEL.captures(line).map(|found| found[1].to_owned()));
     let notes = block.iter().filter_map(|line| {
         let line = line.trim_start().trim_start_matches("= ");

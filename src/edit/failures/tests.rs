@@ -123,7 +123,6 @@ cart::tests::total_adds | src/cart.rs:15 | assertion `left == right` failed: pri
 cart::tests::unwraps | src/cart.rs:30 | called `Result::unwrap()` on an `Err` value: ParseIntError { kind: InvalidDigit }
     src/cart.rs:30  ``"#,
     );
-    holds(include_str!("samples/cargo_bt.txt"), &["src/cart.rs:15 total_adds ``"]);
     check(
         "thread 'main' panicked at src/main.rs:8:9:\nno such file\nnote: run with `RUST_BACKTRACE=1`\n",
         "Failed 1/1\n- | src/main.rs:8 | no such file\n    src/main.rs:8  ``",

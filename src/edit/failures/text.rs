@@ -1,11 +1,8 @@
 //! Prepares output for all readers: text without colours, paths inside the project, messages of a few lines.
 
 use std::path::Path;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-use crate::edit::text::pattern;
+use crate::edit::text::{pattern, static_regex};
 
 /// Longest output that is read, in bytes. Its end is kept, since runners print their summary there.
 const OUTPUT_MAX: usize = 1 << 20;
@@ -22,7 +19,7 @@ const FOREIGN: &[&str] = &["site-packages", "dist-packages", "node_modules", ".v
 
 /// The end of an output without terminal colours and carriage returns; paths below `root` become relative.
 pub fn clean(output: &str, root: &Path) -> String {
-    static COLOURS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"));
+    static_regex!(COLOURS = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07");
     let from = output.len().saturating_sub(OUTPUT_MAX);
     let from = (from..output.len()).find(|&at| output.is_char_boundary(at)).unwrap_or(0);
     let text = COLOURS.replace_all(&output[from..], "").replace("\r\n", "\n").replace('\r', "\n");

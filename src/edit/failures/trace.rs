@@ -1,12 +1,8 @@
 //! Reads tracebacks of Python and stacks of JavaScript, with or without a test runner around them.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::text::{FRAMES_MAX, inside, message, number, short, tells};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Beginnings of the line between two tracebacks of one error.
@@ -34,7 +30,7 @@ pub struct Trace {
 /// ```
 /// Of several tracebacks the last is the error, the ones before are its causes. `None` if there is no error.
 pub fn python(block: &str) -> Option<Trace> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^[\s|]*File "([^"]+)", line (\d+)(?:, in (.+))?$"#));
+    static_regex!(PLACE = r#"^[\s|]*File "([^"]+)", line (\d+)(?:, in (.+))?$"#);
     let mut traces: Vec<(Vec<Frame>, Vec<&str>, bool)> = Vec::new();
     let mut lines = block.lines().peekable();
     while let Some(line) = lines.next() {
@@ -98,9 +94,9 @@ pub fn dedup(frames: &mut Vec<Frame>) {
 /// Reads one line of a JavaScript stack: `at first (/p/lib/cart.js:6:19)`, `❯ first lib/cart.js:6:19`, `first
 /// (/p/lib/cart.js:6:19)`. `None` for other lines; an inner `None` for a place outside the project.
 pub fn script_frame(line: &str) -> Option<Option<Frame>> {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^\s*(?:at |❯ )?(?:async )?(?:(\S.*?) )?\(?((?:file://|node:)?[^\s()]+):(\d+):(\d+)\)?(?: \{)?$")
-    });
+    static_regex!(
+        PLACE = r"^\s*(?:at |❯ )?(?:async )?(?:(\S.*?) )?\(?((?:file://|node:)?[^\s()]+):(\d+):(\d+)\)?(?: \{)?$"
+    );
     let line = line.trim_end();
     let found = PLACE.captures(line)?;
     let name = found.get(1).map_or("", |name| name.as_str());
@@ -162,9 +158,8 @@ fn bare_python(text: &str) -> Vec<Trace> {
 
 /// Uncaught errors of Node.js: the code of the place, then the error with its stack.
 pub fn bare_script(text: &str) -> Vec<Trace> {
-    static ERROR: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(?:Uncaught )?(?:\w*Error|\w*Exception)(?: \[[\w ]+\])?(?:: |$)"));
-    static SHOWN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:file://)?([^\s:]+\.[cm]?[jt]sx?):(\d+)$"));
+    static_regex!(ERROR = r"^(?:Uncaught )?(?:\w*Error|\w*Exception)(?: \[[\w ]+\])?(?:: |$)");
+    static_regex!(SHOWN = r"^(?:file://)?([^\s:]+\.[cm]?[jt]sx?):(\d+)$");
     let lines: Vec<&str> = text.lines().collect();
     let mut traces = Vec::new();
     let mut shown: Option<Frame> = None;

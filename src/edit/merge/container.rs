@@ -1,7 +1,7 @@
 //! Merges parts into one container (a file, a class): parts that it has are replaced, others are added.
 
 use super::place::{Place, same_name};
-use super::{Job, MergeError, Scope, What};
+use super::{Job, MergeError, Scope};
 use crate::edit::omissions::has_marks;
 use crate::edit::text::{indent_at, line_of};
 use crate::index::parts::{Part, Sort};
@@ -30,9 +30,9 @@ impl<'a> Job<'a> {
         for (at, new) in news.iter().enumerate() {
             match (&targets[at], new.sort) {
                 (_, Sort::Import) | (Target::Skip, _) => {}
-                (_, Sort::Statement) => self.statement(scope, olds, news, at, &targets)?,
+                (_, Sort::Statement) => self.statement(scope, olds, new)?,
                 (Target::Old(place), _) => self.put(&place.clone(), new)?,
-                (Target::New, _) => self.add(scope, olds, news, at, &targets)?,
+                (Target::New, _) => self.add(scope, olds, new)?,
             }
         }
         Ok(())
@@ -165,7 +165,7 @@ impl<'a> Job<'a> {
     fn members(&mut self, scope: Scope, old: &'a Part, new: &Part) -> Result<(), MergeError> {
         self.header(scope, old, new);
         if self.docstring(old, new) {
-            self.note(What::Replaced, &old.name, None);
+            self.note(&old.name, None);
         }
         self.scope(Some(old), &old.members, &new.members)
     }
@@ -180,14 +180,14 @@ impl<'a> Job<'a> {
         };
         let base = indent_at(self.old, old.core.start).to_owned();
         let now = self.piece(new.core.start..new_body.start, &base);
-        let now = crate::edit::merge::function_form::with_modifiers(self.language, &was, now);
+        let now = super::modifiers::with_modifiers(self.language, &was, now);
         let (was_words, now_words) = (words(&was), words(&now));
         let says_more = was_words.iter().all(|word| now_words.contains(word)) && was_words.len() < now_words.len();
         let is_class = old.sort == Sort::Class && old.variant.is_empty();
         let core = if says_more && is_class { now } else { was };
         let header = Part { core: old.core.start..old_body.start, ..old.clone() };
         if self.put_below_lead(&header, new, core, &base) {
-            self.note(What::Replaced, &old.name, scope);
+            self.note(&old.name, scope);
         }
     }
 
@@ -216,32 +216,22 @@ impl<'a> Job<'a> {
         same[if all == same.len() { earlier } else { 0 }]
     }
 
-    /// Merges a written `impl`. A member goes into the block of the type that has it; a new one into the hinted block,
-    /// or one that has other written members.
+    /// Merges a written `impl` into one block of its type: one that has a written member, else the hinted one.
     fn merge_impl(&mut self, place: &Place<'a>, new: &Part) -> Result<(), MergeError> {
         let beside: &'a [Part] = place.around.last().map_or(self.old_items, |part| part.members.as_slice());
-        let others = beside.iter().filter(|part| part.sort == Sort::Class && same_name(part, new));
         let line = head(place.part, self.old);
-        let mut blocks: Vec<&'a Part> = vec![place.part];
         // An `impl` with other type arguments is a different one.
         let is_exact = line == head(new, self.new);
-        blocks.extend(
-            others.filter(|other| other.core != place.part.core && (!is_exact || head(other, self.old) == line)),
-        );
-        let holds = |block: &Part, member: &Part| block.members.iter().any(|other| same_name(other, member));
-        let number = self.hints.line.unwrap_or(0);
-        let hinted = blocks.iter().position(|block| self.lines(block).contains(&number));
-        let known = blocks.iter().position(|block| new.members.iter().any(|member| holds(block, member)));
-        let home = hinted.or(known).unwrap_or(0);
-        for (at, block) in blocks.iter().enumerate() {
-            let mine = new.members.iter().filter(|member| {
-                let holder = blocks.iter().position(|block| holds(block, member));
-                holder.unwrap_or(home) == at
-            });
-            let mine: Vec<Part> = mine.cloned().collect();
-            self.scope(Some(block), &block.members, &mine)?;
-        }
-        Ok(())
+        let others = beside.iter().filter(|part| part.sort == Sort::Class && same_name(part, new));
+        let others = others.filter(|other| !is_exact || head(other, self.old) == line);
+        let blocks: Vec<&'a Part> = std::iter::once(place.part).chain(others).collect();
+        let has_member =
+            |block: &Part| block.members.iter().any(|own| new.members.iter().any(|member| same_name(own, member)));
+        let hint = self.hints.line.unwrap_or(0);
+        let known = blocks.iter().copied().find(|block| has_member(block));
+        let hinted = blocks.iter().copied().find(|block| self.lines(block).contains(&hint));
+        let block = known.or(hinted).unwrap_or(place.part);
+        self.scope(Some(block), &block.members, &new.members)
     }
 }
 

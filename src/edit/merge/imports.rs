@@ -1,7 +1,7 @@
 //! Adds the imports that the written code needs and the file lacks.
 
-use super::insert::{Anchor, first_line};
-use super::{Job, Scope, What};
+use super::insert::Anchor;
+use super::{Job, Scope};
 use crate::edit::text::{Edit, indent_at};
 use crate::index::parts::{Imported, Part, Sort};
 
@@ -97,7 +97,6 @@ impl<'a> Job<'a> {
             (_, false) => format!(", {text}"),
         };
         self.edits.push(Edit { range: last.bytes.end..last.bytes.end, new });
-        self.note(What::Import, if one.local.is_empty() { &one.source } else { &one.local }, None);
     }
 
     /// Statements for the missing names of `new`, in the style in which `new` is written.
@@ -168,11 +167,13 @@ impl<'a> Job<'a> {
         };
         let base =
             scope.map(|scope| indent_at(self.old, scope.core.start).to_owned() + &self.unit.text()).unwrap_or_default();
-        let name = first_line(&line);
-        let several = self.changed.iter().any(|(_, change)| change.what == What::Import);
         // Of several imports above the first definition, only the first is set off.
-        let gap = if several && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) { 0 } else { gap };
+        let gap = if self.has_new_import && matches!(anchor, Anchor::After(part) if part.sort != Sort::Import) {
+            0
+        } else {
+            gap
+        };
         self.write(scope, line, &base, gap, anchor);
-        self.note(What::Import, &name, scope);
+        self.has_new_import = true;
     }
 }

@@ -1,9 +1,7 @@
 //! Adds new parts to a file beside similar ones, with the file's spacing.
 
-use super::container::Target;
-use super::place::{is_module, same_name};
-use super::{Job, MergeError, Scope, What};
-use crate::edit::merge::function_form::{Form, as_function, as_method, form_of};
+use super::place::is_module;
+use super::{Job, MergeError, Scope};
 use crate::edit::text::{indent_at, line_end, line_of, line_start};
 use crate::index::parts::{Part, Sort};
 
@@ -22,33 +20,17 @@ pub enum Anchor<'p> {
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `news[at]`, which `olds`, the parts of `scope`, do not have.
-    pub fn add(
-        &mut self,
-        scope: Option<&'a Part>,
-        olds: &'a [Part],
-        news: &[Part],
-        at: usize,
-        targets: &[Target<'a>],
-    ) -> Result<(), MergeError> {
-        let new = &news[at];
-        let home = if scope.is_none() { self.home(news, at, targets)? } else { None };
-        match home {
-            Some(home) => {
-                let anchor = self.anchor(Some(home), &home.members, news, at, targets);
-                self.insert(Some(home), &home.members, new, anchor);
-            }
-            None => {
-                let anchor = self.anchor(scope, olds, news, at, targets);
-                self.insert(scope, olds, new, anchor);
-            }
-        }
+    /// Adds `new`, which `olds`, the parts of `scope`, do not have.
+    pub fn add(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
+        let home = if scope.is_none() { self.home(new)? } else { None };
+        let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));
+        let anchor = self.anchor(scope, olds, new);
+        self.insert(scope, olds, new, anchor);
         Ok(())
     }
 
     /// The container for a part that is written outside of any; `None` for the top of the file.
-    fn home(&self, news: &[Part], at: usize, targets: &[Target<'a>]) -> Result<Option<&'a Part>, MergeError> {
-        let new = &news[at];
+    fn home(&self, new: &Part) -> Result<Option<&'a Part>, MergeError> {
         let all = self.places(|part| part.body.is_some() && matches!(part.sort, Sort::Class | Sort::Record));
         let mut all: Vec<&'a Part> = all.into_iter().map(|place| place.part).collect();
         if self.language == "rust" {
@@ -76,7 +58,7 @@ impl<'a> Job<'a> {
         }
         let kinds: Vec<&'a Part> =
             all.iter().copied().filter(|part| !is_module(part) && part.sort == Sort::Class).collect();
-        let found = hinted.or_else(|| self.class_near(news, at, targets, &kinds));
+        let found = hinted.or_else(|| self.class_near(&kinds));
         match (found, kinds.as_slice()) {
             (Some(found), _) => Ok(Some(found)),
             (None, []) => Ok(None),
@@ -93,24 +75,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The class of the hinted definition or line, or of what was written above or beside the part.
-    fn class_near(&self, news: &[Part], at: usize, targets: &[Target<'a>], classes: &[&'a Part]) -> Option<&'a Part> {
+    /// The class of the hinted definition or line.
+    fn class_near(&self, classes: &[&'a Part]) -> Option<&'a Part> {
         let holds = |name: &str| classes.iter().copied().find(|class| class.members.iter().any(|m| m.name == name));
-        let by_name = self.hints.after.as_deref().and_then(holds);
-        let by_line = self.hints.line.and_then(|line| {
-            classes
-                .iter()
-                .copied()
-                .find(|class| (line_of(self.old, class.core.start)..=line_of(self.old, class.core.end)).contains(&line))
-        });
-        let beside = targets.iter().find_map(|target| match target {
-            Target::Old(place) if place.is_member() => place.container(),
-            _ => None,
-        });
-        // A class that was closed too early is written above.
-        let above = news[..at].iter().rev().find(|part| part.sort == Sort::Class);
-        let above = above.and_then(|part| classes.iter().copied().find(|class| same_name(class, part)));
-        by_name.or(by_line).or(above).or(beside)
+        let lines = |class: &Part| line_of(self.old, class.core.start)..=line_of(self.old, class.core.end);
+        let at = |line: usize| classes.iter().copied().find(|class| lines(class).contains(&line));
+        self.hints.after.as_deref().and_then(holds).or_else(|| self.hints.line.and_then(at))
     }
 
     /// The module with the file's tests, for a new test; `None` if tests are at the top of the file.
@@ -124,29 +94,18 @@ impl<'a> Job<'a> {
         all.iter().copied().filter(|_| !at_top).filter(is_home).rev().find(is_top)
     }
 
-    /// The place of a new part: beside the hinted definition, else beside an old part that was written beside it, else
-    /// by its kind.
-    fn anchor(&self, scope: Scope, olds: &'a [Part], news: &[Part], at: usize, targets: &[Target<'a>]) -> Anchor<'a> {
-        let new = &news[at];
+    /// The place of a new part: behind the hinted definition, else by its kind.
+    fn anchor(&self, scope: Scope, olds: &'a [Part], new: &Part) -> Anchor<'a> {
         let fits = |old: &Part| old.is_test == new.is_test && (old.sort == new.sort || is_block(old) && is_block(new));
-        let here = |target: &Target<'a>| match target {
-            Target::Old(place) => olds.iter().find(|old| old.core == place.part.core).filter(|old| fits(old)),
-            _ => None,
-        };
         let named = self.hints.after.as_deref().and_then(|name| {
             let holds =
                 |old: &&'a Part| old.name == name || scope.is_none() && old.members.iter().any(|m| m.name == name);
             olds.iter().rev().find(holds).filter(|old| fits(old) && (new.is_test || !is_module(old)))
         });
-        if let Some(part) = named.or_else(|| targets[..at.min(targets.len())].iter().rev().find_map(here)) {
-            return Anchor::After(part);
-        }
-        if let Some(part) = targets.iter().skip(at + 1).find_map(here) {
-            return Anchor::Before(part);
-        }
-        match scope {
-            Some(scope) => self.anchor_inside(scope, olds, new),
-            None => self.anchor_at_top(olds, new),
+        match (named, scope) {
+            (Some(part), _) => Anchor::After(part),
+            (None, Some(scope)) => self.anchor_inside(scope, olds, new),
+            (None, None) => self.anchor_at_top(olds, new),
         }
     }
 
@@ -227,9 +186,8 @@ impl<'a> Job<'a> {
         let text = self.whole_piece(scope, new, &base);
         let gap = self.gap(scope, olds, new, anchor);
         self.write(scope, text, &base, gap, anchor);
-        let what = if new.sort == Sort::Import { What::Import } else { What::Added };
         let name = if new.name.is_empty() { first_line(&self.new[new.core.clone()]) } else { new.name.clone() };
-        self.note(what, &name, scope);
+        self.note(&name, scope);
     }
 
     /// The white space before the parts of `scope`.
@@ -246,19 +204,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The text of `new` with its comments and attributes, as a method or function as its place asks for.
+    /// The text of `new` with its comments and attributes.
     fn whole_piece(&self, scope: Scope, new: &Part, base: &str) -> String {
         let mut core = self.piece(new.core.clone(), base);
-        let script = !matches!(self.language, "python" | "rust" | "go");
-        if script && new.sort == Sort::Function {
-            let in_class =
-                scope.is_some_and(|scope| matches!(scope.sort, Sort::Class | Sort::Record) && !is_module(scope));
-            core = match (form_of(new, self.new), in_class) {
-                (Form::Declared, true) => as_method(&core),
-                (Form::Method, false) if new.has_receiver => as_function(&core),
-                _ => core,
-            };
-        }
         let listed = scope.is_some_and(|scope| scope.listed);
         if listed {
             core = core.trim_end_matches([',', ';']).to_owned();

@@ -7,13 +7,8 @@ use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
 use crate::edit::text::nth_line;
 
-/// Most parts of one answer.
-const PARTS_MAX: usize = 2_000;
 /// Most lone closing braces that are left out, one at a time, to make an answer parse.
 const BRACES_MAX: usize = 12;
-/// Longest answer that is read.
-const BYTES_MAX: usize = 4 << 20;
-
 /// What was written, with its parts.
 pub struct Written {
     pub text: String,
@@ -26,9 +21,6 @@ pub struct Written {
 
 /// Parses `written` in the language of `path`. Syntax errors on lines that do not parse in `before` either are ignored.
 pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -> Result<Written, MergeError> {
-    if written.len() > BYTES_MAX {
-        return Err(MergeError::TooMuch { bytes: written.len(), most: BYTES_MAX });
-    }
     let unit = unit_of(before.0).unwrap_or_else(|| Unit::usual(language));
     let (text, own) = cleaned(written, unit);
     let plain = parts(path, &text).ok_or_else(|| MergeError::NoGrammar { path: path.to_owned() })?;
@@ -39,50 +31,27 @@ pub fn read(path: &str, language: &str, written: &str, before: (&str, &Parts)) -
             text: nth_line(&text, line).trim().chars().take(200).collect(),
         })?,
     };
-    match found.items.len() {
-        0 => Err(MergeError::NothingChanged),
-        count if count > PARTS_MAX => Err(MergeError::TooMuch { bytes: written.len(), most: BYTES_MAX }),
-        _ => Ok(found),
-    }
+    if found.items.is_empty() { Err(MergeError::NothingChanged) } else { Ok(found) }
 }
 
-/// The text without a code fence, carriage returns and common white space, and its lines before that white space was
-/// removed.
+/// The text without carriage returns and common white space, and its lines before that white space was removed.
 fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     let text = written.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let text = without_fence(text.trim_end());
+    let text = text.trim_end();
     let dedented = dedented(text, unit);
     let cleaned = dedented.trim_start_matches('\n');
     let above = dedented.len() - cleaned.len();
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// The text inside a code fence, or all of it if there is none.
-fn without_fence(text: &str) -> &str {
-    let inner =
-        text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')).map_or(text, |(_, rest)| rest);
-    inner.strip_suffix("```").unwrap_or(inner)
-}
+/// What is made up around methods or entries that are written without their class or object.
+const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
 
-/// Turns dots that stand for omitted code into a comment.
-fn with_dots_as_comments(line: &str) -> String {
-    match line.trim() {
-        "..." | "…" => line.replace(line.trim(), "// ..."),
-        _ => line.replace("{ ... }", "{ /* ... */ }").replace("{...}", "{ /* ... */ }"),
-    }
-}
-
-/// Parses what was written in other ways: with `...` as a comment, as members of a class or object, without a brace too
-/// many.
+/// Parses what was written in other ways: as members of a class or object, without a brace too many.
 fn repaired(path: &str, language: &str, text: &str) -> Option<Written> {
-    let script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
-    let dotted = text.lines().map(with_dots_as_comments).collect::<Vec<_>>().join("\n") + "\n";
-    let text = if language == "python" { text } else { dotted.as_str() };
-    let plain =
-        || parts(path, text).filter(|found| found.faults.is_empty()).map(|found| found_in(text.to_owned(), found));
-    let shells: &[(&str, &str)] = &[("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
-    let in_shells = || shells.iter().filter(|_| script).find_map(|shell| in_shell(path, text, shell));
-    plain().or_else(in_shells).or_else(|| without_a_brace(path, text, script))
+    let is_script = matches!(language, "javascript" | "jsx" | "typescript" | "tsx");
+    let in_shells = || SHELLS.iter().filter(|_| is_script).find_map(|shell| in_shell(path, text, shell));
+    in_shells().or_else(|| without_a_brace(path, text, is_script))
 }
 
 fn found_in(text: String, found: Parts) -> Written {
@@ -115,6 +84,6 @@ fn without_a_brace(path: &str, text: &str, script: bool) -> Option<Written> {
         if found.faults.is_empty() {
             return Some(found_in(text, found));
         }
-        script.then(|| in_shell(path, &text, &("class Shell {\n", "\n}")))?
+        script.then(|| in_shell(path, &text, &SHELLS[0]))?
     })
 }

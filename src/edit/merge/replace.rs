@@ -1,7 +1,7 @@
 //! Replaces one definition, and keeps what the model left out: comments, decorators, lines that a mark stands for.
 
-use super::{Job, MergeError, Scope, What};
-use crate::edit::merge::function_form::{Fitted, fitted, form_of, has_forms, with_modifiers};
+use super::modifiers::with_modifiers;
+use super::{Job, MergeError, Scope};
 use crate::edit::omissions::{Body, has_marks, is_left_out, is_mark, splice};
 use crate::edit::text::indent_at;
 use crate::index::parts::Part;
@@ -17,24 +17,26 @@ impl<'a> Job<'a> {
         let core = self.piece(new.core.clone(), &base);
         let core = self.with_docstring(old, new, core, &base);
         let core = self.unmarked(old, new, core)?;
-        let fitted = if has_forms(self.language, old, new) {
-            let value = new.value.clone().map(|range| self.piece(range, &base));
-            fitted(form_of(old, self.old), form_of(new, self.new), &old.name, core, value)
-        } else {
-            Fitted::Whole(core)
-        };
-        let changed = match fitted {
-            Fitted::Whole(core) => {
+        let changed = match self.assigned_value(old).filter(|_| new.value.is_none()) {
+            Some(value) if core.starts_with("function") || core.starts_with("async function") => self.edit(value, core),
+            _ => {
                 let core = with_modifiers(self.language, &self.old[old.core.clone()], core);
                 let core = self.separated(old, core);
                 self.put_below_lead(old, new, core, &base)
             }
-            Fitted::Value(value) => self.edit(old.value.clone().unwrap_or(old.core.clone()), value),
         };
         if changed {
-            self.note(What::Replaced, &old.name, scope);
+            self.note(&old.name, scope);
         }
         Ok(())
+    }
+
+    /// The function in `exports.add = function …` or `add: function …`: all that a declaration replaces of it.
+    fn assigned_value(&self, old: &Part) -> Option<std::ops::Range<usize>> {
+        let value = old.value.clone()?;
+        let left = &self.old[old.core.start..value.start];
+        let is_variable = ["const ", "let ", "var "].iter().any(|word| left.contains(word));
+        (!is_variable && left.trim_end().ends_with(['=', ':'])).then_some(value)
     }
 
     /// `core` with a semicolon at its end if the old part has one, and without if not.
@@ -71,7 +73,7 @@ impl<'a> Job<'a> {
         let mut changed = self.docstring(old, new);
         changed |= self.put_below_lead(old, new, self.old[old.core.clone()].to_owned(), &base);
         if changed {
-            self.note(What::Replaced, &old.name, scope);
+            self.note(&old.name, scope);
         }
     }
 

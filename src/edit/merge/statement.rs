@@ -1,17 +1,11 @@
 //! Merges statements that define nothing: a route, a call at load, the main block of a script.
 
-use similar::TextDiff;
-
-use super::container::Target;
 use super::insert::{Anchor, first_line};
-use super::{Job, MergeError, What};
+use super::{Job, MergeError};
 use crate::edit::omissions::has_marks;
 use crate::edit::text::indent_at;
 use crate::index::parts::{Part, Sort};
 
-/// Least similarity, from 0 to 1, for a main block to be replaced: a model likes to add one that shows how its function
-/// is called.
-const ALIKE_MIN: f32 = 0.5;
 /// Beginnings of calls that only try out what was written. They are left out, unless the file has such calls already.
 const DEMOS: &[&str] =
     &["print(", "console.log(", "fmt.Print", "println!(", "assert ", "if __name__", "console.assert("];
@@ -22,15 +16,7 @@ const HEADS: &[&str] =
 impl<'a> Job<'a> {
     /// Merges the statement `news[at]`: it replaces an older version of itself or is added, unless the file has it or
     /// has no use for it.
-    pub fn statement(
-        &mut self,
-        scope: Option<&'a Part>,
-        olds: &'a [Part],
-        news: &[Part],
-        at: usize,
-        targets: &[Target<'a>],
-    ) -> Result<(), MergeError> {
-        let new = &news[at];
+    pub fn statement(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
         let text = self.new[new.core.clone()].trim().to_owned();
         let is_string = text.starts_with(['"', '\'', '`']);
         if is_string
@@ -57,17 +43,10 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         let callee = callee(&text);
-        let like = olds
-            .iter()
-            .rev()
-            .find(|old| old.sort == Sort::Statement && self::callee(&self.old[old.core.clone()]) == callee);
-        let anchor = match (
-            like.filter(|_| !callee.is_empty()),
-            targets[..at].iter().rev().find_map(|target| here(target, olds)),
-        ) {
-            (Some(like), _) | (None, Some(like)) => Anchor::After(like),
-            (None, None) => self.anchor_at_end(olds),
+        let is_like = |old: &&'a Part| {
+            old.sort == Sort::Statement && !callee.is_empty() && self::callee(&self.old[old.core.clone()]) == callee
         };
+        let anchor = olds.iter().rev().find(is_like).map_or_else(|| self.anchor_at_end(olds), Anchor::After);
         self.insert(scope, olds, new, anchor);
         Ok(())
     }
@@ -102,19 +81,18 @@ impl<'a> Job<'a> {
 
     /// Replaces an older version of a statement.
     fn restate(&mut self, scope: Option<&'a Part>, old: &'a Part, new: &Part, text: &str) -> Result<(), MergeError> {
-        let was = &self.old[old.core.clone()];
         if has_marks(text, self.old) {
             let mark = text.lines().find(|line| self.is_mark(line)).unwrap_or_default().trim().to_owned();
             return Err(MergeError::Unclear { name: first_line(text), mark });
         }
-        let is_main = text.starts_with("if __name__");
-        if is_main && TextDiff::from_lines(was, text).ratio() < ALIKE_MIN {
+        // A model likes to add a main block that shows how its function is called.
+        if text.starts_with("if __name__") {
             return Ok(());
         }
         let base = indent_at(self.old, old.core.start).to_owned();
         let core = self.piece(new.core.clone(), &base);
         if self.edit(old.core.clone(), core) {
-            self.note(What::Replaced, &first_line(text), scope);
+            self.note(&first_line(text), scope);
         }
         Ok(())
     }
@@ -125,13 +103,5 @@ fn callee(text: &str) -> &str {
     match text.split_once('(') {
         Some((head, _)) if head.chars().all(|c| c.is_alphanumeric() || "._$".contains(c)) => head,
         _ => "",
-    }
-}
-
-/// The old part among `olds` that a target replaces.
-fn here<'a>(target: &Target<'a>, olds: &'a [Part]) -> Option<&'a Part> {
-    match target {
-        Target::Old(place) => olds.iter().find(|old| old.core == place.part.core),
-        _ => None,
     }
 }

@@ -99,8 +99,6 @@ impl<'a> Generator<'a> {
             self.list(at);
         } else if ARGUMENTS.contains(&kind) {
             self.swap(at);
-        } else if CALLS.contains(&kind) {
-            self.call(at);
         } else if matches!(kind, "not_operator" | "unary_expression") {
             let inner = self.children(at).last().map(|inner| self.text_of(*inner));
             if let Some(inner) = inner.filter(|_| self.text_of(at).starts_with(['n', '!'])) {
@@ -249,26 +247,6 @@ impl<'a> Generator<'a> {
             let new = format!("{}{between}{}", &self.text[second.clone()], &self.text[first.clone()]);
             self.add(2, first.start..second.end, new);
         }
-    }
-
-    /// Turns `f(g(x))` into `g(f(x))`.
-    fn call(&mut self, at: usize) {
-        let Some((outer, inner)) = self.called(at).zip(self.only_argument(at)) else { return };
-        let Some(called) = self.called(inner).filter(|_| CALLS.contains(&self.kind(inner))) else { return };
-        let arguments = &self.text[self.nodes[called].bytes.end..self.nodes[inner].bytes.end];
-        let new = format!("{}({}{arguments})", self.text_of(called), self.text_of(outer));
-        self.add(2, self.nodes[at].bytes.clone(), new);
-    }
-
-    /// The node that a call calls.
-    fn called(&self, call: usize) -> Option<usize> {
-        self.children(call).first().copied()
-    }
-
-    fn only_argument(&self, call: usize) -> Option<usize> {
-        let arguments = self.children(call).last().copied().filter(|last| ARGUMENTS.contains(&self.kind(*last)))?;
-        let all = self.children(arguments);
-        all.first().copied().filter(|_| all.len() == 1)
     }
 
     /// Removes a statement with its line.

@@ -1,9 +1,8 @@
 //! Collects values from a request and a failed check: numbers, quoted texts, differences from an expected text.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use crate::edit::text::static_regex;
 
 /// Most numbers, and most texts of the request, that are kept.
 const VALUES_MAX: usize = 6;
@@ -24,9 +23,8 @@ pub struct RepairHints {
 impl RepairHints {
     /// Reads the hints from a request and from the output of a failed check.
     pub fn of(request: &str, failure: &str) -> RepairHints {
-        static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d{1,6}").expect("a pattern"));
-        static QUOTED: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#).expect("a pattern"));
+        static_regex!(NUMBER = r"\b\d{1,6}");
+        static_regex!(QUOTED = r#""([^"\n]{1,80})"|'([^'\n]{1,80})'|`([^`\n]{1,80})`"#);
         let quoted = |text: &str| -> Vec<String> {
             let found = QUOTED.captures_iter(text).filter_map(|one| one.iter().skip(1).flatten().next());
             found.map(|one| one.as_str().to_owned()).collect()

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{FileOccurrences, RenameError};
-use crate::edit::text::{line_of, nth_line};
+use crate::edit::text::nth_line;
 use crate::index::{Role, is_understood, language_of};
 
 /// Most mentions and most doubtful places that are listed.
@@ -16,8 +16,6 @@ const LINE_CHARS_MAX: usize = 200;
 pub struct Plan {
     /// By path; each file once.
     pub edits: Vec<FileEdit>,
-    /// Old and new path of a moved file. Its edit, if it has one, is listed under the new path.
-    pub moved: Option<(String, String)>,
     /// Strings, comments and documents that contain the name.
     pub mentions: Vec<Mention>,
     /// Places that may mean the definition and stay as they are.
@@ -29,8 +27,6 @@ pub struct Plan {
 pub struct FileEdit {
     pub path: String,
     pub text_after: String,
-    /// Lines that change, counted from 1 in the text before.
-    pub places: Vec<usize>,
 }
 
 /// A line that contains the name and stays as it is.
@@ -114,31 +110,29 @@ impl Edits {
             if own.is_empty() {
                 continue;
             }
-            let edit = edited(path, text, &own).filter(|edit| stays_understood(path, text, &edit.text_after));
+            let after = changed(text, &own).filter(|after| stays_understood(path, text, after));
             let broken = || RenameError::NotUnderstood {
                 path: path.clone(),
                 name: name.to_owned(),
                 reason: "the changed text would not parse".to_owned(),
             };
-            plan.edits.push(edit.ok_or_else(broken)?);
+            plan.edits.push(FileEdit { path: path.clone(), text_after: after.ok_or_else(broken)? });
         }
         plan.edits.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(plan)
     }
 }
 
-/// Makes all changes of one file, which are sorted; `None` if two overlap.
-fn edited(path: &str, text: &str, changes: &[&Change]) -> Option<FileEdit> {
-    let (mut after, mut at, mut places) = (String::with_capacity(text.len()), 0, Vec::new());
+/// The text after all changes of one file, which are sorted; `None` if two overlap.
+fn changed(text: &str, changes: &[&Change]) -> Option<String> {
+    let (mut after, mut at) = (String::with_capacity(text.len()), 0);
     for change in changes {
         after.push_str(text.get(at..change.bytes.start)?);
         after.push_str(&change.with);
         at = change.bytes.end;
-        places.push(line_of(text, change.bytes.start));
     }
     after.push_str(text.get(at..)?);
-    places.dedup();
-    Some(FileEdit { path: path.to_owned(), text_after: after, places })
+    Some(after)
 }
 
 fn stays_understood(path: &str, before: &str, after: &str) -> bool {

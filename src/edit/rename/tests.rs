@@ -179,12 +179,6 @@ fn go_changes_in_the_package_and_in_those_that_import_it() {
             ),
         ],
     );
-    let store = "package store\n\ntype Store struct{}\n\nfunc (s *Store) Fetch() int { return 1 }\n\nfunc (s *Store) Twice() int {\n\tn := s.Fetch()\n\treturn n + s.Fetch()\n}\n";
-    check(
-        &[("go.mod", "module x\n"), ("store.go", store)],
-        ("Store.Fetch", "Load"),
-        &[("store.go", &store.replace("Fetch", "Load"))],
-    );
 }
 
 #[test]
@@ -220,20 +214,6 @@ fn local_names_change_inside_their_function_only() {
         &[(
             "src/lib.rs",
             "struct P { n: u32 }\nfn f(k: u32) -> P {\n    let k = k + 1;\n    println!(\"{k}\");\n    if let Some(k) = Some(k) { return P { n: k }; }\n    P { n: k }\n}\nfn g(n: u32) -> u32 { n }\n",
-        )],
-    );
-    check(
-        &[
-            ("go.mod", "module x\n"),
-            (
-                "a.go",
-                "package a\n\nfunc F(n int) int {\n\tm, err := g(n)\n\tk, err := g(m)\n\tif err != nil {\n\t\treturn k\n\t}\n\treturn n\n}\n\nvar err = 1\n",
-            ),
-        ],
-        ("F.err", "failure"),
-        &[(
-            "a.go",
-            "package a\n\nfunc F(n int) int {\n\tm, failure := g(n)\n\tk, failure := g(m)\n\tif failure != nil {\n\t\treturn k\n\t}\n\treturn n\n}\n\nvar err = 1\n",
         )],
     );
 }
@@ -285,5 +265,4 @@ fn the_index_may_be_behind_the_files() {
             "import { read } from './a';\nread();\nread();\n"
         ]
     );
-    assert_eq!(plan.edits[1].places, [1, 2, 3]);
 }

@@ -28,13 +28,6 @@ pub enum Task {
     Format,
 }
 
-/// A shell command, to be run in the project's root folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    pub task: Task,
-    pub line: String,
-}
-
 /// The commands for projects of one language or build tool.
 trait Kit {
     /// The command for the whole project.
@@ -49,7 +42,7 @@ trait Kit {
 pub struct Checks {
     kits: Vec<Box<dyn Kit>>,
     /// Why a check cannot run, in words for a person.
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
@@ -68,39 +61,29 @@ pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, 
     let files = Files::new(root, paths);
     let mut notes = Vec::new();
     let kits: [Option<Box<dyn Kit>>; 5] = [
-        cargo::kit(&files).map(boxed),
-        script::kit(&files).map(boxed),
-        golang::kit(&files).map(boxed),
-        python::kit(&files, imports_pytest, &mut notes).map(boxed),
-        make::kit(&files).map(boxed),
+        cargo::kit(&files).map(|kit| Box::new(kit) as _),
+        script::kit(&files).map(|kit| Box::new(kit) as _),
+        golang::kit(&files).map(|kit| Box::new(kit) as _),
+        python::kit(&files, imports_pytest, &mut notes).map(|kit| Box::new(kit) as _),
+        make::kit(&files).map(|kit| Box::new(kit) as _),
     ];
     Checks { kits: kits.into_iter().flatten().collect(), notes }
 }
 
-fn boxed(kit: impl Kit + 'static) -> Box<dyn Kit> {
-    Box::new(kit)
-}
-
 impl Checks {
-    /// The command for the whole project; `None` if no manifest and no file suggests one.
-    pub fn command(&self, task: Task) -> Option<Command> {
-        let line = self.kits.iter().find_map(|kit| kit.whole(task))?;
-        Some(Command { task, line })
+    /// The shell command for the whole project, to be run in its root folder; `None` if no manifest and no file suggests
+    /// one.
+    pub fn command(&self, task: Task) -> Option<String> {
+        self.kits.iter().find_map(|kit| kit.whole(task))
     }
 
     /// The narrowest command that runs these test files (see [`tests_of`]). If they are in several languages, only the
     /// files of the first kit that can run any of them.
-    pub fn covering(&self, files: &[String]) -> Option<Command> {
-        let line = self.kits.iter().find_map(|kit| {
+    pub fn covering(&self, files: &[String]) -> Option<String> {
+        self.kits.iter().find_map(|kit| {
             let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| kit.runs(path)).collect();
             if own.is_empty() { None } else { kit.covering(&own) }
-        });
-        line.map(|line| Command { task: Task::Test, line })
-    }
-
-    /// Why a check cannot run, in words for a person.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -10,7 +9,7 @@ use regex::Regex;
 use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
 use crate::edit::paths::{folder, name, stem};
-use crate::edit::text::pattern;
+use crate::edit::text::static_regex;
 
 /// Most test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;
@@ -85,10 +84,8 @@ struct Frameworks {
 
 impl Frameworks {
     fn of(files: &Files<'_>, tests: &[&str]) -> Frameworks {
-        static PYTEST: LazyLock<Regex> =
-            LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\("));
-        static UNITTEST: LazyLock<Regex> =
-            LazyLock::new(|| pattern(r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):"));
+        static_regex!(PYTEST = r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\(");
+        static_regex!(UNITTEST = r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):");
         let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
         let any = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
         Frameworks { pytest: any(&PYTEST), unittest: any(&UNITTEST) }

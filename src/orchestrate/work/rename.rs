@@ -82,7 +82,7 @@ fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &st
             lines.map(|(at, line)| if at + 1 == mention.line { renamed(line) } else { line.to_owned() }).collect();
         match known {
             Some(at) => plan.edits[at].text_after = text,
-            None => plan.edits.push(FileEdit { path: mention.path, text_after: text, places: vec![mention.line] }),
+            None => plan.edits.push(FileEdit { path: mention.path, text_after: text }),
         }
     }
 }

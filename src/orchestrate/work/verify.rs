@@ -34,8 +34,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// What is wrong with `after`, as messages for the model that wrote it. The names in `may_go` may be removed, because the request names them.
 pub fn problems(index: &Index, path: &str, before: &str, after: &str, may_go: &[String]) -> Vec<String> {
     let known = |name: &str| index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
-    let found = crate::edit::problems(path, before, after, may_go, &known);
-    found.into_iter().map(|problem| problem.message).collect()
+    crate::edit::problems(path, before, after, may_go, &known)
 }
 
 /// The result of a command that checks the project.
@@ -83,8 +82,8 @@ pub async fn tests_of(
     };
     tests.sort_by_cached_key(by_mentions);
     tests.truncate(TESTS_MAX);
-    let Some(command) = checks_of(job).covering(&tests) else { return Ok(None) };
-    run(job, step, &command.line, evidence).await
+    let Some(line) = checks_of(job).covering(&tests) else { return Ok(None) };
+    run(job, step, &line, evidence).await
 }
 
 /// Adds the test file that covers the code in question to the named paths, if no test file is named.
@@ -102,12 +101,12 @@ pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
 
 /// The command that runs the whole test suite.
 pub fn suite(job: Job<'_>) -> Option<String> {
-    checks_of(job).command(Task::Test).map(|command| command.line)
+    checks_of(job).command(Task::Test)
 }
 
 /// Why the project's tests cannot be run, if something they need is missing.
 pub fn why_untested(job: Job<'_>) -> Option<String> {
-    Some(checks_of(job).notes().join("; ")).filter(|why| !why.is_empty())
+    Some(checks_of(job).notes.join("; ")).filter(|why| !why.is_empty())
 }
 
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
@@ -237,7 +236,7 @@ pub async fn failing(
     }
     let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
     if changed.iter().any(is_compiled) {
-        let line = checks_of(job).command(Task::Compile).map(|command| command.line);
+        let line = checks_of(job).command(Task::Compile);
         return match line {
             Some(line) => Ok(run(job, step, &line, evidence).await?.filter(fails)),
             None => Ok(None),

@@ -241,7 +241,7 @@ fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
         let verb = clause.verb().to_owned();
         return Some(words.fold(verb, |line, word| format!("{line} {}", word.trim_end_matches(['?', '!', '.']))));
     }
-    Some(testing::of(root).command(task(clause)?)?.line)
+    testing::of(root).command(task(clause)?)
 }
 
 /// The task that the clause asks for, if it is about the whole project.

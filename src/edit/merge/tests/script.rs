@@ -1,6 +1,6 @@
 //! Tests of merging TypeScript and JavaScript.
 
-use super::{Hints, check, in_container, with};
+use super::{Hints, check, with};
 
 const CART: &str = r#"'use strict';
 import fs from 'fs';
@@ -70,12 +70,6 @@ fn functions_keep_export_and_classes_their_members() {
 fn a_method_without_its_class_keeps_its_decorator_and_access() {
     cart("async add(item: Item): Promise<void> {\n  this.items.unshift(item);\n}\n", "items.push", "items.unshift");
     cart(
-        "  async add(item: Item): Promise<void> {\n    this.items.unshift(item);\n  }\n",
-        "items.push",
-        "items.unshift",
-    );
-    cart("async add(item: Item): Promise<void> {\n    this.items.unshift(item);\n  }\n", "items.push", "items.unshift");
-    cart(
         "remove(item: Item): void {\n  this.items.pop();\n}\n",
         "    this.items.push(item);\n  }\n",
         "    this.items.push(item);\n  }\n\n  remove(item: Item): void {\n    this.items.pop();\n  }\n",
@@ -131,12 +125,6 @@ fn functions_take_the_form_that_the_file_gives_them() {
     );
     check(
         "a.js",
-        "class A {\n  run() {\n    return this.x;\n  }\n}\n",
-        "function run() {\n  return this.y;\n}\n",
-        "class A {\n  run() {\n    return this.y;\n  }\n}\n",
-    );
-    check(
-        "a.js",
         "module.exports = {\n  run: function (x) {\n    return x;\n  },\n  stop() {}\n};\n",
         "run: function (x) {\n  return x + 1;\n},\n",
         "module.exports = {\n  run: function (x) {\n    return x + 1;\n  },\n  stop() {}\n};\n",
@@ -171,12 +159,6 @@ fn types_and_values_of_one_name_are_two_definitions() {
     check(
         "a.ts",
         before,
-        "interface Shape {\n  name: string;\n  size: number;\n  color: string;\n}\n",
-        &before.replace("size: number;\n", "size: number;\n  color: string;\n"),
-    );
-    check(
-        "a.ts",
-        before,
         "interface Shape {\n  // ... existing fields\n  color: string;\n}\n",
         &before.replace("size: number;\n", "size: number;\n  color: string;\n"),
     );
@@ -194,13 +176,6 @@ fn tests_go_into_the_describe_of_the_file() {
         before,
         "describe('add', () => {\n  // ... existing tests\n  it('adds none', () => {\n    expect(add(0, 0)).toBe(0);\n  });\n});\n",
         &after,
-    );
-    let flat = "test('a', () => {\n  ok(1);\n});\n";
-    check(
-        "a.test.js",
-        flat,
-        "test('b', () => {\n  ok(2);\n});\n",
-        "test('a', () => {\n  ok(1);\n});\n\ntest('b', () => {\n  ok(2);\n});\n",
     );
 }
 
@@ -233,31 +208,7 @@ fn an_extra_or_early_closing_brace_is_ignored() {
 }
 
 #[test]
-fn components_and_their_markup_are_functions_as_well() {
-    let before = "export default function App({ a }) {\n  return (\n    <div>\n      {a}\n    </div>\n  );\n}\n";
-    check(
-        "a.jsx",
-        before,
-        "function App({ a, b }) {\n  return (\n    <div>\n      {a}{b}\n    </div>\n  );\n}\n",
-        &before.replace("{ a }", "{ a, b }").replace("{a}\n", "{a}{b}\n"),
-    );
-    check(
-        "a.tsx",
-        "export const App: FC = () => <p>1</p>;\n",
-        "const App: FC = () => <p>2</p>;\n",
-        "export const App: FC = () => <p>2</p>;\n",
-    );
-}
-
-#[test]
 fn functions_inside_a_function_are_found() {
     let before = "(function () {\n  function inner(x) {\n    return x;\n  }\n\n  function other() {}\n})();\n";
     check("a.js", before, "function inner(x) {\n  return x * 2;\n}\n", &before.replace("return x;", "return x * 2;"));
-    let text = with(
-        "a.ts",
-        "class A {\n  run() {}\n}\nclass B {\n  run() {}\n}\n",
-        "run() {\n  return 1;\n}\n",
-        in_container("B"),
-    );
-    assert_eq!(text, "class A {\n  run() {}\n}\nclass B {\n  run() {\n    return 1;\n  }\n}\n");
 }

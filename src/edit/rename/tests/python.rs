@@ -57,18 +57,3 @@ fn python_methods_change_in_the_class_its_subclasses_and_their_callers() {
         ],
     );
 }
-
-#[test]
-fn a_module_variable_changes_with_global_statements_and_not_with_local_names() {
-    check(
-        &[(
-            "a.py",
-            "limit = 1\nlimit += 1\n\n\ndef up():\n    global limit\n    limit = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=limit):\n    return limit\n",
-        )],
-        ("limit", "bound"),
-        &[(
-            "a.py",
-            "bound = 1\nbound += 1\n\n\ndef up():\n    global bound\n    bound = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=bound):\n    return bound\n",
-        )],
-    );
-}

@@ -1,6 +1,6 @@
 //! Has the model name the items of a change and write each of them.
 
-use crate::edit::{docstring, testing, unchanged_value};
+use crate::edit::{comments, docstring, testing};
 use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::change::{Ask, ask};
@@ -120,7 +120,7 @@ impl Writer<'_> {
         let Writer { job, files, text, round, .. } = *self;
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
-            _ => grammar::of_code(item, files.text(&item.path), unchanged_value::speaks_of_words(text)),
+            _ => grammar::of_code(item, files.text(&item.path), comments::speaks_of_words(text)),
         };
         let mut answer = String::new();
         let mut code = String::new();

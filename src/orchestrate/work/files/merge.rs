@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::context::Found;
 use crate::context::mentions::Mentions;
-use crate::edit::{self, Hints, preserve, testing, unchanged_value};
+use crate::edit::{self, Hints, comments, preserve, testing};
 use crate::index::Index;
 use crate::index::parts::Sort;
 use crate::orchestrate::work::items::{Item, What};
@@ -91,8 +91,7 @@ impl Files {
         let What::Change(span) = &item.what else { return false };
         let only_docs = || {
             let was = self.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
-            !unchanged_value::speaks_of_words(asked)
-                && unchanged_value::without_words(was) == unchanged_value::without_words(code)
+            !comments::speaks_of_words(asked) && comments::without_words(was) == comments::without_words(code)
         };
         preserve::has_code(self.text(&item.path), code) || only_docs()
     }
@@ -196,8 +195,7 @@ impl Files {
             Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
             Err(error) => return Err(format!("{path}: {error}")),
         };
-        let changed = merged.changed.iter().filter(|change| change.what != edit::What::Import);
-        touched.extend(changed.map(|change| Touched {
+        touched.extend(merged.changed.iter().map(|change| Touched {
             path: path.clone(),
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),

@@ -1,0 +1,42 @@
+//! Tells code from comments and docstrings.
+
+/// Whether code has `value` outside of comments and docstrings.
+pub fn has_in_code(code: &str, value: &str) -> bool {
+    code_lines(code).any(|line| line.contains(value))
+}
+
+/// The words of code without comments and docstrings.
+pub fn without_words(code: &str) -> Vec<&str> {
+    code_lines(code).flat_map(str::split_whitespace).collect()
+}
+
+/// Whether a request is about comments or documentation, so that these may be all that changes.
+pub fn speaks_of_words(asked: &str) -> bool {
+    const WORDS: &str = "doc comment typo describe explain example spell word text say mention note kommentar todo";
+    let low = asked.to_lowercase();
+    WORDS.split(' ').any(|word| low.contains(word))
+}
+
+/// The lines of code that are no comments or docstrings.
+fn code_lines(code: &str) -> impl Iterator<Item = &str> {
+    let mut in_docs = false;
+    code.lines().filter(move |line| {
+        let bare = line.trim_start();
+        let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
+        let is_comment =
+            in_docs || marks > 0 || bare == "#" || ["# ", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
+        in_docs ^= marks % 2 == 1;
+        !is_comment
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docstrings_and_comments_are_not_code() {
+        let code = "def f(a):\n    \"\"\"\n    >>> f('x')\n    \"\"\"\n    # 'y'\n    return 'z'\n";
+        assert_eq!(["x", "y", "z"].map(|value| has_in_code(code, value)), [false, false, true]);
+    }
+}
