@@ -3,12 +3,12 @@
 //! Each problem is worded for the model that wrote the change. A false alarm costs more than a miss, so unsure cases
 //! are not reported.
 
-mod data;
 mod lost;
 mod undefined;
 mod unfinished;
 
-use crate::edit::text::{Source, nth_line};
+use crate::edit::paths::ending;
+use crate::edit::text::{Source, line_of, nth_line};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
@@ -29,7 +29,7 @@ struct Pair<'a> {
 /// vanish; `known` says whether the project defines a name anywhere.
 pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let (before, after) = (Source::new(before).text, Source::new(after).text);
-    if let Some(found) = data::unreadable(path, &before, &after) {
+    if let Some(found) = unreadable(path, &before, &after) {
         return vec![found];
     }
     let items = |text: &str| parts(path, text).map(|found| (found.items, found.faults));
@@ -51,6 +51,27 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     }
     found.truncate(PROBLEMS_MAX);
     found
+}
+
+/// The parse error of a JSON or TOML file. `None` if it parses, if the old text did not parse either, or for other
+/// files.
+fn unreadable(path: &str, before: &str, after: &str) -> Option<String> {
+    let read = |text: &str| -> Result<(), (usize, String)> {
+        match ending(path) {
+            "json" => serde_json::from_str::<serde::de::IgnoredAny>(text)
+                .map(drop)
+                .map_err(|error| (error.line(), error.to_string())),
+            "toml" => toml::from_str::<toml::Table>(text).map(drop).map_err(|error| {
+                (error.span().map_or(1, |span| line_of(text, span.start)), error.message().to_owned())
+            }),
+            _ => Ok(()),
+        }
+    };
+    if read(before).is_err() && !before.trim().is_empty() {
+        return None;
+    }
+    let (line, said) = read(after).err()?;
+    Some(format!("{path} can no longer be read, line {line}: {said}"))
 }
 
 /// The problem for the first line that does not parse and was not there before.

@@ -4,7 +4,7 @@ use crate::base::is_listed;
 use crate::index::language_of;
 use crate::index::uses::unbound;
 
-use super::paths::ending;
+use super::paths::{ending, folder, relative};
 use super::{Hints, merge};
 
 /// Modules of Python's standard library that models use without importing them.
@@ -59,17 +59,12 @@ fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     if !is_module && other.is_none() {
         return None;
     }
-    let (folder, target): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), from.split('/').collect());
-    let folder = &folder[..folder.len() - 1];
-    let same = folder.iter().zip(&target).take_while(|(a, b)| a == b).count();
-    let up = folder.len() - same;
-    let begin = if up == 0 { "./".to_owned() } else { "../".repeat(up) };
-    let whole = target[same..].join("/");
+    let whole = relative(folder(path), from);
     let bare = whole.rsplit_once('.').map_or(whole.as_str(), |(bare, _)| bare);
     if let Some(other) = other.filter(|_| !is_module) {
         let file = if other.contains(".js'") { &whole } else { bare };
         let end = if other.ends_with(';') { ";" } else { "" };
-        return Some(format!("const {{ {name} }} = require({mark}{begin}{file}{mark}){end}"));
+        return Some(format!("const {{ {name} }} = require({mark}{file}{mark}){end}"));
     }
     let ends = |ending: &str| text.lines().any(|line| line.contains("from '.") && line.contains(ending));
     let file = match ending(&whole) {
@@ -78,7 +73,7 @@ fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
         _ if ends(".js") || ends(".mjs") || !text.contains("from '.") => whole.clone(),
         _ => bare.to_owned(),
     };
-    Some(format!("import {{ {name} }} from {mark}{begin}{file}{mark};"))
+    Some(format!("import {{ {name} }} from {mark}{file}{mark};"))
 }
 
 #[cfg(test)]

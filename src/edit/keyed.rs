@@ -160,7 +160,6 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// Sets an entry of a JSON object.
 fn set_in_json(object: &CstObject, key: &str, value: &Value) -> Result<(), String> {
     match (object.get(key), object.object_value(key), value) {
         (_, Some(known), Value::Object(entries)) => {

@@ -115,7 +115,6 @@ pub fn has_grammar(path: &str) -> bool {
     parts(path, "").is_some()
 }
 
-/// The result for a file that was empty.
 fn into_empty_file(new: &parse::Written, before: &str) -> Merged {
     let added = new.items.iter().filter(|part| part.is_definition()).map(|part| Change {
         name: part.name.clone(),

@@ -255,7 +255,6 @@ fn hidden(path: &str, text: &str, at: usize) -> MoveError {
     MoveError::Hidden { path: path.to_owned(), line: line_of(text, at), text: line_at(text, at).trim().to_owned() }
 }
 
-/// The line end that a text uses.
 fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }

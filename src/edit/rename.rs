@@ -84,7 +84,6 @@ pub fn plan(index: &Index, files: &Read, from: &Target, to: &str) -> Result<Plan
     Ok(plan)
 }
 
-/// Collects the edits for every place of a definition.
 fn symbol(
     names: &Names,
     sheets: &[FileOccurrences],

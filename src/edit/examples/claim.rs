@@ -136,7 +136,6 @@ fn is_form(value: &str, given: &str) -> bool {
     is_word && begin > 0 && 2 * (begin + end) >= value.chars().count()
 }
 
-/// A constant or the name of an error.
 fn is_known(value: &str) -> bool {
     CONSTANTS.contains(&value) || value.ends_with("Error") && value.chars().all(char::is_alphanumeric)
 }

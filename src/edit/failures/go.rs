@@ -115,22 +115,9 @@ fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Fail
     let head = lines[..goroutine].iter().copied().filter(|line| !line.starts_with('\t') && !line.is_empty());
     let text = message(head.take(4)).replace(" [recovered]", "");
     let stack = lines[goroutine..].iter().skip(1).take_while(|line| !line.starts_with("goroutine "));
-    let stack: Vec<&str> = stack.copied().collect();
-    let mut frames: Vec<Frame> = stack
-        .windows(2)
-        .filter_map(|pair| {
-            let found = PLACE.captures(pair[1])?;
-            let name = pair[0].strip_prefix("created by ").unwrap_or(pair[0]);
-            let name = name.rsplit('/').next().unwrap_or(name).split('(').next().unwrap_or("");
-            // `shop.First`, `shop.TestFirst.func1`
-            let name = name.split('.').nth(1).unwrap_or("");
-            Some(Frame {
-                file: inside(&found[1])?,
-                line: number(&found[2]),
-                function: name.to_owned(),
-                ..Frame::default()
-            })
-        })
+    let places = stack.filter_map(|line| PLACE.captures(line));
+    let mut frames: Vec<Frame> = places
+        .filter_map(|found| Some(Frame { file: inside(&found[1])?, line: number(&found[2]), ..Frame::default() }))
         .collect();
     trace::dedup(&mut frames);
     // The test is named above the panic. If none is, the package failed while it started.
@@ -138,7 +125,6 @@ fn panicked(lines: &[&str], test: String, is_first: bool, package: &str) -> Fail
     Failure::at(test, text, frames)
 }
 
-/// Reads a panic outside of tests.
 pub fn bare(text: &str) -> Option<Report> {
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("panic: ")).collect();
     lines.iter().find(|line| line.starts_with("goroutine "))?;

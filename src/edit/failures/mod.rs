@@ -45,8 +45,6 @@ pub struct Frame {
     pub file: String,
     /// Counted from 1.
     pub line: usize,
-    /// Empty if it was not printed.
-    pub function: String,
     /// The line of code, if it was printed.
     pub code: String,
 }

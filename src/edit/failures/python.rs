@@ -125,33 +125,28 @@ fn failure(heading: &str, body: &[&str], named: &mut Vec<Named>) -> Failure {
 /// The frames of a body, deepest first. A place is `shop/cart.py:13: in discount` with the code below it, or code with
 /// `>` and the place below that.
 fn frames(body: &[&str], error_lines: &[&str]) -> Vec<Frame> {
-    static_regex!(PLACE = r"^(\S[^:]*):(\d+): ?(?:in (.+)|[\w.]*)$");
-    static_regex!(DEF = r"^\s+(?:async )?def (\w+)\(");
+    static_regex!(PLACE = r"^(\S[^:]*):(\d+): ?(?:(in) .+|[\w.]*)$");
     static_regex!(FILE = r#"File "([^"]+)", line (\d+)"#);
     let mut frames = Vec::new();
-    let (mut function, mut code) = (String::new(), String::new());
+    let mut code = String::new();
     for (at, line) in body.iter().enumerate() {
-        if let Some(found) = DEF.captures(line).filter(|_| function.is_empty()) {
-            function = found[1].to_owned();
-        }
         if let Some(shown) = line.strip_prefix('>') {
             code = short(shown.trim());
         }
         let Some(found) = PLACE.captures(line) else { continue };
-        if let Some(name) = found.get(3) {
-            function = name.as_str().trim_matches(['<', '>']).replace("module", "");
+        if found.get(3).is_some() {
             code = short(body.get(at + 1).filter(|next| next.starts_with(' ')).map_or("", |next| next.trim()));
         }
         if let Some(file) = inside(&found[1]) {
-            frames.push(Frame { file, line: number(&found[2]), function: function.clone(), code: code.clone() });
+            frames.push(Frame { file, line: number(&found[2]), code: code.clone() });
         }
-        (function, code) = (String::new(), String::new());
+        code.clear();
     }
     // If a file does not parse, only the error names it.
     frames.extend(error_lines.iter().enumerate().filter_map(|(at, line)| {
         let found = FILE.captures(line)?;
         let code = short(error_lines.get(at + 1).map_or("", |code| code.trim()));
-        Some(Frame { file: inside(&found[1])?, line: number(&found[2]), function: String::new(), code })
+        Some(Frame { file: inside(&found[1])?, line: number(&found[2]), code })
     }));
     frames.reverse();
     trace::dedup(&mut frames);

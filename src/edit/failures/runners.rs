@@ -54,7 +54,6 @@ struct Block<'a> {
     /// `None` for a file that could not be loaded.
     test: Option<String>,
     body: Vec<&'a str>,
-    is_jest: bool,
 }
 
 /// The failures of jest and vitest, in order.
@@ -72,12 +71,12 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
             let test = (title != "Test suite failed to run").then(|| title.replace(" › ", " > "));
             open = title != "Console";
             if open {
-                blocks.push(Block { file, test, body: Vec::new(), is_jest: true });
+                blocks.push(Block { file, test, body: Vec::new() });
             }
         } else if let Some(found) = VITEST.captures(line) {
             let path = found.get(1).map_or("", |path| path.as_str());
             let test = found.get(2).map(|test| test.as_str().to_owned());
-            blocks.push(Block { file: path, test, body: Vec::new(), is_jest: false });
+            blocks.push(Block { file: path, test, body: Vec::new() });
             open = true;
         } else if line.contains("⎯⎯⎯") || line.starts_with("Test Suites:") || line.starts_with(" Test Files ") {
             open = false;
@@ -117,10 +116,6 @@ fn failure(block: &Block<'_>) -> Failure {
         {
             frame.code = short(code.trim());
         }
-    }
-    if block.is_jest {
-        // jest names the function that is called there, not the one that contains the place.
-        frames.iter_mut().for_each(|frame| frame.function.clear());
     }
     let mut failure = Failure::at(block.test.clone(), text, frames);
     failure.line = failure.line.filter(|_| failure.file.as_deref() == Some(block.file));

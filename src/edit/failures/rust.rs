@@ -52,7 +52,6 @@ pub fn libtest(text: &str) -> Option<Report> {
 
 static_regex!(PANIC = r"^thread '.*?'(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?$");
 
-/// Reads a panic outside of tests.
 pub fn bare(text: &str) -> Option<Report> {
     let lines: Vec<&str> = text.lines().skip_while(|line| !PANIC.is_match(line)).collect();
     let failure = Failure { test: None, ..failure("", &lines) };
@@ -109,7 +108,7 @@ pub fn compiler(text: &str) -> Option<Report> {
         let Some((found, file)) = place.and_then(|found| inside(&found[1]).map(|file| (found, file))) else { continue };
         let line = number(&found[2]);
         let code = block.iter().find_map(|shown| shown.strip_prefix(&format!("{line} |"))).unwrap_or("");
-        let frames = vec![Frame { file, line, function: String::new(), code: short(code.trim()) }];
+        let frames = vec![Frame { file, line, code: short(code.trim()) }];
         let failure = Failure::at(None, explained(&block), frames);
         // cargo compiles a library alone and with its tests, and prints its errors twice.
         if !errors.contains(&failure) && errors.len() < FAILURES_MAX {

@@ -25,7 +25,6 @@ pub fn summary(report: &Report, limit_chars: usize) -> String {
 /// Characters reserved for the line that says how many failures are left out.
 const REST_CHARS: usize = 24;
 
-/// The first line: how the run ended.
 fn head(report: &Report) -> String {
     let Report { passed, failed, .. } = report;
     match report.kind {
@@ -39,7 +38,6 @@ fn head(report: &Report) -> String {
     }
 }
 
-/// The lines about one failure.
 fn one(failure: &Failure) -> String {
     let place = failure.file.as_ref().map(|file| match failure.line {
         Some(line) => format!("{file}:{line}"),
@@ -61,9 +59,7 @@ fn one(failure: &Failure) -> String {
     text
 }
 
-/// A frame as one line: place, function, code.
-fn placed(frame: &Frame) -> String {
-    let function = if frame.function.is_empty() { String::new() } else { format!(" in {}", frame.function) };
-    let code = if frame.code.is_empty() { String::new() } else { format!(": {}", frame.code) };
-    format!("{}:{}{function}{code}", frame.file, frame.line)
+/// A frame as one line: place, code.
+fn placed(Frame { file, line, code }: &Frame) -> String {
+    if code.is_empty() { format!("{file}:{line}") } else { format!("{file}:{line}: {code}") }
 }

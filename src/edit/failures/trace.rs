@@ -39,12 +39,10 @@ pub fn python(block: &str) -> Option<Trace> {
         }
         let Some((frames, error, unfinished)) = traces.last_mut() else { continue };
         if let Some(found) = PLACE.captures(line).filter(|_| error.is_empty()) {
-            let function = found.get(3).map_or("", |name| name.as_str());
             *unfinished = found.get(3).is_none();
             let code = lines.next_if(|next| !PLACE.is_match(next) && next.starts_with(' ')).unwrap_or("");
             if let Some(file) = inside(&found[1]) {
-                let (function, code) = (function_name(function), short(code.trim()));
-                frames.push(Frame { file, line: number(&found[2]), function, code });
+                frames.push(Frame { file, line: number(&found[2]), code: short(code.trim()) });
             }
         } else if !error.is_empty() || is_error(line) {
             error.push(line);
@@ -72,12 +70,6 @@ fn is_error(line: &str) -> bool {
         && (line.len() == name.len() || line[name.len()..].starts_with(':'))
 }
 
-/// The name of a function; empty for `<module>` and the like.
-fn function_name(function: &str) -> String {
-    let name = function.trim();
-    if name.starts_with('<') { String::new() } else { name.to_owned() }
-}
-
 /// Removes repeated places, as of recursion, and frames beyond `FRAMES_MAX`.
 pub fn dedup(frames: &mut Vec<Frame>) {
     let mut seen: Vec<(String, usize)> = Vec::new();
@@ -95,17 +87,11 @@ pub fn dedup(frames: &mut Vec<Frame>) {
 /// (/p/lib/cart.js:6:19)`. `None` for other lines; an inner `None` for a place outside the project.
 pub fn script_frame(line: &str) -> Option<Option<Frame>> {
     static_regex!(
-        PLACE = r"^\s*(?:at |❯ )?(?:async )?(?:(\S.*?) )?\(?((?:file://|node:)?[^\s()]+):(\d+):(\d+)\)?(?: \{)?$"
+        PLACE = r"^\s*(?:at |❯ )?(?:async )?(?:\S.*? )?\(?((?:file://|node:)?[^\s()]+):(\d+):\d+\)?(?: \{)?$"
     );
     let line = line.trim_end();
     let found = PLACE.captures(line)?;
-    let name = found.get(1).map_or("", |name| name.as_str());
-    // `Parser.raise [as unexpected]`, `new Cart`, `Object.<anonymous>`
-    let name = name.split(" [as ").next().unwrap_or("").trim_start_matches("new ");
-    let function = if name.contains('<') { "" } else { name.rsplit('.').next().unwrap_or("") };
-    let place =
-        |file: String| Frame { file, line: number(&found[3]), function: function.to_owned(), code: String::new() };
-    Some(inside(&found[2]).map(place))
+    Some(inside(&found[1]).map(|file| Frame { file, line: number(&found[2]), ..Frame::default() }))
 }
 
 /// The message before a JavaScript stack, and the frames of the stack, deepest first.
@@ -166,12 +152,7 @@ pub fn bare_script(text: &str) -> Vec<Trace> {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = SHOWN.captures(line) {
             let code = lines.get(at + 1).map_or("", |code| code.trim());
-            shown = inside(&found[1]).map(|file| Frame {
-                file,
-                line: number(&found[2]),
-                function: String::new(),
-                code: short(code),
-            });
+            shown = inside(&found[1]).map(|file| Frame { file, line: number(&found[2]), code: short(code) });
         }
         if !ERROR.is_match(line) {
             continue;

@@ -48,8 +48,11 @@ impl<'a> Job<'a> {
             Some(old) => missing.iter().for_each(|one| self.join_import(old, one)),
             None => {
                 let all = missing.len() == new.imports.len() && !(self.language == "go" && new.body.is_some());
-                let lines =
-                    if all { vec![self.piece(new.core.clone(), "")] } else { self.statements_of(new, &missing) };
+                let lines: Vec<String> = if all {
+                    vec![self.piece(new.core.clone(), "")]
+                } else {
+                    missing.iter().map(|one| self.statement_of(new, one)).collect()
+                };
                 lines.into_iter().for_each(|line| self.new_import(scope, olds, line));
             }
         }
@@ -99,49 +102,26 @@ impl<'a> Job<'a> {
         self.edits.push(Edit { range: last.bytes.end..last.bytes.end, new });
     }
 
-    /// Statements for the missing names of `new`, in the style in which `new` is written.
-    fn statements_of(&self, new: &Part, missing: &[&Imported]) -> Vec<String> {
-        let text = |one: &&Imported| self.new[one.bytes.clone()].to_owned();
-        let names = missing.iter().filter(|one| one.open).map(text).collect::<Vec<_>>().join(", ");
-        let first = missing[0];
+    /// A statement for one name of `new`, in the style in which `new` is written.
+    fn statement_of(&self, new: &Part, one: &Imported) -> String {
+        let (text, source) = (&self.new[one.bytes.clone()], &one.source);
         let core = &self.new[new.core.clone()];
         let quote = if core.contains('"') { '"' } else { '\'' };
         let end = if core.ends_with(';') { ";" } else { "" };
-        let from = format!("{quote}{}{quote}{end}", first.source);
-        match self.language {
-            "python" if first.name.is_empty() => missing.iter().map(|one| format!("import {}", text(one))).collect(),
-            "python" => vec![format!(
-                "from {} import {}",
-                first.source,
-                missing.iter().map(text).collect::<Vec<_>>().join(", ")
-            )],
-            "go" => missing.iter().map(|one| format!("import {}", text(one))).collect(),
-            "rust" => missing
-                .iter()
-                .map(|one| {
-                    let path =
-                        if one.source.is_empty() { one.name.clone() } else { format!("{}::{}", one.source, one.name) };
-                    let alias = if one.local.is_empty() || one.local == one.name {
-                        String::new()
-                    } else {
-                        format!(" as {}", one.local)
-                    };
-                    format!("use {path}{alias};")
-                })
-                .collect(),
-            _ => {
-                let kind = if new.variant == "type" { "import type" } else { "import" };
-                let whole = missing.iter().filter(|one| !one.open).map(text);
-                let whole = whole.map(|one| match new.variant.as_str() {
-                    "require" => format!("const {one} = require({quote}{}{quote}){end}", first.source),
-                    _ => format!("{kind} {one} from {from}"),
-                });
-                let named = (!names.is_empty()).then(|| match new.variant.as_str() {
-                    "require" => format!("const {{ {names} }} = require({quote}{}{quote}){end}", first.source),
-                    _ => format!("{kind} {{ {names} }} from {from}"),
-                });
-                whole.chain(named).collect()
+        let named = if one.open { format!("{{ {text} }}") } else { text.to_owned() };
+        match (self.language, new.variant.as_str()) {
+            ("python", _) if one.name.is_empty() => format!("import {text}"),
+            ("python", _) => format!("from {source} import {text}"),
+            ("go", _) => format!("import {text}"),
+            ("rust", _) => {
+                let path = if source.is_empty() { one.name.clone() } else { format!("{source}::{}", one.name) };
+                let has_alias = !one.local.is_empty() && one.local != one.name;
+                let alias = if has_alias { format!(" as {}", one.local) } else { String::new() };
+                format!("use {path}{alias};")
             }
+            (_, "require") => format!("const {named} = require({quote}{source}{quote}){end}"),
+            (_, "type") => format!("import type {named} from {quote}{source}{quote}{end}"),
+            _ => format!("import {named} from {quote}{source}{quote}{end}"),
         }
     }
 

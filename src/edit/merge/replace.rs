@@ -88,10 +88,7 @@ impl<'a> Job<'a> {
         let (old_comments, old_attributes) = (of_old(&old.comments), of_old(&old.attributes));
         // Comments that repeat the end of the old ones are not new.
         let new_comments = !comments.is_empty() && !plain(&old_comments).ends_with(&plain(&comments));
-        let static_no_more = new.has_receiver
-            && new.attributes.is_empty()
-            && old_attributes.iter().any(|attribute| attribute.contains("staticmethod"));
-        let new_attributes = (!attributes.is_empty() && plain(&attributes) != plain(&old_attributes)) || static_no_more;
+        let new_attributes = !attributes.is_empty() && plain(&attributes) != plain(&old_attributes);
         if !new_comments && !new_attributes {
             return self.edit(old.core.clone(), core);
         }

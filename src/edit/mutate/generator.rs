@@ -82,7 +82,6 @@ impl<'a> Generator<'a> {
         is_string(self.kind(at)) && self.parent_kind(at) == "expression_statement"
     }
 
-    /// Adds the mutants of one node.
     pub fn mutate_node(&mut self, at: usize) {
         let (kind, bytes) = (self.kind(at), self.nodes[at].bytes.clone());
         if !self.nodes[at].is_named {
@@ -142,7 +141,6 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Replaces an operator.
     fn operators(&mut self, at: usize) {
         let operations = ["binary", "comparison", "boolean", "assignment", "range"];
         if !operations.iter().any(|part| self.parent_kind(at).contains(part)) {
@@ -210,7 +208,6 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Whether a name is declared at this place.
     fn is_introduced(&self, at: usize) -> bool {
         let kind = self.parent_kind(at);
         kind.contains("parameter")
@@ -239,7 +236,6 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Swaps two neighbouring arguments.
     fn swap(&mut self, at: usize) {
         for pair in self.children(at).windows(2) {
             let (first, second) = (self.nodes[pair[0]].bytes.clone(), self.nodes[pair[1]].bytes.clone());
@@ -249,7 +245,6 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Removes a statement with its line.
     fn statement(&mut self, at: usize) {
         if let Some(lines) = own_lines(self.text, &self.nodes[at].bytes)
             && self.text_of(at).lines().count() <= STATEMENT_LINES_MAX

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Doubt, Edits, MoveError, View, doubt_folder, paths, stuck};
+use super::{Edits, MoveError, View, doubt_folder, paths, stuck};
+use crate::edit::text::indent_at;
 use crate::index::{ImportForm, ImportSite, Meaning, Role, SiteName, import_sites, names as places};
 
 /// Plans the edits; returns the `__init__.py` files that have to be made.
@@ -21,11 +22,6 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveErro
     }
     check_name(view)?;
     doubt_folder(view, &["__file__", "__package__", "importlib"], edits);
-    let stub = format!("{}.pyi", paths::without_extension(view.from));
-    if stub != view.from && view.has(&stub) {
-        let why = "this stub belongs to the moved file and stays".to_owned();
-        edits.plan.doubtful.push(Doubt { path: stub, line: 1, text: String::new(), why });
-    }
     for (path, text) in view.texts {
         through_package(view, path, text)?;
         let Some(file) = view.names.file(path) else { continue };
@@ -215,7 +211,7 @@ fn rewrite_submodule_import(
         edits.put(path, import.statement.clone(), statement);
         return true;
     }
-    let indent = indent(text, &import.statement);
+    let indent = indent_at(text, import.statement.start);
     let before = import.statement.start..import.statement.start;
     edits.put(path, before, format!("{statement}{}{indent}", super::line_end(text)));
     edits.put(path, without_name(import, name), String::new());
@@ -230,12 +226,6 @@ fn without_name(import: &ImportSite, name: &SiteName) -> Range<usize> {
         (None, Some(before)) => import.names[before].bytes.end..name.bytes.end,
         (None, None) => name.bytes.clone(),
     }
-}
-
-/// The white space before a statement; empty if other code is before it on its line.
-fn indent<'t>(text: &'t str, statement: &Range<usize>) -> &'t str {
-    let before = text[..statement.start].rsplit('\n').next().unwrap_or_default();
-    if before.trim().is_empty() { before } else { "" }
 }
 
 /// Rewrites `import a.b`, and `a.b` wherever the file uses it.

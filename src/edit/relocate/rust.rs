@@ -278,7 +278,6 @@ fn in_list(sheet: &FileOccurrences, start: usize) -> bool {
     used && statement.contains("::{")
 }
 
-/// Whether an occurrence is part of a path with `::`.
 fn is_path(text: &str, place: &Occurrence) -> bool {
     text[place.bytes.end..].starts_with("::") || text[..place.bytes.start].ends_with("::")
 }
@@ -312,7 +311,6 @@ fn meaning(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &st
     }
 }
 
-/// An error if the text has one of these words.
 fn refuse(path: &str, text: &str, words: &[&str]) -> Result<(), MoveError> {
     let found = words.iter().find_map(|word| text.find(word));
     found.map_or(Ok(()), |at| Err(stuck(path, text, at)))

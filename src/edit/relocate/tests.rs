@@ -181,18 +181,6 @@ fn rust_modules_move_with_their_declaration_and_paths() {
     }
     let gated = [("src/lib.rs", "mod a;\nmod x;\n"), ("src/a.rs", "mod b;\n"), ("src/a/b.rs", ""), ("src/x.rs", "")];
     refused(&gated, ("src/x.rs", "src/a/b/x.rs"), "src/a.rs, line 1: `mod b;` may not be seen");
-    moved(
-        &files,
-        ("src/core/deep.rs", "src/deep.rs"),
-        &[
-            ("src/core.rs", "//! Core.\n\nuse crate::cart::Cart;\n"),
-            ("src/deep.rs", "pub fn g() -> crate::cart::Cart { crate::cart::Cart }\n"),
-            (
-                "src/lib.rs",
-                "//! Shop.\n\n/// Carts.\npub mod cart;\nmod core;\nmod money;\npub mod deep;\n\npub use cart::Cart;\nfn f() -> cart::Cart { cart::Cart }\n",
-            ),
-        ],
-    );
     refused(&files, ("src/cart.rs", "src/gone/cart.rs"), "make src/gone.rs first");
     refused(&files, ("src/core.rs", "src/heart.rs"), "deep among them");
     refused(&files, ("src/lib.rs", "src/all.rs"), "is not done");

@@ -205,17 +205,6 @@ fn local_names_change_inside_their_function_only() {
             ("b.py", "from a import f\n\nf(1, more=2)\n"),
         ],
     );
-    check(
-        &[(
-            "src/lib.rs",
-            "struct P { n: u32 }\nfn f(n: u32) -> P {\n    let n = n + 1;\n    println!(\"{n}\");\n    if let Some(n) = Some(n) { return P { n }; }\n    P { n }\n}\nfn g(n: u32) -> u32 { n }\n",
-        )],
-        ("f.n", "k"),
-        &[(
-            "src/lib.rs",
-            "struct P { n: u32 }\nfn f(k: u32) -> P {\n    let k = k + 1;\n    println!(\"{k}\");\n    if let Some(k) = Some(k) { return P { n: k }; }\n    P { n: k }\n}\nfn g(n: u32) -> u32 { n }\n",
-        )],
-    );
 }
 
 #[test]

@@ -13,11 +13,7 @@ pub struct Files<'a> {
     pub paths: Vec<String>,
 }
 
-impl<'a> Files<'a> {
-    pub fn new(root: &'a Path, paths: Vec<String>) -> Files<'a> {
-        Files { root, paths }
-    }
-
+impl Files<'_> {
     /// Whether a file or folder exists, even an ignored one.
     pub fn has(&self, path: &str) -> bool {
         self.root.join(path).exists()
@@ -39,7 +35,6 @@ pub fn quoted(path: &str) -> String {
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// Paths as words of a shell command.
 pub fn all_quoted(paths: &[&str]) -> String {
     paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
 }

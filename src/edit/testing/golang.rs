@@ -4,34 +4,26 @@ use super::files::{Files, all_quoted};
 use super::{Kit, Task};
 use crate::edit::paths::folder;
 
-pub struct Go;
-
-pub fn kit(files: &Files<'_>) -> Option<Go> {
-    files.has("go.mod").then_some(Go)
-}
-
-impl Kit for Go {
-    fn whole(&self, task: Task) -> Option<String> {
-        let line = match task {
-            Task::Test => "go test ./...",
-            Task::Build => "go build ./...",
-            // Compiles the tests as well, which `go build` does not.
-            Task::Compile | Task::Lint => "go vet ./...",
-            Task::Format => "gofmt -l -w .",
-        };
-        Some(line.to_owned())
-    }
-
-    fn runs(&self, path: &str) -> bool {
-        path.ends_with("_test.go")
-    }
-
-    fn covering(&self, files: &[&str]) -> Option<String> {
+pub fn kit(files: &Files<'_>) -> Option<Kit> {
+    let whole = [
+        (Task::Test, "go test ./..."),
+        (Task::Build, "go build ./..."),
+        // Compiles the tests as well, which `go build` does not.
+        (Task::Compile, "go vet ./..."),
+        (Task::Lint, "go vet ./..."),
+        (Task::Format, "gofmt -l -w ."),
+    ];
+    let covering = |files: &[&str]| {
         // Go tests packages, which are folders.
         let mut packages: Vec<String> = files.iter().map(|path| format!("./{}", folder(path))).collect();
         packages.sort_unstable();
         packages.dedup();
-        let packages: Vec<&str> = packages.iter().map(|path| path.as_str()).collect();
+        let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
         Some(format!("go test {}", all_quoted(&packages)))
-    }
+    };
+    files.has("go.mod").then(|| Kit {
+        whole: whole.map(|(task, line)| (task, line.to_owned())).into(),
+        runs: |path| path.ends_with("_test.go"),
+        covering: Box::new(covering),
+    })
 }

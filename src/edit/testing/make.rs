@@ -3,35 +3,22 @@
 use super::files::Files;
 use super::{Kit, Task};
 
-pub struct Make {
-    targets: Vec<String>,
-}
-
-pub fn kit(files: &Files<'_>) -> Option<Make> {
+pub fn kit(files: &Files<'_>) -> Option<Kit> {
     let text =
         ["GNUmakefile", "makefile", "Makefile"].iter().map(|name| files.text(name)).find(|text| !text.is_empty())?;
     let rules = text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])).filter(|line| !line.contains('='));
     let targets = rules.filter_map(|line| line.split_once(':')).flat_map(|(targets, _)| targets.split_whitespace());
-    Some(Make { targets: targets.map(str::to_owned).collect() })
-}
-
-impl Kit for Make {
-    fn whole(&self, task: Task) -> Option<String> {
-        let names: &[&str] = match task {
-            Task::Test => &["test", "tests", "check"],
-            Task::Compile | Task::Build => &["build"],
-            Task::Lint => &["lint"],
-            Task::Format => &["format", "fmt"],
-        };
-        let name = names.iter().find(|name| self.targets.iter().any(|target| target == *name))?;
-        Some(format!("make {name}"))
-    }
-
-    fn runs(&self, _: &str) -> bool {
-        false
-    }
-
-    fn covering(&self, _: &[&str]) -> Option<String> {
-        None
-    }
+    let targets: Vec<&str> = targets.collect();
+    let names: [(Task, &[&str]); 5] = [
+        (Task::Test, &["test", "tests", "check"]),
+        (Task::Compile, &["build"]),
+        (Task::Build, &["build"]),
+        (Task::Lint, &["lint"]),
+        (Task::Format, &["format", "fmt"]),
+    ];
+    let known = names.iter().filter_map(|(task, names)| {
+        let name = names.iter().find(|name| targets.contains(name))?;
+        Some((*task, format!("make {name}")))
+    });
+    Some(Kit { whole: known.collect(), runs: |_| false, covering: Box::new(|_| None) })
 }

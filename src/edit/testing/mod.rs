@@ -29,25 +29,27 @@ pub enum Task {
 }
 
 /// The commands for projects of one language or build tool.
-trait Kit {
-    /// The command for the whole project.
-    fn whole(&self, task: Task) -> Option<String>;
-    /// Whether this test file is one that [`Kit::covering`] can run.
-    fn runs(&self, path: &str) -> bool;
-    /// The narrowest command that runs these test files, which are at least one.
-    fn covering(&self, files: &[&str]) -> Option<String>;
+struct Kit {
+    /// The command of a task for the whole project.
+    whole: Vec<(Task, String)>,
+    /// Whether this test file is one that `covering` can run.
+    runs: fn(&str) -> bool,
+    covering: Box<Covering>,
 }
+
+/// The narrowest command that runs these test files, which are at least one.
+type Covering = dyn Fn(&[&str]) -> Option<String>;
 
 /// The commands that check a project; earlier kits are asked first.
 pub struct Checks {
-    kits: Vec<Box<dyn Kit>>,
+    kits: Vec<Kit>,
     /// Why a check cannot run, in words for a person.
     pub notes: Vec<String>,
 }
 
 /// The framework that the project's JavaScript and TypeScript tests use; `None` if nothing shows it.
 pub fn script_style(root: &Path) -> Option<Style> {
-    script::kit(&Files::new(root, crate::index::files_of(root)))?.style
+    script::read(&Files { root, paths: crate::index::files_of(root) })?.style
 }
 
 /// The commands that check the project at `root`.
@@ -58,14 +60,14 @@ pub fn of(root: &Path) -> Checks {
 /// Like [`of`] for known `paths`, which are all files of the project. `imports_pytest(root, python)` says whether that
 /// Python has pytest; it is called only if tests need it.
 pub fn of_files(root: &Path, paths: Vec<String>, imports_pytest: &dyn Fn(&Path, &str) -> bool) -> Checks {
-    let files = Files::new(root, paths);
+    let files = Files { root, paths };
     let mut notes = Vec::new();
-    let kits: [Option<Box<dyn Kit>>; 5] = [
-        cargo::kit(&files).map(|kit| Box::new(kit) as _),
-        script::kit(&files).map(|kit| Box::new(kit) as _),
-        golang::kit(&files).map(|kit| Box::new(kit) as _),
-        python::kit(&files, imports_pytest, &mut notes).map(|kit| Box::new(kit) as _),
-        make::kit(&files).map(|kit| Box::new(kit) as _),
+    let kits = [
+        cargo::kit(&files),
+        script::kit(&files),
+        golang::kit(&files),
+        python::kit(&files, imports_pytest, &mut notes),
+        make::kit(&files),
     ];
     Checks { kits: kits.into_iter().flatten().collect(), notes }
 }
@@ -74,15 +76,16 @@ impl Checks {
     /// The shell command for the whole project, to be run in its root folder; `None` if no manifest and no file suggests
     /// one.
     pub fn command(&self, task: Task) -> Option<String> {
-        self.kits.iter().find_map(|kit| kit.whole(task))
+        let mut commands = self.kits.iter().flat_map(|kit| &kit.whole);
+        commands.find(|(known, _)| *known == task).map(|(_, line)| line.clone())
     }
 
     /// The narrowest command that runs these test files (see [`tests_of`]). If they are in several languages, only the
     /// files of the first kit that can run any of them.
     pub fn covering(&self, files: &[String]) -> Option<String> {
         self.kits.iter().find_map(|kit| {
-            let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| kit.runs(path)).collect();
-            if own.is_empty() { None } else { kit.covering(&own) }
+            let own: Vec<&str> = files.iter().map(String::as_str).filter(|path| (kit.runs)(path)).collect();
+            if own.is_empty() { None } else { (kit.covering)(&own) }
         })
     }
 }

@@ -24,16 +24,7 @@ enum Runner {
     Unittest(String),
 }
 
-pub struct Python {
-    /// The command that starts Python, with `PYTHONPATH=src` in front if the packages are in `src/`.
-    python: String,
-    runner: Option<Runner>,
-    /// Folders with an `__init__.py`; their modules have dotted names.
-    packages: Vec<String>,
-    linter: Option<&'static str>,
-}
-
-pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, notes: &mut Vec<String>) -> Option<Python> {
+pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, notes: &mut Vec<String>) -> Option<Kit> {
     if !files.paths.iter().any(|path| path.ends_with(".py")) {
         return None;
     }
@@ -42,17 +33,20 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let tests: Vec<&str> = files.paths.iter().map(String::as_str).filter(|path| is_test(path)).collect();
     let packages: Vec<String> =
         files.paths.iter().filter(|path| name(path) == "__init__.py").map(|path| folder(path).to_owned()).collect();
-    let frameworks = Frameworks::of(files, &tests);
+    static_regex!(PYTEST = r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\(");
+    static_regex!(UNITTEST = r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):");
+    let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
+    let uses = |framework: &Regex| texts.iter().any(|text| framework.is_match(text));
     let pyproject = files.text("pyproject.toml");
     let configured = pyproject.contains("[tool.pytest")
         || files.has("pytest.ini")
         || files.text("setup.cfg").contains("[tool:pytest]")
         || files.text("tox.ini").contains("[pytest]")
         || files.paths.iter().any(|path| name(path) == "conftest.py");
-    let wants_pytest = !tests.is_empty() && (configured || frameworks.pytest);
+    let wants_pytest = !tests.is_empty() && (configured || uses(&PYTEST));
     let runner = if wants_pytest && imports_pytest(files.root, &python) {
         Some(Runner::Pytest)
-    } else if frameworks.unittest {
+    } else if uses(&UNITTEST) {
         Some(Runner::Unittest(unittest_arguments(&tests, &packages)))
     } else {
         None
@@ -65,31 +59,38 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     // Without an environment of the project, its packages in `src` are not installed and need `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
     let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
-    let linter = (pyproject.contains("[tool.ruff") || files.has("ruff.toml")).then_some("ruff check .");
     let python = if needs_path { format!("PYTHONPATH=src {python}") } else { python };
-    Some(Python { python, runner, packages, linter })
+    let test = match &runner {
+        Some(Runner::Pytest) => Some(format!("{python} -m pytest")),
+        Some(Runner::Unittest(words)) => Some(format!("{python} -m unittest {words}").trim_end().to_owned()),
+        None => None,
+    };
+    let has_ruff = pyproject.contains("[tool.ruff") || files.has("ruff.toml");
+    let mut whole: Vec<(Task, String)> = test.iter().map(|line| (Task::Test, line.clone())).collect();
+    whole.extend(has_ruff.then(|| (Task::Lint, "ruff check .".to_owned())));
+    let covering = move |files: &[&str]| match runner.as_ref()? {
+        Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
+        Runner::Unittest(words) => {
+            // Discovery puts a folder that is no package on the import path, so that its tests can import the files
+            // beside them.
+            let plain = folder(files[0]);
+            let is_package = packages.iter().any(|package| package == plain);
+            if words.contains("discover") && !plain.is_empty() && !is_package {
+                let [file] = files else { return test.clone() };
+                let (folder, name) = (quoted(plain), quoted(name(file)));
+                return Some(format!("{python} -m unittest discover -s {folder} -p {name}"));
+            }
+            let modules = files.iter().map(|path| path.trim_end_matches(".py").replace('/', "."));
+            Some(format!("{python} -m unittest {}", modules.collect::<Vec<_>>().join(" ")))
+        }
+    };
+    Some(Kit { whole, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
 }
 
 /// Whether a file is a test by the naming rules of pytest and unittest.
 pub fn is_test(path: &str) -> bool {
     let stem = stem(path);
     path.ends_with(".py") && (stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests"))
-}
-
-/// Which test frameworks the tests use.
-struct Frameworks {
-    pytest: bool,
-    unittest: bool,
-}
-
-impl Frameworks {
-    fn of(files: &Files<'_>, tests: &[&str]) -> Frameworks {
-        static_regex!(PYTEST = r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\(");
-        static_regex!(UNITTEST = r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):");
-        let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
-        let any = |pattern: &Regex| texts.iter().any(|text| pattern.is_match(text));
-        Frameworks { pytest: any(&PYTEST), unittest: any(&UNITTEST) }
-    }
 }
 
 /// The arguments with which unittest finds all tests. Discovery enters only packages and the folder it starts in.
@@ -111,49 +112,6 @@ fn unittest_arguments(tests: &[&str], packages: &[String]) -> String {
         // With the root as top folder, so that tests import each other by the package's name.
         _ if is_package(top) => format!("discover -s {} -t .{names}", quoted(top)),
         _ => format!("discover -s {}{names}", quoted(top)),
-    }
-}
-
-impl Kit for Python {
-    fn whole(&self, task: Task) -> Option<String> {
-        let python = &self.python;
-        match (task, self.runner.as_ref()) {
-            (Task::Test, Some(Runner::Pytest)) => Some(format!("{python} -m pytest")),
-            (Task::Test, Some(Runner::Unittest(words))) => {
-                Some(format!("{python} -m unittest {words}").trim_end().to_owned())
-            }
-            (Task::Lint, _) => self.linter.map(str::to_owned),
-            _ => None,
-        }
-    }
-
-    fn runs(&self, path: &str) -> bool {
-        path.ends_with(".py") && self.runner.is_some()
-    }
-
-    fn covering(&self, files: &[&str]) -> Option<String> {
-        let python = &self.python;
-        match self.runner.as_ref()? {
-            Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
-            Runner::Unittest(words) => {
-                // Discovery puts a folder that is no package on the import path, so that its tests can import the files
-                // beside them.
-                let plain = folder(files[0]);
-                if words.contains("discover")
-                    && !plain.is_empty()
-                    && !self.packages.iter().any(|package| package == plain)
-                {
-                    let [file] = files else { return self.whole(Task::Test) };
-                    return Some(format!(
-                        "{python} -m unittest discover -s {} -p {}",
-                        quoted(plain),
-                        quoted(name(file))
-                    ));
-                }
-                let modules = files.iter().map(|path| path.trim_end_matches(".py").replace('/', "."));
-                Some(format!("{python} -m unittest {}", modules.collect::<Vec<_>>().join(" ")))
-            }
-        }
     }
 }
 

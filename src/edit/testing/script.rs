@@ -8,8 +8,6 @@ use crate::edit::paths::{ending, folder, name, stem};
 
 /// Most test files that are read to find out their framework, and that one command names.
 const TEST_FILES_MAX: usize = 20;
-/// Most test files that are read to see whether they use the runner of Node.js.
-const TESTS_READ_MAX: usize = 300;
 /// Options of Node.js that are followed by a module.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
@@ -33,14 +31,20 @@ pub struct Script {
     /// The command that starts the runner of Node.js.
     node: String,
     tests: Vec<String>,
-    /// Test files for the runner of Node.js, whatever the others use.
-    of_node: Vec<String>,
     /// Those of the known programs that are in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
 }
 
-pub fn kit(files: &Files<'_>) -> Option<Script> {
+pub fn kit(files: &Files<'_>) -> Option<Kit> {
+    let script = read(files)?;
+    let all = [Task::Test, Task::Compile, Task::Build, Task::Lint, Task::Format];
+    let whole = all.into_iter().filter_map(|task| Some((task, script.whole(task)?))).collect();
+    Some(Kit { whole, runs: is_script, covering: Box::new(move |files| script.covering(files)) })
+}
+
+/// The scripts and test runner of the project; `None` if it has neither a package.json nor tests.
+pub fn read(files: &Files<'_>) -> Option<Script> {
     let manifest: Value = serde_json::from_str(&files.text("package.json")).unwrap_or_default();
     let tests: Vec<String> = files.paths.iter().filter(|path| is_test(path)).cloned().collect();
     if !files.has("package.json") && tests.is_empty() {
@@ -58,15 +62,12 @@ pub fn kit(files: &Files<'_>) -> Option<Script> {
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
     let (style, node) = (style(script, &manifest, files, &tests), node_of(script));
-    let is_of_node = |path: &&String| files.text(path).contains("node:test");
-    let of_node = tests.iter().take(TESTS_READ_MAX).filter(is_of_node).cloned().collect();
     let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
     let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
     let has_typescript = files.has("tsconfig.json");
-    Some(Script { scripts, manager, style, node, tests, of_node, installed, has_typescript })
+    Some(Script { scripts, manager, style, node, tests, installed, has_typescript })
 }
 
-/// Whether a file is JavaScript or TypeScript.
 pub fn is_script(path: &str) -> bool {
     matches!(ending(path), "js" | "mjs" | "cjs" | "jsx") || is_typescript(path)
 }
@@ -136,7 +137,6 @@ impl Script {
         }
     }
 
-    /// The command that runs these test files.
     fn run(&self, files: &[&str]) -> String {
         let names = all_quoted(files);
         let line = match self.style {
@@ -148,9 +148,7 @@ impl Script {
         };
         line.trim_end().to_owned()
     }
-}
 
-impl Kit for Script {
     fn whole(&self, task: Task) -> Option<String> {
         let tsc = || {
             (self.has_typescript && self.installed.contains(&"tsc"))
@@ -168,17 +166,7 @@ impl Kit for Script {
         }
     }
 
-    fn runs(&self, path: &str) -> bool {
-        is_script(path)
-    }
-
     fn covering(&self, files: &[&str]) -> Option<String> {
-        if self.style != Some(Style::Node)
-            && !files.is_empty()
-            && files.iter().all(|path| self.of_node.iter().any(|one| one == path))
-        {
-            return Some(format!("node --test {}", all_quoted(files)));
-        }
         // `node` alone may not run TypeScript; the project's own test script is used where there is one.
         if self.style.is_none() && (files.iter().any(|path| is_typescript(path)) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);
