@@ -218,36 +218,28 @@ fn add_named_by_error(failure: &Failure, graph: &Graph, found: &mut Vec<(Tier, S
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
 
     use super::*;
-    use crate::base::Cancel;
     use crate::edit::failures::read;
-    use crate::index::Index;
+    use crate::edit::rename::tests::{Project, split};
 
-    /// The suspects of an output, in a project of these files: `name path:start-end`.
-    fn check(files: &[(&str, &str)], output: &str, expected: &[&str]) {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
-            fs::write(folder.path().join(path), text).unwrap();
-        }
-        let index = Index::open(folder.path()).unwrap();
-        index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
-        let found = suspects(&read(output, Path::new("/p")), &index.graph().unwrap());
+    /// The suspects of an output, in a project of these files (`path: text`), as `name path:start-end`.
+    fn check(files: &[&str], output: &str, expected: &[&str]) {
+        let project = Project::new(&split(files));
+        let found = suspects(&read(output, Path::new("/p")), &project.index.graph().unwrap());
         let lines: Vec<String> =
             found.iter().map(|s| format!("{} {}:{}-{}", s.name, s.path, s.start_line, s.end_line)).collect();
         assert_eq!(lines, expected);
     }
 
-    const CART_PY: &str = "class Cart:\n    def __init__(self):\n        self.items = []\n\n    def add(self, name, price):\n        self.items.append((name, price))\n\n    def total(self):\n        return tax(sum(price for _, price in self.items))\n\n\ndef tax(total):\n    return total + 1\n\n\ndef discount(total, rate):\n    check_rate(rate)\n    return total - total * rate\n\n\ndef check_rate(rate):\n    if rate > 1:\n        raise ValueError('rate')\n";
-    const TEST_PY: &str = "from shop.cart import Cart, discount\n\n\ndef make():\n    cart = Cart()\n    cart.add('tea', 3)\n    return cart\n\n\ndef test_total():\n    assert make().total() == 3\n\n\ndef test_rate():\n    assert discount(100, 20) == 80\n";
+    const CART_PY: &str = "shop/cart.py: class Cart:\n    def __init__(self):\n        self.items = []\n\n    def add(self, name, price):\n        self.items.append((name, price))\n\n    def total(self):\n        return tax(sum(price for _, price in self.items))\n\n\ndef tax(total):\n    return total + 1\n\n\ndef discount(total, rate):\n    check_rate(rate)\n    return total - total * rate\n\n\ndef check_rate(rate):\n    if rate > 1:\n        raise ValueError('rate')\n";
+    const TEST_PY: &str = "tests/test_cart.py: from shop.cart import Cart, discount\n\n\ndef make():\n    cart = Cart()\n    cart.add('tea', 3)\n    return cart\n\n\ndef test_total():\n    assert make().total() == 3\n\n\ndef test_rate():\n    assert discount(100, 20) == 80\n";
 
     #[test]
     fn definitions_on_the_traceback_come_first_the_deepest_before_its_callers() {
         check(
-            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
+            &[CART_PY, TEST_PY],
             "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 15, in test_rate\n    assert discount(100, 20) == 80\n  File \"/p/shop/cart.py\", line 17, in discount\n    check_rate(rate)\n  File \"/p/shop/cart.py\", line 23, in check_rate\n    raise ValueError('rate')\nValueError: rate\n",
             &["check_rate shop/cart.py:21-23", "discount shop/cart.py:16-18"],
         );
@@ -256,7 +248,7 @@ mod tests {
     #[test]
     fn a_wrong_value_leads_to_what_the_test_calls_and_what_that_calls() {
         check(
-            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", TEST_PY)],
+            &[CART_PY, TEST_PY],
             "=== FAILURES ===\n___ test_total ___\n\n    def test_total():\n>       assert make().total() == 3\nE       assert 4 == 3\n\ntests/test_cart.py:11: AssertionError\n=== short test summary info ===\nFAILED tests/test_cart.py::test_total - assert 4 == 3\n1 failed in 0.07s\n",
             &["total shop/cart.py:8-9", "tax shop/cart.py:12-13"],
         );
@@ -266,11 +258,8 @@ mod tests {
     fn a_definition_in_the_name_of_the_test_is_a_suspect() {
         check(
             &[
-                ("keys.py", "def typed_key(a):\n    return a\n"),
-                (
-                    "tests/test_keys.py",
-                    "import keys\n\n\ndef test_typed_key_of_text(key=keys.typed_key):\n    assert key('x') == 1\n",
-                ),
+                "keys.py: def typed_key(a):\n    return a\n",
+                "tests/test_keys.py: import keys\n\n\ndef test_typed_key_of_text(key=keys.typed_key):\n    assert key('x') == 1\n",
             ],
             "=== FAILURES ===\n___ test_typed_key_of_text ___\n\n    def test_typed_key_of_text(key=keys.typed_key):\n>       assert key('x') == 1\nE       assert 'x' == 1\n\ntests/test_keys.py:5: AssertionError\n=== short test summary info ===\nFAILED tests/test_keys.py::test_typed_key_of_text - assert 'x' == 1\n1 failed in 0.07s\n",
             &["typed_key keys.py:1-2"],
@@ -281,26 +270,17 @@ mod tests {
     fn tests_inside_a_module_and_tests_without_a_name_lead_to_what_they_call() {
         check(
             &[
-                ("Cargo.toml", "[package]\nname = \"shop\"\n"),
-                ("src/lib.rs", "pub mod cart;\n"),
-                (
-                    "src/cart.rs",
-                    "pub fn total(prices: &[u32]) -> u32 {\n    prices.iter().sum::<u32>() + 1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn adds() {\n        let sum = total(&[1, 2]);\n        assert_eq!(sum, 3);\n    }\n}\n",
-                ),
+                "Cargo.toml: [package]\nname = \"shop\"\n",
+                "src/lib.rs: pub mod cart;\n",
+                "src/cart.rs: pub fn total(prices: &[u32]) -> u32 {\n    prices.iter().sum::<u32>() + 1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn adds() {\n        let sum = total(&[1, 2]);\n        assert_eq!(sum, 3);\n    }\n}\n",
             ],
             "running 1 test\ntest cart::tests::adds ... FAILED\n\nfailures:\n\n---- cart::tests::adds stdout ----\nthread 'cart::tests::adds' (1) panicked at src/cart.rs:12:9:\nassertion `left == right` failed\n  left: 4\n right: 3\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n",
             &["total src/cart.rs:1-3"],
         );
         check(
             &[
-                (
-                    "lib/cart.js",
-                    "function total(items) {\n  return items.length + 1;\n}\nmodule.exports = { total };\n",
-                ),
-                (
-                    "test/cart.test.js",
-                    "const test = require('node:test');\nconst assert = require('node:assert');\nconst { total } = require('../lib/cart');\n\ntest('adds', () => {\n  assert.strictEqual(total([2]), 1);\n});\n",
-                ),
+                "lib/cart.js: function total(items) {\n  return items.length + 1;\n}\nmodule.exports = { total };\n",
+                "test/cart.test.js: const test = require('node:test');\nconst assert = require('node:assert');\nconst { total } = require('../lib/cart');\n\ntest('adds', () => {\n  assert.strictEqual(total([2]), 1);\n});\n",
             ],
             "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  location: '/p/test/cart.test.js:5:1'\n  error: |-\n    Expected values to be strictly equal:\n    \n    2 !== 1\n    \n  stack: |-\n    TestContext.<anonymous> (/p/test/cart.test.js:6:10)\n  ...\n# pass 0\n# fail 1\n",
             &["total lib/cart.js:1-3"],
@@ -310,12 +290,12 @@ mod tests {
     #[test]
     fn an_error_of_the_compiler_or_an_import_names_its_place() {
         check(
-            &[("src/main.rs", "fn main() {\n    missing();\n}\n"), ("Cargo.toml", "[package]\nname = \"a\"\n")],
+            &["src/main.rs: fn main() {\n    missing();\n}\n", "Cargo.toml: [package]\nname = \"a\"\n"],
             "error[E0425]: cannot find function `missing`\n --> src/main.rs:2:5\n  |\n2 |     missing();\n",
             &["main src/main.rs:1-3"],
         );
         check(
-            &[("shop/cart.py", CART_PY), ("tests/test_cart.py", "from shop.cart import Missing\n")],
+            &[CART_PY, "tests/test_cart.py: from shop.cart import Missing\n"],
             "Traceback (most recent call last):\n  File \"/p/tests/test_cart.py\", line 1, in <module>\n    from shop.cart import Missing\nImportError: cannot import name 'Missing' from 'shop.cart' (/p/shop/cart.py)\n",
             &[" tests/test_cart.py:1-1", " shop/cart.py:1-23"],
         );

@@ -40,21 +40,44 @@ fn target(from: &str) -> Target {
     Target { name: name.to_owned(), file, container }
 }
 
+/// Path and text of each file, written as `path: text`.
+pub(in crate::edit) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
+    files.iter().map(|file| file.split_once(": ").unwrap()).collect()
+}
+
+/// A text before or after a change: `«a|b»` stands for `a` before and `b` after it, `«a»` for `a` and for `to`.
+fn version(marked: &str, is_after: bool, to: &str) -> String {
+    let mut parts = marked.split('«');
+    let begin = parts.next().unwrap_or_default().to_owned();
+    parts.fold(begin, |text, part| {
+        let (place, rest) = part.split_once('»').unwrap();
+        let (was, is) = place.split_once('|').unwrap_or((place, to));
+        format!("{text}{}{rest}", if is_after { is } else { was })
+    })
+}
+
 fn planned(files: &[(&str, &str)], from: &str, to: &str) -> Result<Plan, RenameError> {
     let project = Project::new(files);
     plan(&project.index, &project.read(), &target(from), to)
 }
 
-/// Asserts the texts of all files that a rename changes.
-fn check(files: &[(&str, &str)], (from, to): (&str, &str), expected: &[(&str, &str)]) -> Plan {
-    let plan = planned(files, from, to).unwrap_or_else(|error| panic!("{error}"));
-    let found: Vec<(&str, &str)> = plan.edits.iter().map(|e| (e.path.as_str(), e.text_after.as_str())).collect();
-    assert_eq!(found, expected, "{from} to {to}");
+/// Asserts that a rename changes the marked places (see [`version`]) and no others.
+fn check(files: &[&str], (from, to): (&str, &str)) -> Plan {
+    let versions = |is_after: bool| -> Vec<(&str, String)> {
+        split(files).into_iter().map(|(path, text)| (path, version(text, is_after, to))).collect()
+    };
+    let (before, mut after) = (versions(false), versions(true));
+    after.retain(|file| !before.contains(file));
+    after.sort();
+    let before: Vec<(&str, &str)> = before.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let plan = planned(&before, from, to).unwrap_or_else(|error| panic!("{error}"));
+    let found: Vec<(&str, String)> = plan.edits.iter().map(|e| (e.path.as_str(), e.text_after.clone())).collect();
+    assert_eq!(found, after, "{from} to {to}");
     plan
 }
 
-fn refused(files: &[(&str, &str)], (from, to): (&str, &str), expected: &str) {
-    match planned(files, from, to) {
+fn refused(files: &[&str], (from, to): (&str, &str), expected: &str) {
+    match planned(&split(files), from, to) {
         Ok(plan) => panic!("{from} to {to} is planned: {:?}", plan.edits),
         Err(error) => assert!(error.to_string().contains(expected), "{from} to {to}: {error}"),
     }
@@ -68,45 +91,18 @@ fn lines(plan: &Plan) -> Vec<String> {
 fn typescript_changes_through_barrels_aliases_and_shorthands() {
     let plan = check(
         &[
-            (
-                "src/parse.ts",
-                "/** parse reads. */\nexport function parse(s: string) {\n  return s ? parse(\"parse\") : 1;\n}\n",
-            ),
-            ("src/index.ts", "export { parse } from './parse';\nexport * from './other';\n"),
-            ("src/other.ts", "export { parse as read } from './parse';\n"),
-            ("src/star.ts", "export * from './parse';\n"),
-            ("src/a.ts", "import { parse } from '.';\nexport const tools = { parse, x: parse(1), parse: 2 };\n"),
-            ("src/b.ts", "import { parse as p } from './star.js';\np('x');\n"),
-            (
-                "src/c.ts",
-                "import * as all from './parse';\nimport { read } from './other';\nall.parse('x'); read('y');\n",
-            ),
-            ("src/d.ts", "const parse = 1;\nconsole.log(parse, JSON.parse('1'));\n"),
-            (
-                "src/e.ts",
-                "import type { parse } from './parse';\ntype P = typeof parse;\nfunction f(parse: P) { return parse; }\n",
-            ),
-            ("README.md", "# x\ncall parse(…)\n"),
+            "src/parse.ts: /** parse reads. */\nexport function «parse»(s: string) {\n  return s ? «parse»(\"parse\") : 1;\n}\n",
+            "src/index.ts: export { «parse» } from './parse';\nexport * from './other';\n",
+            "src/other.ts: export { «parse» as read } from './parse';\n",
+            "src/star.ts: export * from './parse';\n",
+            "src/a.ts: import { «parse» } from '.';\nexport const tools = { «parse|parse: scan», x: «parse»(1), parse: 2 };\n",
+            "src/b.ts: import { «parse» as p } from './star.js';\np('x');\n",
+            "src/c.ts: import * as all from './parse';\nimport { read } from './other';\nall.«parse»('x'); read('y');\n",
+            "src/d.ts: const parse = 1;\nconsole.log(parse, JSON.parse('1'));\n",
+            "src/e.ts: import type { «parse» } from './parse';\ntype P = typeof «parse»;\nfunction f(parse: P) { return parse; }\n",
+            "README.md: # x\ncall parse(…)\n",
         ],
         ("src/parse.ts::parse", "scan"),
-        &[
-            ("src/a.ts", "import { scan } from '.';\nexport const tools = { parse: scan, x: scan(1), parse: 2 };\n"),
-            ("src/b.ts", "import { scan as p } from './star.js';\np('x');\n"),
-            (
-                "src/c.ts",
-                "import * as all from './parse';\nimport { read } from './other';\nall.scan('x'); read('y');\n",
-            ),
-            (
-                "src/e.ts",
-                "import type { scan } from './parse';\ntype P = typeof scan;\nfunction f(parse: P) { return parse; }\n",
-            ),
-            ("src/index.ts", "export { scan } from './parse';\nexport * from './other';\n"),
-            ("src/other.ts", "export { scan as read } from './parse';\n"),
-            (
-                "src/parse.ts",
-                "/** parse reads. */\nexport function scan(s: string) {\n  return s ? scan(\"parse\") : 1;\n}\n",
-            ),
-        ],
     );
     assert!(lines(&plan).contains(&"README.md:2".to_owned()), "{:?}", plan.mentions);
     assert!(lines(&plan).contains(&"src/parse.ts:1".to_owned()), "{:?}", plan.mentions);
@@ -114,15 +110,13 @@ fn typescript_changes_through_barrels_aliases_and_shorthands() {
 
 #[test]
 fn typescript_methods_change_in_subclasses_and_where_the_receiver_is_known() {
-    let base = "export interface Shape { area(): number }\n\
-                export class Square implements Shape {\n  area() { return 1; }\n  twice() { return this.area() * 2; }\n}\n";
-    let other = "export class Field { area() { return 9; } }\n";
-    let user = "import { Square } from './shape';\nimport { Field } from './field';\n\
-                export function f(s: Square, x: any) {\n  new Field().area();\n  x.area();\n  return s.area();\n}\n";
     let plan = check(
-        &[("shape.ts", base), ("field.ts", other), ("user.ts", user)],
+        &[
+            "shape.ts: export interface Shape { «area»(): number }\nexport class Square implements Shape {\n  «area»() { return 1; }\n  twice() { return this.«area»() * 2; }\n}\n",
+            "field.ts: export class Field { area() { return 9; } }\n",
+            "user.ts: import { Square } from './shape';\nimport { Field } from './field';\nexport function f(s: Square, x: any) {\n  new Field().area();\n  x.area();\n  return s.«area»();\n}\n",
+        ],
         ("Square.area", "surface"),
-        &[("shape.ts", &base.replace("area", "surface")), ("user.ts", &user.replace("s.area", "s.surface"))],
     );
     assert_eq!(plan.doubtful.len(), 1, "{:?}", plan.doubtful);
     assert_eq!((plan.doubtful[0].line, plan.doubtful[0].text.as_str()), (5, "x.area();"));
@@ -132,22 +126,11 @@ fn typescript_methods_change_in_subclasses_and_where_the_receiver_is_known() {
 fn a_common_js_module_changes_with_those_that_require_it() {
     check(
         &[
-            ("lib.js", "function slug(s) { return s; }\nfunction other() {}\nmodule.exports = { slug, other };\n"),
-            ("a.js", "const { slug } = require('./lib');\nconst lib = require('./lib');\nslug(1); lib.slug(2);\n"),
-            ("b.js", "const { slug: s } = require('./lib');\ns(1); x.slug(2);\n"),
+            "lib.js: function «slug»(s) { return s; }\nfunction other() {}\nmodule.exports = { «slug», other };\n",
+            "a.js: const { «slug» } = require('./lib');\nconst lib = require('./lib');\n«slug»(1); lib.«slug»(2);\n",
+            "b.js: const { «slug»: s } = require('./lib');\ns(1); x.slug(2);\n",
         ],
         ("slug", "slugify"),
-        &[
-            (
-                "a.js",
-                "const { slugify } = require('./lib');\nconst lib = require('./lib');\nslugify(1); lib.slugify(2);\n",
-            ),
-            ("b.js", "const { slugify: s } = require('./lib');\ns(1); x.slug(2);\n"),
-            (
-                "lib.js",
-                "function slugify(s) { return s; }\nfunction other() {}\nmodule.exports = { slugify, other };\n",
-            ),
-        ],
     );
 }
 
@@ -155,85 +138,61 @@ fn a_common_js_module_changes_with_those_that_require_it() {
 fn go_changes_in_the_package_and_in_those_that_import_it() {
     check(
         &[
-            ("go.mod", "module example.com/shop\n"),
-            (
-                "cart/cart.go",
-                "package cart\n\n// New makes.\nfunc New() *Cart { return &Cart{} }\n\ntype Cart struct{ New int }\n",
-            ),
-            ("cart/more.go", "package cart\n\nfunc Two() *Cart { n := New(); _ = New(); return n }\n"),
-            (
-                "main.go",
-                "package main\n\nimport \"example.com/shop/cart\"\n\nfunc New() {}\n\nfunc main() { New(); cart.New(); _ = cart.Cart{New: 1} }\n",
-            ),
+            "go.mod: module example.com/shop\n",
+            "cart/cart.go: package cart\n\n// New makes.\nfunc «New»() *Cart { return &Cart{} }\n\ntype Cart struct{ New int }\n",
+            "cart/more.go: package cart\n\nfunc Two() *Cart { n := «New»(); _ = «New»(); return n }\n",
+            "main.go: package main\n\nimport \"example.com/shop/cart\"\n\nfunc New() {}\n\nfunc main() { New(); cart.«New»(); _ = cart.Cart{New: 1} }\n",
         ],
         ("cart/cart.go::New", "Make"),
-        &[
-            (
-                "cart/cart.go",
-                "package cart\n\n// New makes.\nfunc Make() *Cart { return &Cart{} }\n\ntype Cart struct{ New int }\n",
-            ),
-            ("cart/more.go", "package cart\n\nfunc Two() *Cart { n := Make(); _ = Make(); return n }\n"),
-            (
-                "main.go",
-                "package main\n\nimport \"example.com/shop/cart\"\n\nfunc New() {}\n\nfunc main() { New(); cart.Make(); _ = cart.Cart{New: 1} }\n",
-            ),
-        ],
     );
 }
 
 #[test]
 fn local_names_change_inside_their_function_only() {
     check(
-        &[(
-            "a.ts",
-            "export function f(n: number) {\n  const o = { n };\n  for (const x of [n]) { const { n } = o; g(n); }\n  return () => n;\n}\nexport const n = 1;\n",
-        )],
+        &[
+            "a.ts: export function f(«n»: number) {\n  const o = { «n|n: count» };\n  for (const x of [«n»]) { const { «n|n: count» } = o; g(«n»); }\n  return () => «n»;\n}\nexport const n = 1;\n",
+        ],
         ("f.n", "count"),
-        &[(
-            "a.ts",
-            "export function f(count: number) {\n  const o = { n: count };\n  for (const x of [count]) { const { n: count } = o; g(count); }\n  return () => count;\n}\nexport const n = 1;\n",
-        )],
     );
     check(
         &[
-            ("a.py", "def f(n, m=1):\n    return [n for n in range(n)] + [m]\n\n\nf(n=2, m=3)\ng(n=2)\n"),
-            ("b.py", "from a import f\n\nf(1, m=2)\n"),
+            "a.py: def f(n, «m»=1):\n    return [n for n in range(n)] + [«m»]\n\n\nf(n=2, «m»=3)\ng(n=2)\n",
+            "b.py: from a import f\n\nf(1, «m»=2)\n",
         ],
         ("f.m", "more"),
-        &[
-            ("a.py", "def f(n, more=1):\n    return [n for n in range(n)] + [more]\n\n\nf(n=2, more=3)\ng(n=2)\n"),
-            ("b.py", "from a import f\n\nf(1, more=2)\n"),
-        ],
     );
 }
 
 #[test]
 fn impossible_renames_are_refused() {
-    let two =
-        [("a.ts", "export function load() {}\n"), ("b.ts", "export function load() {}\nexport function save() {}\n")];
+    let two = ["a.ts: export function load() {}\n", "b.ts: export function load() {}\nexport function save() {}\n"];
     refused(&two, ("load", "read"), "2 definitions are called `load`: load in a.ts, line 1, load in b.ts, line 1");
     refused(&two, ("lod", "read"), "nothing in the project is called `lod` (near: load)");
     refused(&two, ("b.ts::load", "save"), "`save` has a meaning already in b.ts, line 2");
     refused(&two, ("b.ts::load", "class"), "cannot be a name in typescript");
-    let user = ("c.ts", "import { load } from './a';\nfunction f(read: number) { return load() + read; }\n");
+    let user = "c.ts: import { load } from './a';\nfunction f(read: number) { return load() + read; }\n";
     refused(&[two[0], user], ("load", "read"), "`read` has a meaning already in c.ts, line 2");
     refused(
-        &[("a.py", "def f():\n    return len([])\n\n\ndef g():\n    return f()\n")],
+        &["a.py: def f():\n    return len([])\n\n\ndef g():\n    return f()\n"],
         ("f", "len"),
         "has a meaning already in a.py, line 2",
     );
     refused(
-        &[("a.py", "class A:\n    def b(self): pass\n    def c(self): pass\n")],
+        &["a.py: class A:\n    def b(self): pass\n    def c(self): pass\n"],
         ("A.b", "c"),
         "has a meaning already in a.py, line 3",
     );
     refused(
-        &[("go.mod", "module x\n"), ("a.go", "package a\nfunc F() {}\n"), ("b.go", "package a\nfunc G() {}\n")],
+        &["go.mod: module x\n", "a.go: package a\nfunc F() {}\n", "b.go: package a\nfunc G() {}\n"],
         ("F", "G"),
         "`G` has a meaning already",
     );
-    let star = ("index.ts", "export * from './a';\nexport * from './b';\n");
-    let parts = [("a.ts", "export function load() {}\n"), ("b.ts", "export function save() {}\n"), star];
+    let parts = [
+        "a.ts: export function load() {}\n",
+        "b.ts: export function save() {}\n",
+        "index.ts: export * from './a';\nexport * from './b';\n",
+    ];
     refused(&parts, ("load", "save"), "`save` has a meaning already in index.ts, line 1");
 }
 

@@ -6,54 +6,24 @@ use super::check;
 fn python_changes_through_relative_imports_all_lists_and_annotations() {
     check(
         &[
-            (
-                "shop/__init__.py",
-                "from .cart import Cart\nfrom .money import up as Cart2\n__all__ = [\"Cart\", 'Cart2']\n",
-            ),
-            (
-                "shop/cart.py",
-                "from .money import up\n\n\nclass Cart:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Cart\":\n        return Cart()\n",
-            ),
-            ("shop/money.py", "def up(n):\n    return n\n"),
-            (
-                "app.py",
-                "import shop.cart\nfrom shop import Cart as C, Cart\nfrom shop import *\n\n\ndef run(c: Cart):\n    Cart = shop.cart.Cart\n    return Cart(), C()\n",
-            ),
-            ("star.py", "from shop import *\n\nprint(Cart())\n"),
-            ("away.py", "from other import Cart\n\nCart()\n"),
+            "shop/__init__.py: from .cart import «Cart»\nfrom .money import up as Cart2\n__all__ = [\"«Cart»\", 'Cart2']\n",
+            "shop/cart.py: from .money import up\n\n\nclass «Cart»:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"«Cart»\":\n        return «Cart»()\n",
+            "shop/money.py: def up(n):\n    return n\n",
+            "app.py: import shop.cart\nfrom shop import «Cart» as C, «Cart»\nfrom shop import *\n\n\ndef run(c: «Cart»):\n    Cart = shop.cart.«Cart»\n    return Cart(), C()\n",
+            "star.py: from shop import *\n\nprint(«Cart»())\n",
+            "away.py: from other import Cart\n\nCart()\n",
         ],
         ("Cart", "Basket"),
-        &[
-            (
-                "app.py",
-                "import shop.cart\nfrom shop import Basket as C, Basket\nfrom shop import *\n\n\ndef run(c: Basket):\n    Cart = shop.cart.Basket\n    return Cart(), C()\n",
-            ),
-            (
-                "shop/__init__.py",
-                "from .cart import Basket\nfrom .money import up as Cart2\n__all__ = [\"Basket\", 'Cart2']\n",
-            ),
-            (
-                "shop/cart.py",
-                "from .money import up\n\n\nclass Basket:\n    \"\"\"A Cart.\"\"\"\n\n    def copy(self) -> \"Basket\":\n        return Basket()\n",
-            ),
-            ("star.py", "from shop import *\n\nprint(Basket())\n"),
-        ],
     );
 }
 
 #[test]
 fn python_methods_change_in_the_class_its_subclasses_and_their_callers() {
-    let base = "class Base:\n    def load(self):\n        return self.load_all()\n\n    def load_all(self):\n        return [self.load]\n";
-    let sub = "from base import Base\n\n\nclass Sub(Base):\n    def load_all(self):\n        return super().load_all()\n\n\ndef f(b):\n    b.load_all()\n    load_all = 1\n    return load_all\n";
     check(
-        &[("base.py", base), ("sub.py", sub)],
-        ("Base.load_all", "load_many"),
         &[
-            ("base.py", &base.replace("load_all", "load_many")),
-            (
-                "sub.py",
-                "from base import Base\n\n\nclass Sub(Base):\n    def load_many(self):\n        return super().load_many()\n\n\ndef f(b):\n    b.load_many()\n    load_all = 1\n    return load_all\n",
-            ),
+            "base.py: class Base:\n    def load(self):\n        return self.«load_all»()\n\n    def «load_all»(self):\n        return [self.load]\n",
+            "sub.py: from base import Base\n\n\nclass Sub(Base):\n    def «load_all»(self):\n        return super().«load_all»()\n\n\ndef f(b):\n    b.«load_all»()\n    load_all = 1\n    return load_all\n",
         ],
+        ("Base.load_all", "load_many"),
     );
 }
