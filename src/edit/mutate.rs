@@ -89,55 +89,28 @@ pub fn mutants(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mended(path: &str, text: &str, hints: &str, right: &str) -> Option<usize> {
-        let all = mutants(path, text, &(0..text.len()), &RepairHints::of(hints, ""), &|_| true);
-        all.iter().position(|one| one.applied(text) == right)
-    }
+    use crate::edit::rename::tests::version;
 
     #[test]
     fn common_mistakes_are_mended_by_one_of_the_first_mutants() {
-        let check = |path: &str, wrong: &str, hints: &str, right: &str, within: usize| {
-            let place = mended(path, wrong, hints, right);
-            assert!(place.is_some_and(|place| place < within), "{place:?} of {wrong}");
+        let check = |path: &str, marked: &str, request: &str, within: usize| {
+            let (wrong, right) = (version(marked, false, ""), version(marked, true, ""));
+            let all = mutants(path, &wrong, &(0..wrong.len()), &RepairHints::of(request, ""), &|_| true);
+            let place = all.iter().position(|one| one.applied(&wrong) == right);
+            assert!(place.is_some_and(|place| place < within), "{place:?} of {marked}");
         };
         check(
             "a.py",
-            "def f(n):\n    if n % 100 in (11, 12):\n        return 'th'\n",
+            "def f(n):\n    if n % 100 in (11, 12«|, 13»):\n        return 'th'\n",
             "f(13) returns 13rd, should be 13th",
-            "def f(n):\n    if n % 100 in (11, 12, 13):\n        return 'th'\n",
             4,
         );
-        check(
-            "a.js",
-            "const f = (e) => {\n  const c = e.cause;\n  return c && cause();\n}\n",
-            "",
-            "const f = (e) => {\n  const c = e.cause;\n  return c && e.cause();\n}\n",
-            4,
-        );
-        check(
-            "a.go",
-            "func f(a, b int) bool {\n\treturn a < b\n}\n",
-            "",
-            "func f(a, b int) bool {\n\treturn a <= b\n}\n",
-            12,
-        );
-        check(
-            "a.ts",
-            "function f(a: number[]) {\n  for (let i = 1; i < a.length; i += 1) g(a[i]);\n}\n",
-            "",
-            "function f(a: number[]) {\n  for (let i = 1; i < a.length; i += 2) g(a[i]);\n}\n",
-            20,
-        );
-        check(
-            "a.py",
-            "def f(a, b):\n    log(a)\n    return not a\n",
-            "",
-            "def f(a, b):\n    log(a)\n    return a\n",
-            12,
-        );
-        check("a.py", "def f(a, b):\n    g(a, b)\n    return a\n", "", "def f(a, b):\n    return a\n", 12);
-        check("a.js", "const f = (a) => (a.b ? 1 : 2);\n", "", "const f = (a) => (!a.b ? 1 : 2);\n", 12);
+        check("a.js", "const f = (e) => {\n  const c = e.cause;\n  return c && «|e.»cause();\n}\n", "", 4);
+        check("a.go", "func f(a, b int) bool {\n\treturn a <«|=» b\n}\n", "", 12);
+        check("a.ts", "function f(a: number[]) {\n  for (let i = 1; i < a.length; i += «1|2») g(a[i]);\n}\n", "", 20);
+        check("a.py", "def f(a, b):\n    log(a)\n    return «not |»a\n", "", 12);
+        check("a.py", "def f(a, b):\n«    g(a, b)\n|»    return a\n", "", 12);
+        check("a.js", "const f = (a) => («|!»a.b ? 1 : 2);\n", "", 12);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(in crate::edit) fn split<'t>(files: &[&'t str]) -> Vec<(&'t str, &'t str)> {
 }
 
 /// A text before or after a change: `«a|b»` stands for `a` before and `b` after it, `«a»` for `a` and for `to`.
-fn version(marked: &str, is_after: bool, to: &str) -> String {
+pub(in crate::edit) fn version(marked: &str, is_after: bool, to: &str) -> String {
     let mut parts = marked.split('«');
     let begin = parts.next().unwrap_or_default().to_owned();
     parts.fold(begin, |text, part| {
