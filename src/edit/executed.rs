@@ -76,8 +76,8 @@ impl Executed {
     fn add_script(&mut self, root: &Path, text: &str) {
         let report: Value = serde_json::from_str(text).unwrap_or_default();
         for script in report["result"].as_array().into_iter().flatten() {
-            let file = script["url"].as_str().and_then(|url| url.strip_prefix("file://")).map(unescaped);
-            let inner = file.as_deref().and_then(|path| Path::new(path).strip_prefix(root).ok()).and_then(Path::to_str);
+            let file = script["url"].as_str().and_then(|url| url.strip_prefix("file://"));
+            let inner = file.and_then(|path| Path::new(path).strip_prefix(root).ok()).and_then(Path::to_str);
             let Some((path, source)) = inner.and_then(|path| Some((path, fs::read_to_string(root.join(path)).ok()?)))
             else {
                 continue;
@@ -106,25 +106,6 @@ impl Executed {
     }
 }
 
-/// The path of a URL, in which `%20` stands for a space.
-fn unescaped(path: &str) -> String {
-    let mut parts = path.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend_from_slice(&part.as_bytes()[2..]);
-            }
-            None => {
-                bytes.push(b'%');
-                bytes.extend_from_slice(part.as_bytes());
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Whether executed lines can be recorded for a file.
 pub fn is_known(path: &str) -> bool {
     [".py", ".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending))
@@ -142,8 +123,6 @@ pub fn noted(root: &Path, line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-
-    use serde_json::json;
 
     use super::*;
 
@@ -164,18 +143,6 @@ mod tests {
         let found = Executed([("m.py".to_owned(), [2].into())].into());
         assert!(found.may_be_wrong("m.py", 3) && !found.may_be_wrong("m.py", 4) && found.may_be_wrong("n.py", 4));
         assert!(found.has_run("m.py", (1, 3)) && !found.has_run("m.py", (2, 3)) && found.has_run("m.py", (2, 2)));
-    }
-
-    #[test]
-    fn a_script_is_found_by_its_url() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("a \u{e9}.js"), "f();\n").unwrap();
-        let url = format!("file://{}/a%20%C3%A9.js", folder.path().display());
-        let ranges = json!([{ "startOffset": 0, "endOffset": 5, "count": 1 }]);
-        let report = json!({ "result": [{ "url": url, "functions": [{ "ranges": ranges }] }] });
-        let mut found = Executed::default();
-        found.add_script(folder.path(), &report.to_string());
-        assert_eq!(found.paths(), ["a \u{e9}.js"]);
     }
 
     #[test]

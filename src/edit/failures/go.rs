@@ -39,7 +39,7 @@ pub fn test(text: &str) -> Option<Report> {
         report.errors.extend(errors);
         part.clear();
     }
-    let (compile, hung) = (compile_errors(text), text.contains("panic: test timed out after"));
+    let compile = compile_errors(text);
     if packages == 0 && compile.is_empty() {
         return None;
     }
@@ -47,7 +47,6 @@ pub fn test(text: &str) -> Option<Report> {
     let broken = !compile.is_empty();
     report.errors.extend(compile);
     report.kind = match report.kind {
-        _ if hung => Kind::Hung,
         _ if broken => Kind::Broken,
         Kind::Failed => Kind::Failed,
         _ if report.passed == 0 => Kind::NoTests,

@@ -105,5 +105,5 @@ pub fn missing(text: &str) -> Option<Report> {
 /// Whether the run was stopped at a time limit, by the tool that runs commands or by the test runner.
 pub fn is_stopped(text: &str) -> bool {
     text.lines().take(4).any(|line| line.starts_with("[stopped at its deadline"))
-        || text.contains("\npanic: test timed out after")
+        || text.lines().any(|line| line.starts_with("panic: test timed out after"))
 }
