@@ -107,20 +107,13 @@ impl Change {
     }
 }
 
-fn no_entries(key: &str) -> String {
-    format!("`{key}` has no entries of its own")
-}
+const NO_ENTRIES: &str = "has no entries of its own";
+const NO_LIST: &str = "is no list";
+const NOT_THERE: &str = "is not there";
+const HAS_ENTRIES: &str = "has entries of its own; name the one that changes, with `>` between the keys";
 
-fn no_list(key: &str) -> String {
-    format!("`{key}` is no list")
-}
-
-fn not_there(key: &str) -> String {
-    format!("`{key}` is not there")
-}
-
-fn has_entries(key: &str) -> String {
-    format!("`{key}` has entries of its own; name the one that changes, as `{key} > …`")
+fn error(key: &str, what: &str) -> String {
+    format!("`{key}` {what}")
 }
 
 fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
@@ -132,11 +125,11 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
         for outer in outer {
             let inner =
                 if change.creates() { object.object_value_or_create(outer) } else { object.object_value(outer) };
-            object = inner.ok_or_else(|| no_entries(outer))?;
+            object = inner.ok_or_else(|| error(outer, NO_ENTRIES))?;
         }
         let list = || -> Result<CstArray, String> {
-            let entry = object.get(key).ok_or_else(|| not_there(key))?;
-            entry.array_value().ok_or_else(|| no_list(key))
+            let entry = object.get(key).ok_or_else(|| error(key, NOT_THERE))?;
+            entry.array_value().ok_or_else(|| error(key, NO_LIST))
         };
         match (change, object.get(key)) {
             (Change::Set(_, value), _) => set_in_json(&object, key, value)?,
@@ -154,7 +147,7 @@ fn in_json(text: &str, changes: &[Change]) -> Result<String, String> {
                 let found = elements.into_iter().find(|one| one.to_serde_value().as_ref() == Some(value));
                 found.ok_or_else(|| format!("`{key}` has no {value}"))?.remove();
             }
-            (Change::Remove(_), known) => known.ok_or_else(|| not_there(key))?.remove(),
+            (Change::Remove(_), known) => known.ok_or_else(|| error(key, NOT_THERE))?.remove(),
         }
     }
     Ok(root.to_string())
@@ -167,7 +160,7 @@ fn set_in_json(object: &CstObject, key: &str, value: &Value) -> Result<(), Strin
                 set_in_json(&known, key, value)?;
             }
         }
-        (_, Some(_), _) => return Err(has_entries(key)),
+        (_, Some(_), _) => return Err(error(key, HAS_ENTRIES)),
         (Some(known), None, _) => known.set_value(json_input(value)),
         (None, None, _) => drop(object.append(key, json_input(value))),
     }
@@ -196,13 +189,13 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
             if change.creates() && !table.contains_key(outer) {
                 table.insert(outer, toml_edit::table());
             }
-            table = table.get_mut(outer).and_then(Item::as_table_like_mut).ok_or_else(|| no_entries(outer))?;
+            table = table.get_mut(outer).and_then(Item::as_table_like_mut).ok_or_else(|| error(outer, NO_ENTRIES))?;
         }
         let known = table.get_mut(key);
         match (change, known) {
             (Change::Set(_, value), _) => set_in_toml(table, key, value)?,
             (Change::Add(_, value), Some(known)) => {
-                let list = known.as_array_mut().ok_or_else(|| no_list(key))?;
+                let list = known.as_array_mut().ok_or_else(|| error(key, NO_LIST))?;
                 if place_in(list, value)?.is_some() {
                     continue;
                 }
@@ -218,12 +211,13 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
                 drop(table.insert(key, Item::Value(list.into())));
             }
             (Change::Drop(_, value), known) => {
-                let list = known.ok_or_else(|| not_there(key))?.as_array_mut().ok_or_else(|| no_list(key))?;
+                let list =
+                    known.ok_or_else(|| error(key, NOT_THERE))?.as_array_mut().ok_or_else(|| error(key, NO_LIST))?;
                 let at = place_in(list, value)?.ok_or_else(|| format!("`{key}` has no {value}"))?;
                 list.remove(at);
             }
             (Change::Remove(_), known) => {
-                known.ok_or_else(|| not_there(key))?;
+                known.ok_or_else(|| error(key, NOT_THERE))?;
                 table.remove(key);
             }
         }
@@ -235,7 +229,7 @@ fn in_toml(text: &str, changes: &[Change]) -> Result<String, String> {
 fn set_in_toml(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
     match (table.get_mut(key), value) {
         (Some(known), Value::Object(entries)) if known.is_table_like() => {
-            let inner = known.as_table_like_mut().ok_or_else(|| no_entries(key))?;
+            let inner = known.as_table_like_mut().ok_or_else(|| error(key, NO_ENTRIES))?;
             for (key, value) in entries {
                 set_in_toml(inner, key, value)?;
             }
@@ -246,7 +240,7 @@ fn set_in_toml(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<()
         }
         (Some(known), _) => {
             let known = known.as_value_mut().filter(|known| !known.is_inline_table());
-            let known = known.ok_or_else(|| has_entries(key))?;
+            let known = known.ok_or_else(|| error(key, HAS_ENTRIES))?;
             let decor = known.decor().clone();
             *known = toml_value(value)?;
             *known.decor_mut() = decor;

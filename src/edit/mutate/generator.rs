@@ -157,8 +157,9 @@ impl<'a> Generator<'a> {
     /// Replaces a number by those of the hints, and by the next ones.
     fn number(&mut self, at: usize) {
         let (text, bytes) = (self.text_of(at), self.nodes[at].bytes.clone());
-        for number in self.hints.numbers() {
-            self.add(2, bytes.clone(), number);
+        let hints = self.hints;
+        for number in &hints.numbers {
+            self.add(2, bytes.clone(), number.as_str());
         }
         if let Ok(number) = text.parse::<i64>() {
             self.add(2, bytes.clone(), (number + 1).to_string());

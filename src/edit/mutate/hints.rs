@@ -12,7 +12,7 @@ const PAIRS_MAX: usize = 8;
 /// Values and words of a request and a failed check.
 #[derive(Clone, Debug, Default)]
 pub struct RepairHints {
-    numbers: Vec<String>,
+    pub(super) numbers: Vec<String>,
     texts: Vec<String>,
     /// Pairs of characters: one that is only in the actual text and one that is only in the expected text, both ways
     /// round.
@@ -50,10 +50,6 @@ impl RepairHints {
         }
         let words = words(&format!("{request} {failure}")).collect();
         RepairHints { numbers, texts, swaps, words }
-    }
-
-    pub(super) fn numbers(&self) -> Vec<String> {
-        self.numbers.clone()
     }
 
     /// Number of words of a line that the request or the failed check have too.

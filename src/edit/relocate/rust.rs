@@ -240,12 +240,11 @@ fn use_of(
         Role::Unclear if is_path(&sheet.text, place) => return Err(stuck(&sheet.path, &sheet.text, place.bytes.start)),
         _ => return Ok(()),
     };
-    match meaning(view, sheet, place, before, old) {
-        Means::Module => {}
-        Means::Other => return Ok(()),
-        Means::Unknown => return Err(stuck(&sheet.path, &sheet.text, place.bytes.start)),
+    let is_meant = means_module(view, sheet, place, before, old);
+    if is_meant == Some(false) {
+        return Ok(());
     }
-    if another_crate && !same_parent {
+    if is_meant.is_none() || another_crate && !same_parent {
         return Err(stuck(&sheet.path, &sheet.text, place.bytes.start));
     }
     let renamed = place.binder.is_some_and(|binder| matches!(sheet.places[binder].role, Role::Import { .. }));
@@ -282,32 +281,22 @@ fn is_path(text: &str, place: &Occurrence) -> bool {
     text[place.bytes.end..].starts_with("::") || text[..place.bytes.start].ends_with("::")
 }
 
-/// What an occurrence of the module's name means.
-enum Means {
-    Module,
-    Other,
-    Unknown,
-}
-
-/// Says whether an occurrence means the moved module; `before` is the path in front of it.
-fn meaning(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &str, old: &Module) -> Means {
+/// Whether an occurrence means the moved module; `before` is the path in front of it. `None` if that is not known.
+fn means_module(view: &View, sheet: &FileOccurrences, place: &Occurrence, before: &str, old: &Module) -> Option<bool> {
     let path = if before.is_empty() { old.name().to_owned() } else { format!("{before}::{}", old.name()) };
     // A reference to a module is always followed by `::`.
     let goes_on = sheet.text[place.bytes.end..].starts_with("::");
     if place.role == Role::Reference {
         let local = place.binder.is_some_and(|b| matches!(sheet.places[b].role, Role::Local { .. } | Role::Alias));
         if !goes_on || local {
-            return Means::Other;
+            return Some(false);
         }
     }
-    let target = view.names.file(view.from).map(Meaning::File);
+    // A path inside this crate that is not resolved may come from a macro or a star import.
+    let may_be = goes_on && place.binder.is_none() && matches!(before, "" | "crate" | "self" | "super");
     match view.names.rust_path(sheet.file, &from_file(view.names, sheet, place, &path)) {
-        Some(found) if Some(found) == target => Means::Module,
-        // A path inside this crate that is not resolved may come from a macro or a star import.
-        None if goes_on && place.binder.is_none() && matches!(before, "" | "crate" | "self" | "super") => {
-            Means::Unknown
-        }
-        _ => Means::Other,
+        None if may_be => None,
+        found => Some(found.is_some() && found == view.names.file(view.from).map(Meaning::File)),
     }
 }
 
