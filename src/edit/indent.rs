@@ -108,31 +108,15 @@ pub fn moved(piece: &str, how: &Move) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether two pieces are equal but for blank lines and white space around lines; in Python the depth of each line
-/// counts.
+/// Whether two pieces are equal but for blank lines and white space around lines; in Python the white space before a
+/// line counts.
 pub fn is_same_code(a: &str, b: &str, language: &str) -> bool {
-    let equal =
-        || a.lines().map(str::trim).filter(|l| !l.is_empty()).eq(b.lines().map(str::trim).filter(|l| !l.is_empty()));
-    a == b || equal() && (language != "python" || depths(a) == depths(b))
-}
-
-/// The number of blocks around each line, as Python counts them. The first line is left out, since a piece begins
-/// behind its white space.
-fn depths(text: &str) -> Vec<usize> {
-    let mut open: Vec<usize> = Vec::new();
-    let lines = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| {
-            let width = columns(line, Unit::Tab);
-            while open.last().is_some_and(|last| *last > width) {
-                open.pop();
-            }
-            if open.last().is_none_or(|last| *last < width) {
-                open.push(width);
-            }
-            open.len()
-        })
-        .collect()
+    fn lines(text: &str, is_python: bool) -> impl Iterator<Item = &str> {
+        let trimmed = text.lines().map(move |line| if is_python { line.trim_end() } else { line.trim() });
+        trimmed.filter(|line| !line.is_empty())
+    }
+    let is_python = language == "python";
+    lines(a, is_python).eq(lines(b, is_python))
 }
 
 /// Removes the white space that all lines begin with. A first line that lost its own gets it back first; `unit` is the

@@ -17,7 +17,6 @@ const TEST_FILES_MAX: usize = 40;
 const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// The test runner.
-#[derive(Clone, Debug, PartialEq, Eq)]
 enum Runner {
     Pytest,
     /// With the arguments of `python -m unittest` that run all tests.
@@ -30,32 +29,10 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     }
     let environment = [".venv", "venv"].into_iter().find(|folder| files.has(&format!("{folder}/bin/python")));
     let python = environment.map_or("python3".to_owned(), |folder| format!("{folder}/bin/python"));
-    let tests: Vec<&str> = files.paths.iter().map(String::as_str).filter(|path| is_test(path)).collect();
     let packages: Vec<String> =
         files.paths.iter().filter(|path| name(path) == "__init__.py").map(|path| folder(path).to_owned()).collect();
-    static_regex!(PYTEST = r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\(");
-    static_regex!(UNITTEST = r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):");
-    let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
-    let uses = |framework: &Regex| texts.iter().any(|text| framework.is_match(text));
+    let runner = runner(files, &python, &packages, imports_pytest, notes);
     let pyproject = files.text("pyproject.toml");
-    let configured = pyproject.contains("[tool.pytest")
-        || files.has("pytest.ini")
-        || files.text("setup.cfg").contains("[tool:pytest]")
-        || files.text("tox.ini").contains("[pytest]")
-        || files.paths.iter().any(|path| name(path) == "conftest.py");
-    let wants_pytest = !tests.is_empty() && (configured || uses(&PYTEST));
-    let runner = if wants_pytest && imports_pytest(files.root, &python) {
-        Some(Runner::Pytest)
-    } else if uses(&UNITTEST) {
-        Some(Runner::Unittest(unittest_arguments(&tests, &packages)))
-    } else {
-        None
-    };
-    if wants_pytest && runner != Some(Runner::Pytest) {
-        notes.push(format!(
-            "the tests are written for pytest, which {python} does not have: {python} -m pip install pytest"
-        ));
-    }
     // Without an environment of the project, its packages in `src` are not installed and need `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
     let needs_path = environment.is_none() && !pyproject.contains("pythonpath") && files.paths.iter().any(is_in_src);
@@ -85,6 +62,36 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
         }
     };
     Some(Kit { whole, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
+}
+
+/// The runner that the tests are written for and that is there; if that is not so for pytest, a note says it.
+fn runner(
+    files: &Files<'_>,
+    python: &str,
+    packages: &[String],
+    imports_pytest: &dyn Fn(&Path, &str) -> bool,
+    notes: &mut Vec<String>,
+) -> Option<Runner> {
+    static_regex!(PYTEST = r"(?m)^\s*(?:import|from) pytest\b|^(?:async )?def test_\w*\(");
+    static_regex!(UNITTEST = r"(?m)^\s*(?:import|from) unittest\b|\(TestCase\):");
+    let tests: Vec<&str> = files.paths.iter().map(String::as_str).filter(|path| is_test(path)).collect();
+    let texts: Vec<String> = tests.iter().take(TEST_FILES_MAX).map(|path| files.text(path)).collect();
+    let uses = |framework: &Regex| texts.iter().any(|text| framework.is_match(text));
+    let is_configured = files.text("pyproject.toml").contains("[tool.pytest")
+        || files.has("pytest.ini")
+        || files.text("setup.cfg").contains("[tool:pytest]")
+        || files.text("tox.ini").contains("[pytest]")
+        || files.paths.iter().any(|path| name(path) == "conftest.py");
+    let wants_pytest = !tests.is_empty() && (is_configured || uses(&PYTEST));
+    if wants_pytest && imports_pytest(files.root, python) {
+        return Some(Runner::Pytest);
+    }
+    if wants_pytest {
+        notes.push(format!(
+            "the tests are written for pytest, which {python} does not have: {python} -m pip install pytest"
+        ));
+    }
+    uses(&UNITTEST).then(|| Runner::Unittest(unittest_arguments(&tests, packages)))
 }
 
 /// Whether a file is a test by the naming rules of pytest and unittest.
