@@ -48,7 +48,7 @@ impl<'a> Job<'a> {
                     || hinted.is_some() && (text.contains("Self") || CONSTRUCTORS.contains(&new.name.as_str()))
             }
             "python" => new.has_receiver || is_static,
-            _ => new.has_receiver || hinted.is_some() && text.contains("this."),
+            _ => new.has_receiver,
         };
         if let Some(module) = hinted.filter(|part| is_module(part)) {
             return Ok(Some(module));

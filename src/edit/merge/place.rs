@@ -104,12 +104,8 @@ impl<'a> Job<'a> {
             (Sort::Function, Sort::Function) if new.value.is_some() && place.is_member() => {
                 self.new[new.core.clone()].starts_with(&new.name)
             }
-            // In JavaScript a function replaces a method only if it is written as one or uses `this`.
-            (Sort::Function, _) => {
-                new.has_receiver && !explicit_receiver
-                    || !place.is_member()
-                    || self.new[new.core.clone()].contains("this.") && place.part.sort == Sort::Function
-            }
+            // In JavaScript a function replaces a method only if it is written as one.
+            (Sort::Function, _) => new.has_receiver && !explicit_receiver || !place.is_member(),
             (Sort::Value, Sort::Value) => at_top || new.has_receiver || self.language == "python" && place.is_member(),
             _ => at_top || new.has_receiver,
         }
