@@ -18,7 +18,7 @@ pub fn speaks_of_words(asked: &str) -> bool {
 }
 
 /// The lines of code that are no comments or docstrings.
-fn code_lines(code: &str) -> impl Iterator<Item = &str> {
+pub fn code_lines(code: &str) -> impl Iterator<Item = &str> {
     let mut in_docs = false;
     code.lines().filter(move |line| {
         let bare = line.trim_start();

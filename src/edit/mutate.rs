@@ -9,6 +9,7 @@ mod hints;
 mod siblings;
 mod wraps;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::edit::text::line_at;
@@ -73,17 +74,10 @@ pub fn mutants(
     found.retain(|one| may_be_wrong(one.bytes.start));
     // Of equal rank, those on lines that share most words with the hints.
     found.sort_by_cached_key(|one| (one.rank, std::cmp::Reverse(hints.shared(line_at(text, one.bytes.start)))));
-    let mut kept: Vec<Mutant> = Vec::new();
-    for one in found {
-        if kept.len() == MUTANTS_MAX {
-            break;
-        }
-        let is_new = |other: &Mutant| (&other.bytes, &other.new) != (&one.bytes, &one.new);
-        if text[one.bytes.clone()] != one.new && kept.iter().all(is_new) {
-            kept.push(one);
-        }
-    }
-    kept
+    let mut seen = HashSet::new();
+    found.retain(|one| text[one.bytes.clone()] != one.new && seen.insert((one.bytes.clone(), one.new.clone())));
+    found.truncate(MUTANTS_MAX);
+    found
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
 
+use super::comments::code_lines;
 use super::text::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
@@ -54,7 +55,7 @@ fn is_less(old: &str, new: &str) -> bool {
 
 /// Whether more than two thirds of a long definition are gone, though the request does not ask for less code.
 pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
-    let lines = |text: &str| text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).count();
+    let lines = |text: &str| code_lines(text).filter(|line| line.chars().any(char::is_alphanumeric)).count();
     let asked = asked.to_lowercase();
     lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
 }

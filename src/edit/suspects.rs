@@ -1,5 +1,7 @@
 //! Ranks the definitions that may cause a failure: those on the traceback, then those that the failed test calls.
 
+use std::collections::HashSet;
+
 use super::failures::{Failure, Frame, Kind, Report};
 use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
@@ -45,13 +47,9 @@ pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
         add_called(failure, graph, &mut of_one);
         add_named_by_test(failure, graph, &mut of_one);
         add_named_by_error(failure, graph, &mut of_one);
-        let mut seen: Vec<(String, usize)> = Vec::new();
+        let mut seen = HashSet::new();
+        of_one.retain(|(_, suspect)| seen.insert((suspect.path.clone(), suspect.start_line)));
         for (tier, suspect) in of_one {
-            let place = (suspect.path.clone(), suspect.start_line);
-            if seen.contains(&place) {
-                continue;
-            }
-            seen.push(place);
             let known = found
                 .iter_mut()
                 .find(|(_, _, other)| (&other.path, other.start_line) == (&suspect.path, suspect.start_line));

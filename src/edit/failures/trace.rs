@@ -1,5 +1,7 @@
 //! Reads tracebacks of Python and stacks of JavaScript, with or without a test runner around them.
 
+use std::collections::HashSet;
+
 use super::text::{FRAMES_MAX, inside, message, number, short, tells};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
 use crate::edit::text::static_regex;
@@ -72,15 +74,9 @@ fn is_error(line: &str) -> bool {
 
 /// Removes repeated places, as of recursion, and frames beyond `FRAMES_MAX`.
 pub fn dedup(frames: &mut Vec<Frame>) {
-    let mut seen: Vec<(String, usize)> = Vec::new();
-    frames.retain(|frame| {
-        let place = (frame.file.clone(), frame.line);
-        let is_new = !seen.contains(&place) && seen.len() < FRAMES_MAX;
-        if is_new {
-            seen.push(place);
-        }
-        is_new
-    });
+    let mut seen = HashSet::new();
+    frames.retain(|frame| seen.insert((frame.file.clone(), frame.line)));
+    frames.truncate(FRAMES_MAX);
 }
 
 /// Reads one line of a JavaScript stack: `at first (/p/lib/cart.js:6:19)`, `❯ first lib/cart.js:6:19`, `first

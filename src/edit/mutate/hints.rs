@@ -29,12 +29,9 @@ impl RepairHints {
             let found = QUOTED.captures_iter(text).filter_map(|one| one.iter().skip(1).flatten().next());
             found.map(|one| one.as_str().to_owned()).collect()
         };
-        let mut numbers: Vec<String> = Vec::new();
-        for number in NUMBER.find_iter(request).map(|one| one.as_str().to_owned()) {
-            if !numbers.contains(&number) && numbers.len() < VALUES_MAX {
-                numbers.push(number);
-            }
-        }
+        let mut seen = HashSet::new();
+        let numbers = NUMBER.find_iter(request).map(|one| one.as_str()).filter(|one| seen.insert(*one));
+        let numbers: Vec<String> = numbers.take(VALUES_MAX).map(str::to_owned).collect();
         let mut texts = quoted(request);
         texts.truncate(VALUES_MAX);
         let mut swaps = Vec::new();

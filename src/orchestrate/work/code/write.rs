@@ -1,6 +1,6 @@
 //! Has the model name the items of a change and write each of them.
 
-use crate::edit::{comments, docstring, testing};
+use crate::edit::{comments, testing};
 use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::change::{Ask, ask};
@@ -131,7 +131,7 @@ impl Writer<'_> {
             let form = Ask { grammar: grammar.clone(), tokens: most_tokens(item, files), seed, phase: "writing code" };
             answer = ask(job, messages, form).await?;
             tracing::debug!(round, draft, answer, "written");
-            code = code_in(&answer, item, files);
+            code = code_in(&answer, item);
             if !files.has(item, &code) {
                 break;
             }
@@ -140,16 +140,12 @@ impl Writer<'_> {
     }
 }
 
-/// The code of an answer, without what was cut off at its end, and with the docstring that the item had.
-fn code_in(answer: &str, item: &Item, files: &Files) -> String {
+/// The code of an answer, without what was cut off at its end.
+fn code_in(answer: &str, item: &Item) -> String {
     let mut code = reply::first(answer).unwrap_or_default();
     let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
     if is_cut || !answer.trim_end().ends_with("```") {
         code = reply::up_to_a_whole(&item.path, &code);
-    }
-    if let What::Change(span) = &item.what {
-        let old = files.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
-        code = docstring::restored(old, &code);
     }
     code
 }
