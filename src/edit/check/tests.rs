@@ -2,10 +2,11 @@
 
 use super::*;
 
-/// Asserts the messages for a change.
+/// Asserts that a change has as many problems as `expected`, and that each message has the expected words.
 fn check(path: &str, before: &str, after: &str, expected: &[&str]) {
     let found = problems(path, before, after, &["asked".to_owned()], &|name| name == "elsewhere");
-    assert_eq!(found, expected, "{after}");
+    let is_said = found.len() == expected.len() && found.iter().zip(expected).all(|(one, words)| one.contains(words));
+    assert!(is_said, "{found:?} for {after}");
 }
 
 /// Asserts that a new file with this text has no problems.
@@ -22,35 +23,11 @@ fn store(old: &str, new: &str, expected: &[&str]) {
 
 #[test]
 fn an_undefined_name_is_reported() {
-    store(
-        "return x +",
-        "return json.dumps(x) +",
-        &[
-            "`json` is used in `helper` (line 15) but is defined nowhere; define it, import it, or use what the file has",
-        ],
-    );
-    store(
-        "return x +",
-        "return halper(x) +",
-        &["`halper` is used in `helper` (line 15) but is defined nowhere; did you mean `helper`?"],
-    );
-    store(
-        "return x +",
-        "return elsewhere(x) +",
-        &[
-            "`elsewhere` is used in `helper` (line 15) but is not imported; the project defines it in another file: import it",
-        ],
-    );
-    store(
-        "return self.items[key]",
-        "return get(key)",
-        &["`get` is used in `get` (line 11) but is defined nowhere; it is a member of `Store`: call it on one"],
-    );
-    store(
-        "import os\n\n",
-        "",
-        &["`os` is used in `helper` (line 13) but is defined nowhere; define it, import it, or use what the file has"],
-    );
+    store("return x +", "return json.dumps(x) +", &["`json` is used in `helper` (line 15) but is defined nowhere"]);
+    store("return x +", "return halper(x) +", &["did you mean `helper`?"]);
+    store("return x +", "return elsewhere(x) +", &["`elsewhere` is used in `helper` (line 15) but is not imported"]);
+    store("return self.items[key]", "return get(key)", &["it is a member of `Store`"]);
+    store("import os\n\n", "", &["`os` is used in `helper` (line 13)"]);
 }
 
 #[test]
@@ -77,17 +54,13 @@ fn undefined_names_are_not_reported_after_a_star_import_or_exec() {
 
 #[test]
 fn attributes_that_nothing_sets_are_reported() {
-    store(
-        "return self.items[key]",
-        "return self.item[key]",
-        &["`self.item` is used (line 11) but nothing in `Store` sets or defines it; it has get, items, size"],
-    );
+    store("return self.items[key]", "return self.item[key]", &["`self.item` is used (line 11)"]);
     store("return self.items[key]", "return self.items[key], self.size, self.get, self.__class__", &[]);
     check(
         "a.js",
         "class A {\n  b = 1;\n  c() {\n    return this.b;\n  }\n}\n",
         "class A {\n  b = 1;\n  c() {\n    return this.d;\n  }\n}\n",
-        &["`this.d` is used (line 4) but nothing in `A` sets or defines it; it has b, c"],
+        &["it has b, c"],
     );
     fine("a.py", "from x import B\n\nclass A(B):\n    def c(self):\n        return self.d\n");
     fine("a.py", "class A:\n    def __getattr__(self, name):\n        return self.d\n");
@@ -101,33 +74,16 @@ fn attributes_that_nothing_sets_are_reported() {
 
 #[test]
 fn lost_definitions_are_reported_unless_the_request_names_them() {
-    store(
-        "    def get(self, key):\n        return self.items[key]\n",
-        "    pass\n",
-        &["`get` of `Store` was in a.py and is gone; nobody asked for that, so keep it"],
-    );
+    store("    def get(self, key):\n        return self.items[key]\n", "    pass\n", &["`get` of `Store` was in a.py"]);
     store("def asked():\n    pass\n", "", &[]);
-    store(
-        &STORE[STORE.find("class").unwrap()..STORE.find("def helper").unwrap()],
-        "",
-        &["`Store` was in a.py and is gone; nobody asked for that, so keep it"],
-    );
+    store(&STORE[STORE.find("class").unwrap()..STORE.find("def helper").unwrap()], "", &["`Store` was in a.py"]);
     check("a.rs", "struct A {\n    b: u8,\n    c: u8,\n}\n", "struct A {\n    b: u8,\n    d: u8,\n}\n", &[]);
-    check(
-        "a.rs",
-        "impl A {\n    fn b() {}\n}\n",
-        "impl A {\n}\n",
-        &["`b` of `A` was in a.rs and is gone; nobody asked for that, so keep it"],
-    );
+    check("a.rs", "impl A {\n    fn b() {}\n}\n", "impl A {\n}\n", &["`b` of `A` was in a.rs"]);
 }
 
 #[test]
 fn duplicate_definitions_are_reported() {
-    store(
-        "def helper(x)",
-        "def helper(y):\n    return y\n\n\ndef helper(x)",
-        &["`helper` is defined 2 times in the same place; keep one"],
-    );
+    store("def helper(x)", "def helper(y):\n    return y\n\n\ndef helper(x)", &["`helper` is defined 2 times"]);
     fine(
         "a.py",
         "import x\n\nclass A:\n    @property\n    def b(self):\n        return 1\n\n    @b.setter\n    def b(self, v):\n        print(v)\n\nif x:\n    def c():\n        return 1\nelse:\n    def c():\n        return 2\n",
@@ -145,21 +101,10 @@ fn duplicate_definitions_are_reported() {
 
 #[test]
 fn unfinished_code_is_reported() {
-    store(
-        "return x +",
-        "# TODO: implement it\n    return x +",
-        &["line 15 leaves code to be written: `# TODO: implement it`; write it"],
-    );
-    store(
-        "return x +",
-        "# ... existing code ...\n    return x +",
-        &["line 15 stands for code that was left out: `# ... existing code ...`; write the definition whole"],
-    );
-    store(
-        "def asked",
-        "def new(self):\n    \"\"\"Does.\"\"\"\n    pass\n\n\ndef asked",
-        &["`new` has no body yet; write what it does"],
-    );
+    store("return x +", "# TODO: implement it\n    return x +", &["line 15 leaves code to be written"]);
+    store("return x +", "# ... existing code ...\n    return x +", &["line 15 stands for code that was left out"]);
+    store("def asked", "def new(self):\n    \"\"\"Does.\"\"\"\n    pass\n\n\ndef asked", &["`new` has no body"]);
+    check("a.rs", "", "fn a() {\n    todo!()\n}\n", &["`a` has no body"]);
     fine(
         "a.py",
         "from abc import ABC, abstractmethod\n\nclass A(ABC):\n    @abstractmethod\n    def b(self):\n        ...\n\nclass E(Exception):\n    pass\n",
@@ -169,28 +114,9 @@ fn unfinished_code_is_reported() {
 
 #[test]
 fn syntax_errors_are_reported_with_their_line() {
-    store(
-        "return x +",
-        "return (x +",
-        &["a.py does not parse at line 15: `return (x + os.sep`; balance its braces, quotes and indentation"],
-    );
-    check(
-        "a.json",
-        "{\"a\": 1}",
-        "{\"a\": 1,}",
-        &["a.json can no longer be read, line 1: key must be a string at line 1 column 9"],
-    );
+    store("return x +", "return (x +", &["a.py does not parse at line 15"]);
+    check("a.json", "{\"a\": 1}", "{\"a\": 1,}", &["can no longer be read, line 1"]);
     check("a.json", "// note\n{}", "// note\n{,}", &[]);
-    check(
-        "a.toml",
-        "a = 1\n",
-        "a = 1\nb =\n",
-        &["a.toml can no longer be read, line 2: string values must be quoted, expected literal string"],
-    );
-    check(
-        "a.md",
-        "# A\n",
-        "# A\n\n<!-- ... rest unchanged ... -->\n",
-        &["line 3 stands for code that was left out: `<!-- ... rest unchanged ... -->`; write the definition whole"],
-    );
+    check("a.toml", "a = 1\n", "a = 1\nb =\n", &["can no longer be read, line 2"]);
+    check("a.md", "# A\n", "# A\n\n<!-- ... rest unchanged ... -->\n", &["line 3 stands for code"]);
 }
