@@ -43,8 +43,10 @@ pub fn problems(path: &str, before: &str, after: &str, asked: &[String], known: 
     }
     found.extend(unfinished::marks(&before, &after));
     found.extend(unfinished::bodies(&pair));
+    found.extend(unfinished::entries(&pair));
     found.extend(lost::lost(&pair, asked));
     found.extend(lost::doubled(&pair));
+    found.extend(lost::repeated(&pair));
     if faults.is_empty() {
         found.extend(undefined::names(&pair, known));
         found.extend(undefined::attributes(&pair));

@@ -24,6 +24,7 @@ pub mod restore;
 pub mod suspects;
 pub mod testing;
 mod text;
+pub mod unchanged_value;
 
 pub use check::problems;
 pub use merge::{Hints, MergeError, has_grammar, merge};

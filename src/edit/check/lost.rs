@@ -1,4 +1,4 @@
-//! Finds definitions that a change lost or defined twice.
+//! Finds definitions that a change lost, defined twice, or wrote out again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -113,4 +113,28 @@ fn distinction(part: &Part, around: &[&Part], text: &str, language: &str) -> Opt
     // In some languages a type and a value of one name are two definitions, as are a declaration and an assignment.
     let owner = part.owner.clone().unwrap_or_default();
     Some(format!("{} {:?} {impl_head} {is_static} {owner}", part.variant, part.sort))
+}
+
+/// This many equal lines in a row are a copy; functions that are merely alike share fewer.
+const REPEATED_LINES: usize = 16;
+
+/// Reports a stretch of old lines that the new text has once more: the model wrote existing code again. Test files are
+/// skipped.
+pub fn repeated(pair: &Pair) -> Option<String> {
+    if crate::edit::testing::is_test_file(pair.path) {
+        return None;
+    }
+    fn lines(text: &str) -> Vec<&str> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+    }
+    fn counted<'t>(lines: &'t [&'t str]) -> HashMap<&'t [&'t str], usize> {
+        let mut found = HashMap::new();
+        lines.windows(REPEATED_LINES).for_each(|window| *found.entry(window).or_default() += 1);
+        found
+    }
+    let (before, after) = (lines(pair.before), lines(pair.after));
+    let (known, now) = (counted(&before), counted(&after));
+    let is_new = |window: &&[&str]| known.get(window).is_some_and(|times| now[window] > *times);
+    let first = after.windows(REPEATED_LINES).find(is_new)?[0];
+    Some(format!("{} has the lines from `{first}` on already; write only what is new or changes", pair.path))
 }

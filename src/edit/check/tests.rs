@@ -120,3 +120,19 @@ fn syntax_errors_are_reported_with_their_line() {
     check("a.toml", "a = 1\n", "a = 1\nb =\n", &["can no longer be read, line 2"]);
     check("a.md", "# A\n", "# A\n\n<!-- ... rest unchanged ... -->\n", &["line 3 stands for code"]);
 }
+
+#[test]
+fn an_entry_outside_its_object_is_reported() {
+    let before = "module.exports = {\n  a: 1\n}\n";
+    let after = format!("b: function b() {{\n  return 1\n}}\n\n{before}");
+    check("a.js", before, &after, &["`b: …` stands outside of any object"]);
+    fine("a.js", "outer: for (;;) {\n  break outer;\n}\n");
+}
+
+#[test]
+fn existing_code_written_a_second_time_is_reported() {
+    let list: String = (0..20).map(|at| format!("    'word{at}',\n")).collect();
+    let before = format!("NAMES = [\n{list}]\n");
+    check("a.py", &before, &format!("{before}\nMORE = [\n{list}    'emoji',\n]\n"), &["has the lines from"]);
+    check("a.py", &before, &before.replace("    'word19',\n", "    'word19',\n    'emoji',\n"), &[]);
+}

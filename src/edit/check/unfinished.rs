@@ -1,4 +1,4 @@
-//! Finds unfinished code: placeholder comments, functions without a body.
+//! Finds unfinished code: placeholder comments, functions without a body, object entries outside an object.
 
 use super::Pair;
 use crate::edit::omissions::{comment_of, is_mark};
@@ -37,6 +37,26 @@ pub fn marks(before: &str, after: &str) -> Vec<String> {
         } else if is_mark(line, before) {
             found.push(format!(
                 "line {line_number} stands for code that was left out: `{shown}`; write the definition whole"
+            ));
+        }
+    }
+    found
+}
+
+/// New JavaScript statements like `name: value`. They parse as a label, but are object entries outside their object.
+pub fn entries(pair: &Pair) -> Vec<String> {
+    if !matches!(pair.language, "javascript" | "jsx" | "typescript" | "tsx") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for part in pair.after_parts.iter().filter(|part| part.sort == Sort::Statement) {
+        let text = pair.after.get(part.core.clone()).unwrap_or_default();
+        let Some((name, value)) = text.split_once(':') else { continue };
+        let is_name = name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'));
+        let is_loop = ["for", "while", "do", "{"].iter().any(|word| value.trim_start().starts_with(word));
+        if is_name && !is_loop && !pair.before.contains(text) {
+            found.push(format!(
+                "`{name}: …` stands outside of any object; write it as an entry of the object it belongs to"
             ));
         }
     }

@@ -8,6 +8,8 @@ use crate::edit::paths::{ending, folder, name, stem};
 
 /// Most test files that are read to find out their framework, and that one command names.
 const TEST_FILES_MAX: usize = 20;
+/// Most test files that are read to see whether they use the runner of Node.js.
+const TESTS_READ_MAX: usize = 300;
 /// Options of Node.js that are followed by a module.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
 
@@ -31,6 +33,8 @@ pub struct Script {
     /// The command that starts the runner of Node.js.
     node: String,
     tests: Vec<String>,
+    /// Test files for the runner of Node.js, whatever the others use.
+    of_node: Vec<String>,
     /// Those of the known programs that are in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
@@ -62,10 +66,12 @@ pub fn read(files: &Files<'_>) -> Option<Script> {
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());
     let (style, node) = (style(script, &manifest, files, &tests), node_of(script));
+    let is_of_node = |path: &&String| files.text(path).contains("node:test");
+    let of_node = tests.iter().take(TESTS_READ_MAX).filter(is_of_node).cloned().collect();
     let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
     let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
     let has_typescript = files.has("tsconfig.json");
-    Some(Script { scripts, manager, style, node, tests, installed, has_typescript })
+    Some(Script { scripts, manager, style, node, tests, of_node, installed, has_typescript })
 }
 
 pub fn is_script(path: &str) -> bool {
@@ -167,6 +173,9 @@ impl Script {
     }
 
     fn covering(&self, files: &[&str]) -> Option<String> {
+        if files.iter().all(|path| self.of_node.iter().any(|one| one == path)) && self.style != Some(Style::Node) {
+            return Some(format!("node --test {}", all_quoted(files)));
+        }
         // `node` alone may not run TypeScript; the project's own test script is used where there is one.
         if self.style.is_none() && (files.iter().any(|path| is_typescript(path)) || self.script(&["test"]).is_some()) {
             return self.script(&["test"]);

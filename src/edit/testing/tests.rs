@@ -105,6 +105,8 @@ fn the_test_script_runs_all_javascript_tests_and_the_runner_one_file() {
     check(none, &[], "a.js", ("", "node a.js"));
     let of_node = [("test/a.test.js", "import test from 'node:test';")];
     check("{}", &of_node, file, ("node --test test/a.test.js", "node --test test/a.test.js"));
+    let vitest = r#"{"scripts": {"test": "vitest"}}"#;
+    check(vitest, &of_node, file, ("npm test", "node --test test/a.test.js"));
     let installed = [("node_modules/.bin/jest", ""), ("test/a.test.js", ""), ("yarn.lock", "")];
     check(r#"{"scripts": {"test": "jest"}}"#, &installed, file, ("yarn test", "node_modules/.bin/jest test/a.test.js"));
     check(r#"{"scripts": {"test": "node test/run.js"}}"#, &test, file, ("npm test", "npm test"));

@@ -15,7 +15,7 @@ use crate::orchestrate::toolkit::TurnError;
 use crate::request::{Step, kind};
 
 use super::change::opening;
-use super::files::{Files, Refusal};
+use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
 use super::tested::{self, Before, Verdict};
 use super::verify::{self, Wrong};
@@ -214,7 +214,7 @@ impl<'a> Rounds<'a> {
                 return Some(Outcome::Refused(message));
             }
             taken => {
-                if taken.is_err() || self.files.doubt(&self.asked).is_some() {
+                if taken.is_err() || self.files.doubt(&self.asked).is_some_and(|doubt| !doubt.same_place) {
                     self.files.take_from_aside();
                 }
             }
@@ -240,9 +240,14 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Puts a question about the change into the next prompt. Other definitions are offered, and this change is set aside.
-    fn ask_about(&mut self, question: &str, attempt: &Attempt) {
+    /// Puts a question about the change into the next prompt. If other definitions have to change, those are offered, and this change is set aside.
+    fn ask_about(&mut self, doubt: &Doubt, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
+        if doubt.same_place {
+            self.next.given = Some((items_of(&attempt.pieces), true));
+            self.messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
+            return;
+        }
         // A model that sees its code in the wrong place repeats it.
         self.messages.truncate(self.prompt_len);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
@@ -250,7 +255,7 @@ impl<'a> Rounds<'a> {
         self.next.given = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
         self.files.set_aside();
         if let Some(last) = self.messages.last_mut() {
-            last.content.push_str(&format!("\n{question}"));
+            last.content.push_str(&format!("\n{}", doubt.question));
         }
     }
 

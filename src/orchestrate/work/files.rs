@@ -22,6 +22,7 @@ use crate::tools::builtin::Builtin;
 use super::change::{changed_meanwhile, exists, perform};
 use super::items::{Choices, Item, Offered};
 use super::{Done, Job, Touched, new_test};
+pub use doubts::Doubt;
 
 /// The files of a code change.
 pub struct Files {
