@@ -3,8 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::base::Cancel;
-use crate::index::Index;
+use crate::edit::rename::tests::Project as Indexed;
 
 /// Files of a project: path and text.
 type Project<'a> = &'a [(&'a str, &'a str)];
@@ -178,19 +177,12 @@ fn tests_are_found_by_name() {
 
 #[test]
 fn tests_are_found_by_the_code_they_use() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = [
+    let project = Indexed::new(&[
         ("shop/cart.py", "def total(items):\n    return sum(items)\n"),
         ("shop/user.py", "def name():\n    return 'x'\n"),
         ("tests/test_all.py", "from shop.cart import total\n\ndef test_total():\n    assert total([1]) == 1\n"),
         ("tests/test_other.py", "from shop.user import name\n\ndef test_name():\n    assert name()\n"),
-    ];
-    for (path, text) in files {
-        fs::create_dir_all(folder.path().join(path).parent().unwrap()).unwrap();
-        fs::write(folder.path().join(path), text).unwrap();
-    }
-    let index = Index::open(folder.path()).unwrap();
-    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
-    let all = index.paths().unwrap();
-    assert_eq!(tests_of("shop/cart.py", &all, Some(&index.graph().unwrap())), ["tests/test_all.py"]);
+    ]);
+    let all = project.index.paths().unwrap();
+    assert_eq!(tests_of("shop/cart.py", &all, Some(&project.index.graph().unwrap())), ["tests/test_all.py"]);
 }
