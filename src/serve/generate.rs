@@ -55,17 +55,18 @@ impl ModelReply {
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
             let tokens = logprobs(generation);
-            match &piece {
-                Some(Piece::Answer(text)) => self.waiting.add(tokens, text),
-                // Those of thoughts are not given.
-                Some(Piece::Thinking(_)) => {}
-                _ => self.waiting.add(tokens, ""),
-            }
             match piece {
-                Some(Piece::Answer(text)) => self.take(&text),
+                Some(Piece::Answer(text)) => {
+                    self.waiting.add(tokens, &text);
+                    self.take(&text);
+                }
+                // Their log-probabilities are not given.
                 Some(Piece::Thinking(text)) => self.ready.push_back(Delta::Thinking(text)),
                 Some(Piece::Queued { .. } | Piece::Pulse { .. }) => self.ready.push_back(Delta::Alive),
-                Some(Piece::Finished { finish, tally }) => self.finish(finish, &tally),
+                Some(Piece::Finished { finish, tally }) => {
+                    self.waiting.add(tokens, "");
+                    self.finish(finish, &tally);
+                }
                 None => self.generation = None,
             }
         }

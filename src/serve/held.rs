@@ -100,17 +100,18 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_held_back_and_the_words_before_it_are_not() {
-        let (passed, held) = split("hermes", &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"]);
-        assert_eq!((passed.as_str(), held.starts_with("<tool_call>")), ("I look. ", true));
-    }
-
-    #[test]
-    fn a_reply_that_begins_as_json_is_held_back_and_plain_words_are_not() {
-        assert_eq!(split("hermes", &["\n``", "`json\n{}"]).0, "");
-        assert_eq!(split("hermes", &["{", "\"name\": 1}"]).0, "");
-        assert_eq!(split("hermes", &["``", "`python\nx = 1\n```"]).1, "");
-        assert_eq!(split("chatml", &["It is [1, 2]."]).0, "It is [1, 2].");
-        assert_eq!(split("chatml", &["[ls(path=\"a\")]"]).0, "");
+    fn what_may_become_a_call_is_held_back_and_other_words_are_not() {
+        for (dialect, pieces, passed, begins) in [
+            ("hermes", &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"][..], "I look. ", "<tool_call>"),
+            ("hermes", &["\n``", "`json\n{}"], "", "\n```json"),
+            ("hermes", &["{", "\"name\": 1}"], "", "{\"name\""),
+            ("hermes", &["``", "`python\nx = 1\n```"], "```python\nx = 1\n```", ""),
+            ("chatml", &["It is [1, 2]."], "It is [1, 2].", ""),
+            ("chatml", &["[ls(path=\"a\")]"], "", "[ls("),
+        ] {
+            let (text, held) = split(dialect, pieces);
+            assert_eq!(text, passed, "{pieces:?}");
+            assert!(held.starts_with(begins) && held.is_empty() == begins.is_empty(), "{pieces:?}: {held}");
+        }
     }
 }

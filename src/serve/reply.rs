@@ -27,7 +27,7 @@ pub struct TokenLogprobs {
 }
 
 /// How an answer ended, and what it took, in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     pub reason: Reason,
     pub prompt: usize,
@@ -36,9 +36,10 @@ pub struct End {
     pub generated: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reason {
     /// The model came to its end.
+    #[default]
     Stop,
     /// A stop text, the number of which this is, would have come next.
     StopText(usize),
@@ -73,7 +74,7 @@ impl Reply {
                 Delta::Call(call) => whole.calls.push(call),
                 Delta::Tokens(tokens) => whole.tokens.extend(tokens),
                 Delta::Alive => {}
-                Delta::Finished(end) => whole.end = Some(end),
+                Delta::Finished(end) => whole.end = end,
             }
         }
         Ok(whole)
@@ -87,11 +88,5 @@ pub struct Whole {
     pub thinking: String,
     pub calls: Vec<Call>,
     pub tokens: Vec<TokenLogprobs>,
-    end: Option<End>,
-}
-
-impl Whole {
-    pub fn end(&self) -> End {
-        self.end.unwrap_or(End { reason: Reason::Stop, prompt: 0, cached: 0, generated: 0 })
-    }
+    pub end: End,
 }

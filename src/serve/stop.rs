@@ -74,63 +74,44 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn cut(stops: &[&str], pieces: &[&str]) -> (String, Option<usize>) {
+    /// The text that is passed on and its tokens, when each of these pieces comes as one token, and the number of the stop text.
+    fn cut(stops: &[&str], pieces: &[&str]) -> (String, String, Option<usize>) {
         let mut state = Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect());
-        let mut all = String::new();
-        for piece in pieces {
-            let (text, stopped) = state.push(piece);
-            all.push_str(&text);
-            if stopped.is_some() {
-                return (all, stopped);
-            }
-        }
-        (all + &state.flush(), None)
-    }
-
-    #[test]
-    fn text_ends_before_a_stop_text_that_comes_in_pieces() {
-        assert_eq!(cut(&["\n\n", "END"], &["one E", "N", "D two"]), ("one ".to_owned(), Some(1)));
-        assert_eq!(cut(&["END"], &["E", "NE", "ND"]), ("EN".to_owned(), Some(0)));
-    }
-
-    #[test]
-    fn text_without_a_stop_text_is_passed_whole() {
-        assert_eq!(cut(&["END", ""], &["an EN", "ough E"]), ("an ENough E".to_owned(), None));
-        assert_eq!(cut(&[], &["ü", "ber"]), ("über".to_owned(), None));
-    }
-
-    /// The tokens that are passed on with the text, when each of these pieces comes as one token.
-    fn tokens(stops: &[&str], pieces: &[&str]) -> String {
-        let (mut state, mut waiting) =
-            (Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect()), Waiting::default());
-        let mut all = Vec::new();
+        let (mut waiting, mut all, mut tokens, mut found) = (Waiting::default(), String::new(), Vec::new(), None);
         for piece in pieces {
             let token = TokenLogprobs { bytes: piece.as_bytes().to_vec(), logprob: 0.0, top: Vec::new() };
             waiting.add(vec![token], piece);
             let (text, stopped) = state.push(piece);
-            all.extend(waiting.pass(text.len()));
-            if stopped.is_some() {
-                return words(&all);
+            tokens.extend(waiting.pass(text.len()));
+            all.push_str(&text);
+            found = stopped;
+            if found.is_some() {
+                break;
             }
         }
-        all.extend(waiting.rest());
-        words(&all)
-    }
-
-    fn words(tokens: &[TokenLogprobs]) -> String {
-        tokens.iter().map(|token| String::from_utf8_lossy(&token.bytes)).collect::<Vec<_>>().join("|")
-    }
-
-    #[test]
-    fn the_tokens_of_a_stop_text_are_cut_with_it() {
-        assert_eq!(tokens(&["END"], &["one", " ", "E", "N", "D", " two"]), "one| ");
-        assert_eq!(tokens(&["END"], &["one", " E", "ND"]), "one| E", "half of the token is in the answer");
-        assert_eq!(tokens(&["END"], &["END"]), "");
+        if found.is_none() {
+            all.push_str(&state.flush());
+            tokens.extend(waiting.rest());
+        }
+        let words: Vec<_> = tokens.iter().map(|token| String::from_utf8_lossy(&token.bytes)).collect();
+        (all, words.join("|"), found)
     }
 
     #[test]
-    fn without_a_stop_text_every_token_comes_the_empty_one_at_the_end_too() {
-        assert_eq!(tokens(&["END"], &["an", " EN", ""]), "an| EN|");
-        assert_eq!(tokens(&[], &["ü", "ber"]), "ü|ber");
+    fn text_and_tokens_end_before_a_stop_text_that_may_come_in_pieces() {
+        for (stops, pieces, text, tokens, found) in [
+            (&["\n\n", "END"][..], &["one E", "N", "D two"][..], "one ", "one E", Some(1)),
+            (&["END"], &["E", "NE", "ND"], "EN", "E|NE", Some(0)),
+            (&["END"], &["one", " ", "E", "N", "D", " two"], "one ", "one| ", Some(0)),
+            // Half of the token is in the answer.
+            (&["END"], &["one", " E", "ND"], "one ", "one| E", Some(0)),
+            (&["END"], &["END"], "", "", Some(0)),
+            (&["END", ""], &["an EN", "ough E"], "an ENough E", "an EN|ough E", None),
+            // The empty one at the end comes too.
+            (&["END"], &["an", " EN", ""], "an EN", "an| EN|", None),
+            (&[], &["ü", "ber"], "über", "ü|ber", None),
+        ] {
+            assert_eq!(cut(stops, pieces), (text.to_owned(), tokens.to_owned(), found), "{stops:?} {pieces:?}");
+        }
     }
 }

@@ -77,7 +77,7 @@ impl Turns {
             log: Log::default(),
             questions: Mutex::default(),
         });
-        turn.log.add(Said::Own(Own::Asked { text: text.to_owned(), mode }));
+        turn.log.add(&Said::Own(Own::Asked { text: text.to_owned(), mode }));
         kept.push_back(turn.clone());
         if kept.len() > KEPT_MAX {
             kept.pop_front();
@@ -120,7 +120,7 @@ impl Turn {
         // Held until the question is known: an answer may come as soon as it is in the log.
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
-        let number = self.log.add(Said::Own(Own::Question { proposal }));
+        let number = self.log.add(&Said::Own(Own::Question { proposal }));
         questions.insert(number, Open { reply, always });
     }
 
@@ -141,7 +141,7 @@ impl Turn {
         };
         // It fails if the turn was cancelled meanwhile, which then needs no decision.
         let _ = open.reply.send(decided);
-        self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+        self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl Turn {
     pub fn close(&self, how: &'static str) {
         for (number, open) in std::mem::take(&mut *lock(&self.questions)) {
             drop(open.reply);
-            self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+            self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         }
     }
 
