@@ -12,11 +12,11 @@ use super::subject::{About, Run, Setting, Subject, run};
 use super::{bandwidth, bare};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
+use crate::budget::{cache, place};
 use crate::engine::Token;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::measure::statistics::median;
-use crate::models::gguf::Header;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,8 @@ pub async fn measure(
     let bare_decode_tokens_per_s =
         if effort.bare { Some(bare::decode_tokens_per_s(&spec, setting, effort, threads)?) } else { None };
     let bandwidth_bytes_per_s = bandwidth::read_bytes_per_s(threads);
-    let bytes_per_token = bytes_per_token(&spec.header, &setting.kv_type, effort.prompt_tokens);
+    let kv = cache::kv_per_token(&spec.header, &setting.kv_type) * effort.prompt_tokens as u64;
+    let bytes_per_token = (place::bytes_per_token(&spec.header) + kv).0;
     let of = |value: fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     let decode_tokens_per_s = of(|round| decode_rate(&round.cold));
     Ok(Latency {
@@ -143,22 +144,4 @@ fn ms(run: &Run) -> f64 {
 /// Tokens per second after the first token.
 fn decode_rate(run: &Run) -> f64 {
     (run.tokens.len().saturating_sub(1)) as f64 / (run.whole - run.first_token).as_secs_f64().max(1e-9)
-}
-
-/// Bytes that decoding the token at `position` reads: the KV cache of all earlier tokens, and all weights, but of the
-/// experts only the active ones. The token table counts only if it is also the output matrix.
-pub fn bytes_per_token(header: &Header, kv_type: &str, position: usize) -> u64 {
-    let tied = header.tensors.iter().all(|tensor| tensor.name != "output.weight");
-    let weights: u64 = header
-        .tensors
-        .iter()
-        .map(|tensor| match tensor.name.as_str() {
-            "token_embd.weight" if !tied => 0,
-            name if name.contains("_exps") && header.experts > 0 => {
-                tensor.bytes.0 * u64::from(header.experts_used) / u64::from(header.experts)
-            }
-            _ => tensor.bytes.0,
-        })
-        .sum();
-    weights + crate::budget::cache::kv_per_token(header, kv_type).0 * position as u64
 }

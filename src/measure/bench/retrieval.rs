@@ -13,20 +13,14 @@ use serde::Serialize;
 use crate::base::Cancel;
 use crate::budget::process::peak_memory;
 use crate::embed::Embedder;
-use crate::index::{self, Index, Vectors};
+use crate::index::{self, Index};
 use crate::measure::statistics::{median, percentile};
 use crate::retrieve;
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Number of searches and of call-graph lookups.
-    pub questions: usize,
-    /// Random vectors to search among; 0 leaves this measurement out.
-    pub vectors: usize,
-    /// Texts that are embedded to measure the rate.
-    pub texts: usize,
-}
+/// Searches, and call-graph lookups.
+const QUESTIONS: usize = 100;
+/// Texts that are embedded to measure the rate.
+const TEXTS: usize = 1_000;
 
 /// The figures of one project. Without an embedder, those that need one are `None`.
 #[derive(Clone, Debug, Serialize)]
@@ -47,9 +41,6 @@ pub struct Retrieval {
     pub unchanged_ms: f64,
     pub search_ms: Spread,
     pub graph_ms: Spread,
-    /// Number of random vectors, and the time of one search among them.
-    pub vectors: usize,
-    pub vector_search_ms: Option<Spread>,
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -67,7 +58,7 @@ impl Spread {
 }
 
 /// Measures `project`. `embedders` are one model with different numbers of threads; the last one is used for the index.
-pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, cancel: &Cancel) -> Result<Retrieval> {
+pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel) -> Result<Retrieval> {
     let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
     let lines = copy(project, folder.path())?;
     let embedder = embedders.last().map(|(_, embedder)| embedder);
@@ -75,11 +66,11 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, 
     let report = index.refresh(embedder, &mut |_| {}, cancel)?;
     let unchanged_ms = timed(|| index.refresh(embedder, &mut |_| {}, cancel))?.1;
     let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
-    let questions = questions(&index, effort.questions)?;
+    let questions = questions(&index, QUESTIONS)?;
     if questions.is_empty() {
         bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
     }
-    let summaries = index.summaries(effort.texts)?;
+    let summaries = index.summaries(TEXTS)?;
     Ok(Retrieval {
         files: report.files,
         lines,
@@ -95,8 +86,6 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, 
         unchanged_ms,
         search_ms: searches(&index, embedder, &questions)?,
         graph_ms: lookups(&index, &questions)?,
-        vectors: effort.vectors,
-        vector_search_ms: if effort.vectors > 0 { Some(scans(effort.vectors)?) } else { None },
         peak_memory_bytes: peak_memory().map(|bytes| bytes.0),
     })
 }
@@ -184,25 +173,4 @@ fn lookups(index: &Index, names: &[String]) -> Result<Spread> {
         Ok(ms)
     };
     Ok(Spread::of(names.iter().map(lookup).collect::<Result<_>>()?))
-}
-
-/// Times of searches among random unit vectors with MiniLM's number of dimensions.
-fn scans(count: usize) -> Result<Spread> {
-    const DIMENSIONS: usize = 384;
-    const SEARCHES: usize = 20;
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut unit = || {
-        let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.f32() - 0.5).collect();
-        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-        vector.into_iter().map(|x| x / length).collect::<Vec<f32>>()
-    };
-    let mut vectors = Vectors::new(DIMENSIONS, count)?;
-    for key in 0..count {
-        vectors.add(key as i64, &unit())?;
-    }
-    let times = (0..SEARCHES).map(|_| {
-        let query = unit();
-        Ok(timed(|| vectors.search(&query, 150))?.1)
-    });
-    Ok(Spread::of(times.collect::<Result<_>>()?))
 }

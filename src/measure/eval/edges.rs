@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Predictions, jsonl, percentile, share};
+use super::{Predictions, jsonl, share};
 use crate::base::Cancel;
-use crate::index::{Graph, Index, Neighbour, Node, Reach};
+use crate::index::{Graph, Index, Neighbour, Node};
 
 /// Name of a suite for code outside every definition.
 const MODULE: &str = "<module>";
@@ -62,12 +61,8 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
     }
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(run.root, folder.path())?;
-    let from = Instant::now();
     let report = index.refresh_lexical(&mut |_| {}, run.cancel)?;
-    let index_ms = from.elapsed().as_millis() as u64;
-    let from = Instant::now();
     let graph = index.graph()?;
-    let graph_ms = from.elapsed().as_millis() as u64;
     let mut found: Vec<Found> = Vec::new();
     let mut places: HashMap<[String; 4], usize> = HashMap::new();
     for (caller, call) in graph.calls() {
@@ -89,33 +84,9 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
             "callee_file": one.callee_file, "confidence": one.confidence,
         }))?;
     }
-    let figures = score(suite, &found, run.talk);
-    let mut figures = figures.as_object().cloned().unwrap_or_default();
-    figures.insert("unresolved".into(), json!(report.unresolved));
-    figures.insert("index_ms_usable".into(), json!(index_ms));
-    figures.insert("graph_ms".into(), json!(graph_ms));
-    figures.insert("query_ms_p95".into(), json!(query_ms(&graph)));
-    Ok(Value::Object(figures))
-}
-
-/// The 95th percentile of one query's time in milliseconds: transitive callers and callees of a symbol, within one and
-/// four steps.
-fn query_ms(graph: &Graph) -> f64 {
-    /// Number of symbols that are queried.
-    const ASKED_MAX: usize = 1_000;
-    /// Results per query: as many as a person or a model reads.
-    const SHOWN_MAX: usize = 100;
-    let asked: HashSet<String> = graph.calls().into_iter().map(|(_, call)| graph.handle(&call.node)).collect();
-    let mut ms = Vec::new();
-    for symbol in asked.iter().take(ASKED_MAX) {
-        for depth in [1, 4] {
-            let from = Instant::now();
-            let reach = Reach { steps_max: depth, count_max: SHOWN_MAX };
-            std::hint::black_box((graph.impact(symbol, reach), graph.callees_within(symbol, reach)));
-            ms.push(from.elapsed().as_secs_f64() * 1000.0);
-        }
-    }
-    (percentile(&mut ms, 0.95) * 1000.0).round() / 1000.0
+    let mut figures = score(suite, &found, run.talk);
+    figures["unresolved"] = json!(report.unresolved);
+    Ok(figures)
 }
 
 /// The names of caller and callee. A suite may name a method with or without its class, a nested function as itself or

@@ -1,34 +1,16 @@
 //! `eval plans`: how often requests with several parts become the right steps with the right tools.
 
-use crate::request::Step;
-use crate::request::steps;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, RejectingHost, Suite, percentile, tools};
-use crate::base::StepId;
-use crate::models::Role;
-use crate::orchestrate::plan::{self, Plan};
-use crate::orchestrate::work::{self, read};
-use crate::orchestrate::{self, Toolkit};
+use super::{Predictions, Suite, percentile, tools};
+use crate::orchestrate::{self, Toolkit, plan};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
-/// Most tokens that the planner may generate for one request.
-const READING_TOKENS: usize = 400;
-
-/// What divides a request into steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Makers {
-    /// The clause rules.
-    Floor,
-    /// The planner model alone, with the grammar it reads requests by.
-    Planner,
-}
-
 #[derive(Default)]
 struct Counts {
     cases: usize,
@@ -41,7 +23,7 @@ struct Counts {
 }
 
 /// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&Path>, talk: bool) -> Result<Value> {
+pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
     let mut predictions = Predictions::open(out)?;
     let mut counts = Counts::default();
     let mut ms = Vec::new();
@@ -49,10 +31,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let plan = match makers {
-            Makers::Floor => plan::floor(&orchestrate::parts(toolkit, &case.prompt)),
-            Makers::Planner => planned(toolkit, &case.prompt).await?,
-        };
+        let plan = plan::floor(&orchestrate::parts(toolkit, &case.prompt));
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in &plan.steps {
             let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
@@ -81,18 +60,6 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         "collapsed": counts.collapsed, "chain_exact": counts.chain_exact, "chain_complete": counts.chain_complete,
         "ms_p50": percentile(&mut ms, 0.5).round(),
     }))
-}
-
-/// The steps that the planner model finds in a request.
-async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
-    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
-    let host = &RejectingHost::default();
-    let planner = toolkit.model(Role::Planner, host).await?;
-    let generation = read::generation(&planner, &request, &[], READING_TOKENS);
-    let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
-    let steps = steps::read(&reading).into_iter().zip(1..);
-    let steps = steps.map(|((kind, text), id)| work::planned(&Step { id: StepId(id), kind, text }));
-    Ok(Plan { steps: steps.collect(), questions: Vec::new() })
 }
 
 impl Counts {

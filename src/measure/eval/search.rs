@@ -86,14 +86,11 @@ pub struct Run<'a> {
 pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
     let index = Index::open_in(run.root, folder.path())?;
-    let from = Instant::now();
     let report = index.refresh_lexical(&mut |_| {}, run.cancel)?;
-    let usable = from.elapsed();
     let with_vector = match run.embedder {
         Some(embedder) => index.refresh_vectors(embedder, &mut |_| {}, run.cancel)?,
         None => 0,
     };
-    let complete = from.elapsed();
     let mut predictions = Predictions::open(run.out)?;
     let mut scores = Scores::default();
     if let Some(first) = questions.first() {
@@ -121,14 +118,8 @@ pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
         predictions.write(&json!({ "query": question.text, "ranked": shown }))?;
     }
     let mut figures = scores.figures();
-    for (name, value) in [
-        ("index_ms_usable", usable.as_millis() as u64),
-        ("index_ms_complete", complete.as_millis() as u64),
-        ("chunks", report.chunks as u64),
-        ("chunks_with_vector", with_vector as u64),
-    ] {
-        figures[name] = json!(value);
-    }
+    figures["chunks"] = json!(report.chunks);
+    figures["chunks_with_vector"] = json!(with_vector);
     Ok(figures)
 }
 

@@ -9,7 +9,6 @@ use clap::{Args, Subcommand};
 use crate::app::App;
 use crate::base::config::setting::Kind as SettingKind;
 use crate::base::config::{Origin, Settings};
-use crate::measure::eval::plans::Makers;
 use crate::measure::eval::work::agent::Agent;
 use crate::measure::eval::{self, Suite};
 use crate::tools::Catalog;
@@ -28,7 +27,7 @@ enum What {
     /// Features of requests and tools, to train the ranking of tools on (scripts/train-head)
     Features(Files),
     /// Steps and tools for requests of several parts
-    Plans(Plans),
+    Plans(Files),
     /// Call edges of a project, on a fresh index
     Edges(Edges),
     /// Files that answer questions about a project, on a fresh index
@@ -42,7 +41,7 @@ enum What {
 /// What is measured on a suite of requests.
 enum Kind {
     Tools,
-    Plans(Makers),
+    Plans,
     Features,
 }
 
@@ -126,21 +125,6 @@ struct Work {
 }
 
 #[derive(Args)]
-struct Plans {
-    #[command(flatten)]
-    files: Files,
-    /// Divide requests by the planner model alone instead of by clause rules
-    #[arg(long)]
-    planner_only: bool,
-}
-
-impl Plans {
-    fn makers(&self) -> Makers {
-        if self.planner_only { Makers::Planner } else { Makers::Floor }
-    }
-}
-
-#[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
     /// [default: the built-in tools, with the index of the project if it has one]
@@ -163,10 +147,7 @@ impl Eval {
         let (files, kind) = match self.what {
             What::Tools(files) => (files, Kind::Tools),
             What::Features(files) => (files, Kind::Features),
-            What::Plans(plans) => {
-                let makers = plans.makers();
-                (plans.files, Kind::Plans(makers))
-            }
+            What::Plans(files) => (files, Kind::Plans),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
@@ -181,7 +162,7 @@ impl Eval {
         let (out, talk) = (files.out.as_deref(), !files.json);
         let figures = match kind {
             Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
-            Kind::Plans(makers) => eval::plans::run(&toolkit, &suite, makers, out, talk).await?,
+            Kind::Plans => eval::plans::run(&toolkit, &suite, out, talk).await?,
             Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
         };
         println!("{figures}");

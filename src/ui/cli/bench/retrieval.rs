@@ -7,22 +7,13 @@ use clap::Args;
 
 use crate::app::App;
 use crate::base::Bytes;
-use crate::measure::bench::retrieval::{self, Effort, Spread};
+use crate::measure::bench::retrieval::{self, Spread};
 
 /// Measure embedding, indexing, an edit, searches and call-graph lookups on a copy of a project
 #[derive(Args)]
 pub struct Retrieval {
     /// Folder of a project [default: the project]
     dir: Option<PathBuf>,
-    /// Number of searches
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    questions: u32,
-    /// Random vectors to search among; 0 leaves this out
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    vectors: u32,
-    /// Texts to embed for the rate
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    texts: u32,
     /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
@@ -34,10 +25,8 @@ impl Retrieval {
         if !dir.is_dir() {
             bail!("{} is no folder; name the folder of a project", dir.display());
         }
-        let effort =
-            Effort { questions: self.questions as usize, vectors: self.vectors as usize, texts: self.texts as usize };
         let embedders = embedders(app);
-        let figures = retrieval::measure(&dir, &embedders, effort, &app.cancel)?;
+        let figures = retrieval::measure(&dir, &embedders, &app.cancel)?;
         if self.json {
             println!("{}", serde_json::json!(figures));
         } else {
@@ -72,7 +61,5 @@ fn print(figures: &retrieval::Retrieval) {
     line("with nothing changed", format!("{:.1} ms", figures.unchanged_ms));
     line("search with its embedding, p50 / p95", spread(&figures.search_ms));
     line("callers and callees, p50 / p95", spread(&figures.graph_ms));
-    let among = format!("search among {} random vectors", figures.vectors);
-    figures.vector_search_ms.iter().for_each(|ms| line(&among, spread(ms)));
     figures.peak_memory_bytes.iter().for_each(|bytes| line("most memory", Bytes(*bytes).to_string()));
 }
