@@ -102,7 +102,12 @@ mod tests {
     #[test]
     fn what_may_become_a_call_is_held_back_and_other_words_are_not() {
         for (dialect, pieces, passed, begins) in [
-            ("hermes", &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"][..], "I look. ", "<tool_call>"),
+            (
+                "hermes",
+                &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"][..],
+                "I look. ",
+                "<tool_call>",
+            ),
             ("hermes", &["\n``", "`json\n{}"], "", "\n```json"),
             ("hermes", &["{", "\"name\": 1}"], "", "{\"name\""),
             ("hermes", &["``", "`python\nx = 1\n```"], "```python\nx = 1\n```", ""),

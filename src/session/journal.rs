@@ -54,10 +54,6 @@ impl Journal {
         Ok(journal)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Number and hash of the last record.
     pub fn end(&self) -> &Link {
         &self.end

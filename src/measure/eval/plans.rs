@@ -1,12 +1,11 @@
 //! `eval plans`: how often requests with several parts become the right steps with the right tools.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, Suite, percentile, tools};
+use super::{Case, Report, percentile, tools};
 use crate::orchestrate::{self, Toolkit, plan};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
@@ -23,11 +22,10 @@ struct Counts {
 }
 
 /// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
-    let mut predictions = Predictions::open(out)?;
+pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();
-    for case in &suite.cases {
+    for case in cases {
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
@@ -41,19 +39,15 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);
-        if talk && (steps.len() != chain.len() || tools != chain) {
-            println!(
-                "{}: {} of {} steps: {:?}, expected {chain:?}: {}",
-                case.id,
-                steps.len(),
-                chain.len(),
-                tools,
-                case.prompt
-            );
+        if steps.len() != chain.len() || tools != chain {
+            report.say(|| {
+                let (id, made, prompt) = (&case.id, steps.len(), &case.prompt);
+                format!("{id}: {made} of {} steps: {tools:?}, expected {chain:?}: {prompt}", chain.len())
+            });
         }
         let shown: Vec<Value> =
             steps.iter().map(|(description, tool)| json!({ "description": description, "tool": tool })).collect();
-        predictions.write(&json!({ "id": case.id, "steps": shown }))?;
+        report.write(&json!({ "id": case.id, "steps": shown }))?;
     }
     Ok(json!({
         "cases": counts.cases, "steps_exact": counts.exact, "under": counts.under, "over": counts.over,

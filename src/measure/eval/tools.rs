@@ -1,12 +1,11 @@
 //! `eval tools`: how often the right tool and arguments are chosen for requests of one step.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Case, Predictions, RejectingHost, Suite, percentile, share};
+use super::{Case, RejectingHost, Report, percentile, share};
 use crate::language::{grounding, words};
 use crate::orchestrate;
 use crate::orchestrate::plan::{self, PlannedStep};
@@ -22,10 +21,9 @@ const CALLED_WEIGHT: f32 = 2.0;
 const UNNAMED_WEIGHT: f32 = 5.0;
 
 /// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
-    let mut predictions = Predictions::open(out)?;
+pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
-    for case in &suite.cases {
+    for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let Choice { order, tool: chosen, arguments } = choice(toolkit, &case.prompt).await?;
@@ -35,22 +33,17 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: boo
             order.iter().filter_map(|&tool| specs.get(tool)).map(|spec| spec.name.as_str()).collect();
         let chosen = chosen.as_deref();
         counts.add(case, &ranked, chosen, &arguments);
-        if talk
-            && let Some(expected) = &case.expected
-            && !expected.iter().any(|name| Some(name.as_str()) == chosen)
-        {
-            let place = ranked.iter().position(|name| expected.iter().any(|one| one == name));
-            println!(
-                "{}: {} (expected {}, ranked {:?}): {}",
-                case.id,
-                chosen.unwrap_or("no tool"),
-                expected.join("|"),
-                place.map(|n| n + 1),
-                case.prompt
-            );
+        let expected = case.expected.as_deref().unwrap_or_default();
+        let is_right = |name: &str| expected.iter().any(|one| one == name);
+        if !chosen.map_or(expected.is_empty(), is_right) {
+            report.say(|| {
+                let (place, chosen) = (ranked.iter().position(|name| is_right(name)), chosen.unwrap_or("no tool"));
+                let (id, expected, rank) = (&case.id, expected.join("|"), place.map(|place| place + 1));
+                format!("{id}: {chosen} (expected {expected}, ranked {rank:?}): {}", case.prompt)
+            });
         }
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
-        predictions.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
+        report.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
     }
     Ok(counts.figures(toolkit))
 }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Predictions, jsonl, percentile};
+use super::{Report, jsonl, percentile};
 use crate::base::Cancel;
 use agent::{Agent, Said};
 use child::Ended;
@@ -62,12 +62,9 @@ pub struct Run<'a> {
     pub root: &'a Path,
     /// Run only cases whose id contains this.
     pub only: Option<&'a str>,
-    pub out: Option<&'a Path>,
     pub agent: &'a Agent,
     /// Time limit of the agent for one case.
     pub limit: Duration,
-    /// Print one line per case, and a table by kind.
-    pub talk: bool,
     pub cancel: &'a Cancel,
 }
 
@@ -100,7 +97,7 @@ struct Outcome<'a> {
 }
 
 /// Runs the cases one after another and returns their figures as one JSON object.
-pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
+pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     let root = std::path::absolute(run.root)?;
     let chosen: Vec<&Case> = cases.iter().filter(|case| run.only.is_none_or(|part| case.id.contains(part))).collect();
     if chosen.is_empty() {
@@ -111,19 +108,14 @@ pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
         let (id, project, root) = (&case.id, &case.project, root.display());
         bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
     }
-    let mut predictions = Predictions::open(run.out)?;
     let mut tally = Tally::default();
     for case in chosen {
         let outcome = one(run, case, &root).with_context(|| format!("case {}", case.id))?;
-        if run.talk {
-            println!("{}", outcome.line());
-        }
-        predictions.write(&outcome)?;
+        report.say(|| outcome.line());
+        report.write(&outcome)?;
         tally.add(&outcome);
     }
-    if run.talk {
-        print!("{}", tally.table());
-    }
+    report.say(|| tally.table());
     Ok(tally.figures())
 }
 
@@ -256,7 +248,7 @@ impl Tally {
         };
         let head = format!("\n{:<12} {:>5} {:>5} {:>6} {:>9}\n", "kind", "cases", "done", "harmed", "median s");
         let rows = self.by_kind.iter().map(|(kind, sum)| row(kind, sum));
-        rows.fold(head, |table, row| table + &row) + &row("all", &self.all)
+        rows.fold(head, |table, row| table + &row) + row("all", &self.all).trim_end()
     }
 
     fn figures(&self) -> Value {

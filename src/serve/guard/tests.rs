@@ -83,8 +83,11 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
         let value = |header: usize| chosen[header].0.as_ref().map(|(_, value)| value.as_str());
         // Host and origin must be one name.
         right[1] &= value(1).is_none_or(|origin| value(0).is_some_and(|host| origin == format!("http://{host}")));
-        let headers: Vec<(&str, &str)> =
-            chosen.iter().filter_map(|(header, _)| header.as_ref()).map(|(name, value)| (*name, value.as_str())).collect();
+        let headers: Vec<(&str, &str)> = chosen
+            .iter()
+            .filter_map(|(header, _)| header.as_ref())
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         for path in ["/", "/api/enter", "/api/turns", "/v1/models"] {
             for method in [Method::GET, Method::POST, Method::OPTIONS] {
                 let got = status(&guard, path, &method, &headers);

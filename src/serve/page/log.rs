@@ -133,7 +133,7 @@ impl Kept {
 }
 
 /// An event as JSON, which is one line.
-pub fn written(said: &Said) -> String {
+fn written(said: &Said) -> String {
     serde_json::to_string(said)
         .expect("events have no maps with other keys than texts; this is a bug in serve/page/log.rs")
 }

@@ -17,8 +17,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::log::{Batch, Own, Said, written};
-use super::turns::{Decision, Found, Turn};
+use super::log::{Batch, Said};
+use super::turns::{Decision, Turn};
 use crate::app::REQUEST_BYTES_MAX;
 use crate::protocol::{Ask, Event, Mode, Record};
 use crate::serve::Server;
@@ -73,14 +73,7 @@ pub async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id").and_then(|number| number.to_str().ok()?.parse().ok());
-    Ok(match server.inner.page.turns.find(id)? {
-        Found::Turn(turn) => streamed(turn, last.unwrap_or(0)),
-        Found::Gone => {
-            let said = [Said::Own(Own::Gone { until: 1 }), Said::Own(Own::Ended)];
-            let events = said.iter().zip(1..).map(|(said, number)| (number, written(said))).collect();
-            ([(CONTENT_TYPE, "text/event-stream")], sent(&Batch { events, over: true })).into_response()
-        }
-    })
+    Ok(streamed(server.inner.page.turns.get(id)?, last.unwrap_or(0)))
 }
 
 /// Answers a question: `{decision, number}`.

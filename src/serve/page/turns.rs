@@ -56,13 +56,6 @@ pub struct TurnRow {
     pub running: bool,
 }
 
-/// Where a turn is.
-pub enum Found {
-    Turn(Arc<Turn>),
-    /// It was, but is not kept any more.
-    Gone,
-}
-
 impl Turns {
     /// Begins a turn, unless one is running.
     pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
@@ -85,22 +78,10 @@ impl Turns {
         Ok(turn)
     }
 
-    pub fn find(&self, id: u64) -> Result<Found, Problem> {
-        let kept = lock(&self.kept);
-        let first = kept.front().map_or(1, |turn| turn.id);
-        match kept.iter().find(|turn| turn.id == id) {
-            Some(turn) => Ok(Found::Turn(turn.clone())),
-            None if (1..first).contains(&id) => Ok(Found::Gone),
-            None => Err(Problem::new(Kind::NotFound, format!("there is no turn {id}"))),
-        }
-    }
-
     /// The turn `id`, if it is still kept.
     pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
-        match self.find(id)? {
-            Found::Turn(turn) => Ok(turn),
-            Found::Gone => Err(Problem::new(Kind::NotFound, format!("turn {id} is over and not kept any more"))),
-        }
+        let found = lock(&self.kept).iter().find(|turn| turn.id == id).cloned();
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("there is no turn {id}, or it is not kept any more")))
     }
 
     pub fn is_running(&self) -> bool {
@@ -212,8 +193,7 @@ mod tests {
         for _ in 0..KEPT_MAX {
             turns.begin("y", Mode::Agent).unwrap().end();
         }
-        assert!(matches!(turns.find(1), Ok(Found::Gone)) && matches!(turns.find(2), Ok(Found::Turn(_))));
-        assert!(turns.get(1).is_err() && turns.find(0).is_err() && turns.find(99).is_err());
+        assert!(turns.get(2).is_ok() && [0, 1, 99].iter().all(|id| turns.get(*id).is_err()));
         assert_eq!(turns.rows().len(), KEPT_MAX);
     }
 }

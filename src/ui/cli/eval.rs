@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::base::config::setting::Kind as SettingKind;
 use crate::base::config::{Origin, Settings};
 use crate::measure::eval::work::agent::Agent;
-use crate::measure::eval::{self, Suite};
+use crate::measure::eval::{self, Report};
 use crate::tools::Catalog;
 
 /// Measure tool choice, planning, code search, call graph or whole requests on a suite of cases
@@ -53,12 +53,8 @@ struct Edges {
     /// The project that the suite's paths are relative to; its index is made in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Write every edge found, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -72,12 +68,8 @@ struct Search {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -91,12 +83,8 @@ struct Pairs {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -116,12 +104,8 @@ struct Work {
     /// Seconds per case after which the agent is ended
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// Write answer, changed files and check output of every case, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -134,12 +118,24 @@ struct Files {
     /// with `tools`, an array as in --catalog, offers only these
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// Write the prediction of every case, one JSON object per line
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Args)]
+struct Output {
+    /// Write what was found for every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print only the line of figures
     #[arg(long)]
     json: bool,
+}
+
+impl Output {
+    fn report(&self) -> Result<Report> {
+        Report::new(self.out.as_deref(), !self.json)
+    }
 }
 
 impl Eval {
@@ -158,12 +154,11 @@ impl Eval {
             Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
             None => app.toolkit_of_project(app.pool(registry), embedder)?,
         };
-        let suite = Suite::read(&files.suite)?;
-        let (out, talk) = (files.out.as_deref(), !files.json);
+        let (cases, mut report) = (eval::read(&files.suite)?, files.output.report()?);
         let figures = match kind {
-            Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
-            Kind::Plans => eval::plans::run(&toolkit, &suite, out, talk).await?,
-            Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
+            Kind::Tools => eval::tools::run(&toolkit, &cases, &mut report).await?,
+            Kind::Plans => eval::plans::run(&toolkit, &cases, &mut report).await?,
+            Kind::Features => eval::features::run(&toolkit, &cases, &mut report).await?,
         };
         println!("{figures}");
         Ok(())
@@ -173,9 +168,7 @@ impl Eval {
 impl Edges {
     fn run(self, app: &App) -> Result<()> {
         let suite = eval::edges::read(&self.suite)?;
-        let run =
-            eval::edges::Run { root: &self.root, out: self.out.as_deref(), talk: !self.json, cancel: &app.cancel };
-        println!("{}", eval::edges::run(&run, &suite)?);
+        println!("{}", eval::edges::run(&self.root, &suite, &mut self.output.report()?, &app.cancel)?);
         Ok(())
     }
 }
@@ -184,14 +177,8 @@ impl Search {
     fn run(self, app: &App) -> Result<()> {
         let embedder = if self.lexical { None } else { super::embedder(app) };
         let questions = eval::search::read(&self.suite, &self.root)?;
-        let run = eval::search::Run {
-            root: &self.root,
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
+        let mut report = self.output.report()?;
+        println!("{}", eval::search::run(&self.root, embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -204,14 +191,8 @@ impl Pairs {
         if questions.is_empty() {
             anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
         }
-        let run = eval::search::Run {
-            root: stripped.path(),
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
+        let mut report = self.output.report()?;
+        println!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -225,13 +206,11 @@ impl Work {
         let run = eval::work::Run {
             root: &self.root,
             only: self.only.as_deref(),
-            out: self.out.as_deref(),
             agent: &agent,
             limit: Duration::from_secs(self.limit_s),
-            talk: !self.json,
             cancel: &app.cancel,
         };
-        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?)?);
+        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?, &mut self.output.report()?)?);
         Ok(())
     }
 }
