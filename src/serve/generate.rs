@@ -41,7 +41,7 @@ impl ModelReply {
         let prompt = request.prompt.len();
         let generation = Some(model.engine.generate(request)?);
         let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
-        let held = if tools.is_empty() { Held::never() } else { Held::at(openers(&*model.dialect)) };
+        let held = Held::at(if tools.is_empty() { Vec::new() } else { openers(&*model.dialect) });
         let stops = Stops::new(ask.stop.clone());
         let (waiting, text, ready) = (Waiting::default(), String::new(), VecDeque::new());
         Ok(ModelReply { generation, model, stops, waiting, held, tools, text, prompt, ready, counts })

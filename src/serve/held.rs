@@ -30,12 +30,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Passes everything.
-    pub fn never() -> Held {
-        Held { openers: Vec::new(), state: State::Words, text: String::new() }
-    }
-
-    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply.
+    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply; without openers
+    /// nothing.
     pub fn at(openers: Vec<String>) -> Held {
         Held { openers, state: State::Start, text: String::new() }
     }

@@ -115,7 +115,6 @@ pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
         report.write(&outcome)?;
         tally.add(&outcome);
     }
-    report.say(|| tally.table());
     Ok(tally.figures())
 }
 
@@ -239,16 +238,6 @@ impl Tally {
     fn add(&mut self, outcome: &Outcome) {
         self.all.add(outcome);
         self.by_kind.entry(outcome.kind.to_owned()).or_default().add(outcome);
-    }
-
-    fn table(&self) -> String {
-        let row = |name: &str, sum: &Sum| {
-            let Sum { cases, done, harmed, .. } = sum;
-            format!("{name:<12} {cases:>5} {done:>5} {harmed:>6} {:>9.1}\n", sum.seconds_p50())
-        };
-        let head = format!("\n{:<12} {:>5} {:>5} {:>6} {:>9}\n", "kind", "cases", "done", "harmed", "median s");
-        let rows = self.by_kind.iter().map(|(kind, sum)| row(kind, sum));
-        rows.fold(head, |table, row| table + &row) + row("all", &self.all).trim_end()
     }
 
     fn figures(&self) -> Value {

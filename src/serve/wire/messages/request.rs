@@ -130,34 +130,21 @@ mod tests {
     }
 
     #[test]
-    fn tool_calls_and_results_become_turns() {
-        let ask = read(json!({ "messages": [
-            { "role": "user", "content": [{ "type": "text", "text": "Read it." }] },
-            { "role": "assistant", "content": [
-                { "type": "thinking", "thinking": "hm", "signature": "" },
-                { "type": "text", "text": "I read." },
-                { "type": "tool_use", "id": "toolu_1", "name": "Read", "input": { "path": "a" } },
-            ] },
-            { "role": "user", "content": [
-                { "type": "tool_result", "tool_use_id": "toolu_1", "is_error": true,
-                  "content": [{ "type": "text", "text": "no such file" }] },
-                { "type": "text", "text": "Go on." },
-            ] },
-        ] }));
-        let call = fields::call(&json!("toolu_1"), &json!("Read"), &json!({ "path": "a" }));
-        let expected = [
-            user("Read it."),
-            Turn::Assistant { text: "I read.".to_owned(), calls: vec![call] },
-            Turn::Tool("Error: no such file".to_owned()),
-            user("Go on."),
-        ];
-        assert_eq!(ask.unwrap().turns, expected);
-    }
-
-    #[test]
-    fn only_tools_of_the_client_are_offered() {
+    fn a_request_of_claude_code_is_read_with_calls_results_and_the_tools_of_the_client() {
         let ask = read(json!({
-            "messages": [{ "role": "user", "content": "hey" }],
+            "messages": [
+                { "role": "user", "content": [{ "type": "text", "text": "Read it." }] },
+                { "role": "assistant", "content": [
+                    { "type": "thinking", "thinking": "hm", "signature": "" },
+                    { "type": "text", "text": "I read." },
+                    { "type": "tool_use", "id": "toolu_1", "name": "Read", "input": { "path": "a" } },
+                ] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "toolu_1", "is_error": true,
+                      "content": [{ "type": "text", "text": "no such file" }] },
+                    { "type": "text", "text": "Go on." },
+                ] },
+            ],
             "tools": [
                 { "name": "Read", "description": "Reads.", "input_schema": { "type": "object" } },
                 { "type": "web_search_20250305", "name": "web_search" },
@@ -166,6 +153,14 @@ mod tests {
             "thinking": { "type": "enabled", "budget_tokens": 1024 },
         }))
         .unwrap();
+        let call = fields::call(&json!("toolu_1"), &json!("Read"), &json!({ "path": "a" }));
+        let expected = [
+            user("Read it."),
+            Turn::Assistant { text: "I read.".to_owned(), calls: vec![call] },
+            Turn::Tool("Error: no such file".to_owned()),
+            user("Go on."),
+        ];
+        assert_eq!(ask.turns, expected);
         let names: Vec<_> = ask.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!((names, ask.choice, ask.thinks), (vec!["Read"], Choice::Named("Read".to_owned()), true));
     }

@@ -95,7 +95,18 @@ mod tests {
         let ask = read(json!({
             "model": "planner",
             "instructions": "You are a coder.",
-            "input": [{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "hey" }] }],
+            "input": [
+                { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Fix it." }] },
+                { "type": "reasoning", "summary": [], "encrypted_content": null },
+                { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "I fix." }] },
+                { "type": "function_call", "call_id": "1", "namespace": "mcp__docs", "name": "find",
+                  "arguments": "{\"query\":\"a\"}" },
+                { "type": "custom_tool_call", "call_id": "2", "name": "apply_patch", "input": "*** Begin Patch" },
+                { "type": "custom_tool_call_output", "call_id": "2", "output": "Done." },
+                { "type": "function_call_output", "call_id": "1", "output": [
+                    { "type": "input_text", "text": "found" }, { "type": "input_image", "image_url": "data:" }] },
+                { "type": "additional_tools", "tools": [{ "type": "function", "name": "look" }] },
+            ],
             "tools": [
                 { "type": "function", "name": "shell", "description": "Runs.", "strict": false,
                   "parameters": { "type": "object" } },
@@ -105,9 +116,31 @@ mod tests {
             "reasoning": { "effort": "medium", "summary": "auto" }, "prompt_cache_key": "1",
         }))
         .unwrap();
-        assert_eq!(ask.turns, [Turn::System("You are a coder.".to_owned()), Turn::User("hey".to_owned())]);
-        assert_eq!(ask.tools.len(), 1);
+        let calls = vec![
+            fields::call(&json!("1"), &json!("mcp__docs__find"), &json!({ "query": "a" })),
+            fields::call(&json!("2"), &json!("apply_patch"), &json!({ "input": "*** Begin Patch" })),
+        ];
+        let expected = [
+            Turn::System("You are a coder.".to_owned()),
+            Turn::User("Fix it.".to_owned()),
+            Turn::Assistant { text: "I fix.".to_owned(), calls },
+            Turn::Tool("found\n[a part of kind `input_image` is left out: only text can be read]".to_owned()),
+            Turn::Tool("Done.".to_owned()),
+        ];
+        assert_eq!(ask.turns, expected);
+        assert_eq!(ask.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(), ["shell", "look"]);
         assert_eq!((ask.choice, ask.format, ask.thinks), (Choice::Auto, Format::Text, true));
+    }
+
+    #[test]
+    fn the_input_may_be_a_text_or_messages_in_short() {
+        let check = |input: Value, turn: Turn| {
+            let ask = read(json!({ "input": input })).unwrap();
+            assert_eq!(ask.turns, [turn]);
+        };
+        check(json!("hey"), Turn::User("hey".to_owned()));
+        check(json!([{ "role": "user", "content": "hey" }]), Turn::User("hey".to_owned()));
+        check(json!([{ "role": "developer", "content": "Be short." }]), Turn::System("Be short.".to_owned()));
     }
 
     #[test]

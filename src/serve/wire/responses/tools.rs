@@ -167,6 +167,10 @@ mod tests {
 
     #[test]
     fn tools_of_a_namespace_are_offered_and_called_back() {
+        assert_eq!(
+            (flat(Some("mcp__docs__"), "find"), flat(Some(OWN), "shell")),
+            ("mcp__docs__find".into(), "shell".into())
+        );
         let names: Vec<String> = codex().specs().into_iter().map(|spec| spec.name).collect();
         assert_eq!(names, ["mcp__docs__find", "apply_patch"]);
         let expected = json!({ "id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1",
@@ -183,14 +187,6 @@ mod tests {
         let specs = codex().specs();
         let described = &specs[1].parameters["properties"][INPUT]["description"];
         assert_eq!(described, "Text in this lark grammar:\nstart: begin");
-    }
-
-    #[test]
-    fn names_are_joined_once() {
-        assert_eq!(flat(Some("mcp__docs"), "find"), "mcp__docs__find");
-        assert_eq!(flat(Some("mcp__docs__"), "find"), "mcp__docs__find");
-        assert_eq!(flat(Some("functions"), "shell"), "shell");
-        assert_eq!(flat(None, "shell"), "shell");
     }
 
     #[test]
