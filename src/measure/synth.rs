@@ -191,13 +191,4 @@ mod tests {
         assert!(matches!(stopped, Err(SynthError::Cancelled { .. })));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
-
-    #[test]
-    fn a_vocabulary_without_byte_pairs_is_refused() {
-        let (dir, _) = vocabulary_file();
-        let words = dir.path().join("none.gguf");
-        fs::write(&words, HeaderWriter::new("llama").finish()).unwrap();
-        let error = synth(Shape::TinyLfm2, Quant::Q4_0, &dir.path().join("m.gguf"), &words).unwrap_err().to_string();
-        assert!(error.contains("none.gguf") && error.contains("no byte-pair vocabulary"), "{error}");
-    }
 }

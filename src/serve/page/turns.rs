@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::log::{Log, Own, Said};
@@ -26,6 +27,7 @@ pub struct Turns {
 pub struct Turn {
     /// From 1.
     pub id: u64,
+    /// The beginning of the request.
     request: String,
     pub cancel: Cancel,
     pub log: Log,
@@ -45,15 +47,6 @@ pub enum Decision {
     Yes,
     No,
     Always,
-}
-
-/// A turn in a list.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct TurnRow {
-    pub id: u64,
-    /// The beginning of the request.
-    pub request: String,
-    pub running: bool,
 }
 
 impl Turns {
@@ -88,9 +81,9 @@ impl Turns {
         lock(&self.kept).back().is_some_and(|turn| !turn.log.is_over())
     }
 
-    pub fn rows(&self) -> Vec<TurnRow> {
-        let row =
-            |turn: &Arc<Turn>| TurnRow { id: turn.id, request: turn.request.clone(), running: !turn.log.is_over() };
+    /// Every turn as a row of a list: its id, the beginning of the request, and whether it runs.
+    pub fn rows(&self) -> Vec<Value> {
+        let row = |turn: &Arc<Turn>| json!({ "id": turn.id, "request": turn.request, "running": !turn.log.is_over() });
         lock(&self.kept).iter().map(row).collect()
     }
 }
