@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result};
 
 use crate::models::gguf::TensorType;
 
-/// A quantisation of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quant {
     Q4_0,

@@ -20,7 +20,6 @@ pub enum Shape {
     TinyBitnet,
 }
 
-/// Hyper-parameters of one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimensions {
     pub architecture: &'static str,
@@ -44,7 +43,6 @@ pub const CONV_WIDTH: u64 = 3;
 /// Entries of the vocabulary: as in every LFM2; the other shapes use the same number.
 pub const VOCABULARY: u64 = 65_536;
 
-/// What a tensor is filled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Norms.

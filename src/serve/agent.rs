@@ -27,7 +27,6 @@ pub struct Agent {
     app: App,
     pool: Pool,
     embedder: Arc<OnceCell<Embedder>>,
-    /// The models and the index.
     shared: OnceCell<(SharedModels, Arc<Index>)>,
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -107,7 +106,6 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     Ok((request, earlier))
 }
 
-/// A turn on its way. Dropping it cancels the turn.
 pub struct TurnReply {
     messages: UnboundedReceiver<Message>,
     over: bool,

@@ -6,7 +6,6 @@ use super::problem::Problem;
 use crate::engine::Sampling;
 use crate::tools::ToolSpec;
 
-/// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     Planner,

@@ -29,7 +29,6 @@ pub struct ModelReply {
     tools: Vec<ToolSpec>,
     /// All text so far, if it may hold calls.
     text: String,
-    /// Tokens of the prompt.
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,

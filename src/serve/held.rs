@@ -14,7 +14,6 @@ pub fn openers(dialect: &dyn Dialect) -> Vec<String> {
     [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()
 }
 
-/// Where a reply stands.
 enum State {
     /// Nothing but blanks so far, or half an opener.
     Start,
@@ -75,7 +74,6 @@ impl Held {
         std::mem::replace(&mut self.text, rest)
     }
 
-    /// What was held back, at the end of the reply.
     pub fn flush(&mut self) -> String {
         std::mem::take(&mut self.text)
     }

@@ -150,7 +150,6 @@ impl Server {
         self.inner.registry.get(role).map_err(|error| Problem::new(Kind::Unavailable, error.to_string()))
     }
 
-    /// Starts the answer to `ask`.
     pub async fn reply(&self, ask: Ask) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
         match role(ask.model) {
@@ -182,7 +181,6 @@ impl Server {
         name == "embedder" || folder.is_some_and(|folder| folder == name) || name.starts_with("text-embedding-")
     }
 
-    /// The tokens of the prompt of `ask`.
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
         let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &*model.dialect)).len()))
@@ -230,7 +228,6 @@ fn role(model: Model) -> Option<Role> {
     }
 }
 
-/// Whether `name` is the name of the file of `spec`.
 fn is_named(spec: &ModelSpec, name: &str) -> bool {
     let is = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| part == name);
     is(spec.path.file_name()) || is(spec.path.file_stem())

@@ -81,7 +81,6 @@ impl Reply {
     }
 }
 
-/// A whole answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole {
     pub text: String,

@@ -30,7 +30,6 @@ impl Stops {
         (std::mem::replace(&mut self.held, rest), None)
     }
 
-    /// What was held back, at the end of the answer.
     pub fn flush(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

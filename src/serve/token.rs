@@ -12,7 +12,6 @@ use subtle::ConstantTimeEq;
 const LENGTH_MIN: usize = 16;
 /// Longest, so that no large file is read that was named by mistake.
 const LENGTH_MAX: usize = 4096;
-/// Random bytes of a new token.
 const BYTES: usize = 32;
 
 #[derive(Clone)]

@@ -24,7 +24,6 @@ pub struct TurnRecord {
     pub checkpoint: Option<String>,
     /// Numbers of files created, changed and deleted.
     pub files: (usize, usize, usize),
-    /// Whether it was undone.
     pub undone: bool,
 }
 
@@ -37,7 +36,6 @@ pub struct CallRecord {
     pub decision: String,
 }
 
-/// A conversation that can be continued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conversation {
     pub conversation: String,
@@ -49,7 +47,6 @@ pub struct Conversation {
     pub first: String,
 }
 
-/// All turns of a journal.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Oldest first.

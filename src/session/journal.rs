@@ -54,7 +54,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Number and hash of the last record.
     pub fn end(&self) -> &Link {
         &self.end
     }

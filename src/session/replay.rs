@@ -35,7 +35,6 @@ pub enum Comparison {
     Same,
     /// With the first line of the new result.
     Different(String),
-    /// With the reason.
     NotRun(String),
 }
 

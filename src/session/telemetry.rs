@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::journal::{Journal, JournalError};
 use crate::protocol::{Detection, Event, Record, Recovery, Repeat, StepReport, ToolMiss, Usage};
 
-/// One finished turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnStats {
     pub time: String,

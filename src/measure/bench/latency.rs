@@ -17,7 +17,6 @@ use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::measure::statistics::median;
 
-/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub prompt_tokens: usize,

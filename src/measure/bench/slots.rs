@@ -21,7 +21,6 @@ use crate::engine::slot::Reuse;
 use crate::engine::{Request, Token};
 use crate::measure::statistics::median;
 
-/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub preamble_tokens: usize,
@@ -31,7 +30,6 @@ pub struct Effort {
     pub rounds: usize,
 }
 
-/// Agents that share a preamble.
 const AGENTS: usize = 4;
 /// Background jobs that run while a user's request is measured.
 const BACKGROUND: usize = 4;

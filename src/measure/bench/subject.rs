@@ -17,7 +17,6 @@ use crate::measure::complete;
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
 
-/// The model to measure, and how it is loaded.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub file: PathBuf,
@@ -26,7 +25,6 @@ pub struct Setting {
     pub kv_type: String,
 }
 
-/// A loaded model.
 pub struct Subject {
     /// What is measured; the measurements are added.
     pub figures: Figures,

@@ -57,7 +57,6 @@ impl Case {
     }
 }
 
-/// The cases of one file.
 pub fn read(file: &Path) -> Result<Vec<Case>> {
     jsonl::read(file, r#"{"id", "prompt", …}"#)
 }

@@ -21,7 +21,6 @@ struct Counts {
     chain_complete: usize,
 }
 
-/// Runs the suite and returns its figures as one JSON object.
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();

@@ -15,7 +15,6 @@ pub struct Target {
     pub line: Option<usize>,
 }
 
-/// One entry of a ranked list.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub path: String,
@@ -30,7 +29,6 @@ impl Place {
     }
 }
 
-/// Figures of one list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     /// As in the semble benchmark: each target counts at the rank of the first place that covers it.
@@ -55,7 +53,6 @@ pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
     }
 }
 
-/// Scores of many lists, each with its category.
 #[derive(Default)]
 pub struct Scores {
     all: Vec<(String, Score)>,

@@ -18,7 +18,6 @@ use crate::retrieve;
 /// Hits of a search: ten count for nDCG and recall, all for MRR.
 const HITS: usize = 30;
 
-/// One question of a suite.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub query: String,

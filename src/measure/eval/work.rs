@@ -56,14 +56,11 @@ pub fn read(suite: &Path) -> Result<Vec<Case>> {
     jsonl::read(suite, r#"{"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}"#)
 }
 
-/// How an evaluation runs.
 pub struct Run<'a> {
     /// The folder of all projects.
     pub root: &'a Path,
-    /// Run only cases whose id contains this.
     pub only: Option<&'a str>,
     pub agent: &'a Agent,
-    /// Time limit of the agent for one case.
     pub limit: Duration,
     pub cancel: &'a Cancel,
 }
@@ -77,7 +74,6 @@ enum Verdict {
     Harmed,
 }
 
-/// One line of `--out`.
 #[derive(Debug, Serialize)]
 struct Outcome<'a> {
     id: &'a str,
@@ -204,7 +200,6 @@ impl Outcome<'_> {
     }
 }
 
-/// Counts of the cases of one kind.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     cases: usize,

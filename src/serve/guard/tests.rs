@@ -4,7 +4,6 @@ use super::*;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A guard for port 8765 with [`TOKEN`].
 fn guard() -> Guard {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");

@@ -22,19 +22,26 @@ pub enum Said {
     Own(Own),
 }
 
-/// The page's own events.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
 pub enum Own {
-    /// The turn begins.
-    Asked { text: String, mode: Mode },
+    Asked {
+        text: String,
+        mode: Mode,
+    },
     /// A tool call waits for the user's decision. It is named by the number of this event.
-    Question { proposal: Proposal },
+    Question {
+        proposal: Proposal,
+    },
     /// The question with this number is no longer open; `how` says why.
-    QuestionClosed { number: u64, how: &'static str },
+    QuestionClosed {
+        number: u64,
+        how: &'static str,
+    },
     /// Events up to this number are not kept any more.
-    Gone { until: u64 },
-    /// The last event.
+    Gone {
+        until: u64,
+    },
     Ended,
 }
 
@@ -44,7 +51,6 @@ struct Kept {
     events: VecDeque<(u64, String)>,
     /// Of the JSON of all events.
     bytes: usize,
-    /// Number of the newest event.
     last: u64,
     over: bool,
 }
@@ -65,7 +71,6 @@ pub struct Batch {
 }
 
 impl Log {
-    /// Adds an event and returns its number.
     pub fn add(&self, said: &Said) -> u64 {
         let last = lock(&self.kept).push(said);
         self.changed.notify_waiters();

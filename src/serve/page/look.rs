@@ -17,13 +17,11 @@ use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::session;
 
-/// Hits of a search.
 const HITS: usize = 20;
 /// Symbols of a drawing; more cannot be told apart.
 const SYMBOLS_MAX: usize = 60;
 /// References of unknown target that are named.
 const UNKNOWN_MAX: usize = 20;
-/// Bytes of a question or of a symbol's name.
 const QUERY_MAX: usize = 1000;
 
 #[derive(Deserialize)]

@@ -23,7 +23,6 @@ pub struct Turns {
     kept: Mutex<VecDeque<Arc<Turn>>>,
 }
 
-/// One request with all that followed.
 pub struct Turn {
     /// From 1.
     pub id: u64,
@@ -71,7 +70,6 @@ impl Turns {
         Ok(turn)
     }
 
-    /// The turn `id`, if it is still kept.
     pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
         let found = lock(&self.kept).iter().find(|turn| turn.id == id).cloned();
         found.ok_or_else(|| Problem::new(Kind::NotFound, format!("there is no turn {id}, or it is not kept any more")))
@@ -125,7 +123,6 @@ impl Turn {
         self.close("cancelled");
     }
 
-    /// Rejects every open question.
     pub fn close(&self, how: &'static str) {
         for (number, open) in std::mem::take(&mut *lock(&self.questions)) {
             drop(open.reply);

@@ -8,7 +8,6 @@ use crate::serve::ask::{Call, Choice, Format};
 use crate::serve::problem::Problem;
 use crate::tools::ToolSpec;
 
-/// The sampling options of a request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Given {

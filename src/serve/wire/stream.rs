@@ -126,7 +126,6 @@ mod tests {
     use super::*;
     use crate::serve::problem::Kind;
 
-    /// A protocol of words.
     struct Words;
 
     impl Wire for Words {

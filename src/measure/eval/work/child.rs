@@ -21,7 +21,6 @@ const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 /// Only this many last bytes of an output are read.
 const READ_BYTES_MAX: u64 = 32 << 20;
 
-/// How a program ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub success: bool,

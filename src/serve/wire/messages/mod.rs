@@ -16,7 +16,6 @@ use super::stream::answered;
 use crate::serve::Server;
 use crate::serve::problem::{Kind, Problem};
 
-/// `POST /v1/messages`
 pub async fn create(State(server): State<Server>, body: Bytes) -> Response {
     let answer = async {
         let request: Request = read(&body)?;
@@ -28,7 +27,6 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Response {
     answer.await.unwrap_or_else(|problem| refused(&problem))
 }
 
-/// `POST /v1/messages/count_tokens`
 pub async fn count_tokens(State(server): State<Server>, body: Bytes) -> Response {
     let count = async {
         let request: Request = read(&body)?;
@@ -41,7 +39,6 @@ pub async fn count_tokens(State(server): State<Server>, body: Bytes) -> Response
     }
 }
 
-/// A problem as an answer with its status.
 pub fn refused(problem: &Problem) -> Response {
     (problem.status(), Json(error(problem))).into_response()
 }

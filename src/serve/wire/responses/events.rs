@@ -9,7 +9,6 @@ use crate::serve::reply::{Delta, End, Reason, Whole};
 use crate::serve::wire::now;
 use crate::serve::wire::stream::{Wire, named};
 
-/// What the model says in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Text,

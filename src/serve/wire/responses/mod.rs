@@ -19,7 +19,6 @@ use crate::serve::Server;
 use crate::serve::ask::{Ask, Model};
 use crate::serve::problem::Problem;
 
-/// `POST /v1/responses`
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
     let request: Request = read(&body)?;
     let (model, streams) = (request.model.clone(), request.stream.unwrap_or(false));
