@@ -134,7 +134,7 @@ impl TurnReply {
 
     fn delta(&mut self, event: Event) -> Delta {
         match event {
-            Event::Token { text } => Delta::Text(text),
+            Event::Token { text } => Delta::Text(text, Vec::new()),
             Event::Thinking { text } => Delta::Thinking(text),
             Event::PlanCreated { plan } => {
                 let steps =

@@ -8,11 +8,10 @@ use super::problem::Problem;
 /// A piece of an answer. [`Delta::Finished`] is the last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    Text(String),
+    /// With the log-probabilities of its tokens, if these are asked for.
+    Text(String, Vec<TokenLogprobs>),
     Thinking(String),
     Call(Call),
-    /// The log-probabilities of tokens; they come before the text that the tokens are part of.
-    Tokens(Vec<TokenLogprobs>),
     /// Nothing has come for a while, and work goes on.
     Alive,
     Finished(End),
@@ -69,10 +68,12 @@ impl Reply {
         let mut whole = Whole::default();
         while let Some(delta) = self.next().await? {
             match delta {
-                Delta::Text(text) => whole.text.push_str(&text),
+                Delta::Text(text, tokens) => {
+                    whole.text.push_str(&text);
+                    whole.tokens.extend(tokens);
+                }
                 Delta::Thinking(text) => whole.thinking.push_str(&text),
                 Delta::Call(call) => whole.calls.push(call),
-                Delta::Tokens(tokens) => whole.tokens.extend(tokens),
                 Delta::Alive => {}
                 Delta::Finished(end) => whole.end = end,
             }

@@ -64,7 +64,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let usage = request.stream_options.as_ref().is_some_and(|options| options.include_usage);
     let ask = request.ask(server.model(&model)?)?;
     let (id, created, logprobs) = (fresh_id("chatcmpl-"), now(), ask.logprobs.is_some());
-    let answer = Answer { id, created, model, logprobs, usage, calls: 0, tokens: Vec::new() };
+    let answer = Answer { id, created, model, logprobs, usage, calls: 0 };
     answered(streams, async move { server.reply(ask).await }, answer).await
 }
 
@@ -118,8 +118,6 @@ struct Answer {
     /// The last chunk says what the answer took.
     usage: bool,
     calls: usize,
-    /// Log-probabilities that wait for their text.
-    tokens: Vec<TokenLogprobs>,
 }
 
 impl Answer {
@@ -135,9 +133,8 @@ impl Answer {
         event(&self.chunk(json!([choice])))
     }
 
-    fn finished(&self, end: End, rest: &[TokenLogprobs]) -> Vec<String> {
-        let logprobs = (self.logprobs && !rest.is_empty()).then(|| logprobs(rest));
-        let mut events = vec![self.piece(json!({}), logprobs, Some(finish(end.reason)))];
+    fn finished(&self, end: End) -> Vec<String> {
+        let mut events = vec![self.piece(json!({}), None, Some(finish(end.reason)))];
         if self.usage {
             let mut last = self.chunk(json!([]));
             last["usage"] = usage(end);
@@ -173,8 +170,7 @@ impl Wire for Answer {
 
     fn delta(&mut self, delta: Delta) -> Vec<String> {
         vec![match delta {
-            Delta::Text(text) => {
-                let tokens = std::mem::take(&mut self.tokens);
+            Delta::Text(text, tokens) => {
                 self.piece(json!({ "content": text }), self.logprobs.then(|| logprobs(&tokens)), None)
             }
             Delta::Thinking(text) => self.piece(json!({ "reasoning_content": text }), None, None),
@@ -184,12 +180,8 @@ impl Wire for Answer {
                 self.calls += 1;
                 self.piece(json!({ "tool_calls": [made] }), None, None)
             }
-            Delta::Tokens(tokens) => {
-                self.tokens.extend(tokens);
-                return Vec::new();
-            }
             Delta::Alive => self.piece(json!({}), None, None),
-            Delta::Finished(end) => return self.finished(end, &std::mem::take(&mut self.tokens)),
+            Delta::Finished(end) => return self.finished(end),
         }]
     }
 
@@ -301,7 +293,7 @@ mod tests {
 
     fn answer(logprobs: bool) -> Answer {
         let (id, model) = ("chatcmpl-1".to_owned(), "planner".to_owned());
-        Answer { id, created: 0, model, logprobs, usage: true, calls: 0, tokens: Vec::new() }
+        Answer { id, created: 0, model, logprobs, usage: true, calls: 0 }
     }
 
     #[test]
@@ -326,8 +318,7 @@ mod tests {
         let mut answer = answer(true);
         let token =
             TokenLogprobs { bytes: b"a".to_vec(), logprob: -0.5, top: vec![(b"b".to_vec(), f32::NEG_INFINITY)] };
-        assert!(answer.delta(Delta::Tokens(vec![token])).is_empty());
-        let chunk = data(&answer.delta(Delta::Text("a".to_owned())));
+        let chunk = data(&answer.delta(Delta::Text("a".to_owned(), vec![token])));
         let content = &chunk[0]["choices"][0]["logprobs"]["content"][0];
         assert_eq!((&content["token"], &content["logprob"]), (&json!("a"), &json!(-0.5)));
         assert_eq!(content["top_logprobs"][0]["logprob"], -9999.0);

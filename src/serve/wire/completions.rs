@@ -45,7 +45,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     let (streams, model) = (request.stream, request.model.clone());
     let (ask, prompt) = request.ask(&server)?;
     let (id, created, logprobs) = (fresh_id("cmpl-"), now(), ask.logprobs.is_some());
-    let answer = Answer { id, created, model, logprobs, tokens: Vec::new() };
+    let answer = Answer { id, created, model, logprobs };
     answered(streams, async move { server.complete(ask, prompt).await }, answer).await
 }
 
@@ -82,8 +82,6 @@ struct Answer {
     created: i64,
     model: String,
     logprobs: bool,
-    /// Log-probabilities that wait for their text.
-    tokens: Vec<TokenLogprobs>,
 }
 
 impl Answer {
@@ -110,17 +108,13 @@ impl Wire for Answer {
     }
 
     fn delta(&mut self, delta: Delta) -> Vec<String> {
-        let (text, end) = match delta {
+        let (text, tokens, end) = match delta {
+            Delta::Text(text, tokens) => (text, tokens, None),
             // What a raw prompt is followed by is text, thoughts too.
-            Delta::Text(text) | Delta::Thinking(text) => (text, None),
-            Delta::Tokens(tokens) => {
-                self.tokens.extend(tokens);
-                return Vec::new();
-            }
-            Delta::Finished(end) => (String::new(), Some(end)),
-            Delta::Call(_) | Delta::Alive => (String::new(), None),
+            Delta::Thinking(text) => (text, Vec::new(), None),
+            Delta::Finished(end) => (String::new(), Vec::new(), Some(end)),
+            Delta::Call(_) | Delta::Alive => (String::new(), Vec::new(), None),
         };
-        let tokens = std::mem::take(&mut self.tokens);
         let chunk = event(&self.chunk(&text, &tokens, end));
         if end.is_some() { vec![chunk, DONE.to_owned()] } else { vec![chunk] }
     }

@@ -155,11 +155,10 @@ impl Wire for Events {
 
     fn delta(&mut self, delta: Delta) -> Vec<String> {
         match delta {
-            Delta::Text(text) | Delta::Thinking(text) if text.is_empty() => Vec::new(),
-            Delta::Text(text) => self.piece(Block::Text, &text),
+            Delta::Text(text, _) | Delta::Thinking(text) if text.is_empty() => Vec::new(),
+            Delta::Text(text, _) => self.piece(Block::Text, &text),
             Delta::Thinking(text) => self.piece(Block::Thinking, &text),
             Delta::Call(call) => self.call(&call),
-            Delta::Tokens(_) => Vec::new(),
             Delta::Alive => self.alive(),
             Delta::Finished(end) => self.finished(end),
         }
@@ -174,6 +173,10 @@ impl Wire for Events {
 mod tests {
     use super::*;
     use crate::serve::wire::fields;
+
+    fn text(text: &str) -> Delta {
+        Delta::Text(text.to_owned(), Vec::new())
+    }
 
     fn events() -> Events {
         let (id, model) = ("msg_1".to_owned(), "planner".to_owned());
@@ -198,9 +201,9 @@ mod tests {
         let mut events = events();
         let deltas = [
             Delta::Thinking("hm".to_owned()),
-            Delta::Text("I ".to_owned()),
+            text("I "),
             Delta::Alive,
-            Delta::Text("read.".to_owned()),
+            text("read."),
             Delta::Call(call()),
             Delta::Finished(end(Reason::Calls)),
         ];
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(first[..PINGS_MAX - 1], ["ping"; PINGS_MAX - 1]);
         assert_eq!(first[PINGS_MAX - 1..], ["content_block_start", "content_block_delta"]);
         assert_eq!(silence(&mut events)[PINGS_MAX - 1..], ["content_block_delta"]);
-        let answer = data(&events.delta(Delta::Text("hello".to_owned())));
+        let answer = data(&events.delta(text("hello")));
         assert_eq!(answer.len(), 1, "in the block that is open");
     }
 

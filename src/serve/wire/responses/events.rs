@@ -238,10 +238,9 @@ impl Wire for Events {
 
     fn delta(&mut self, delta: Delta) -> Vec<String> {
         match delta {
-            Delta::Text(text) => self.piece(Said::Text, &text),
+            Delta::Text(text, _) => self.piece(Said::Text, &text),
             Delta::Thinking(text) => self.piece(Said::Thinking, &text),
             Delta::Call(call) => self.call(&call),
-            Delta::Tokens(_) => Vec::new(),
             // codex waits on after any event, and openai-python takes the event as often as it comes.
             Delta::Alive => vec![self.state("response.in_progress", self.response("in_progress"))],
             Delta::Finished(end) => {
@@ -278,6 +277,10 @@ mod tests {
     use crate::serve::ask::Model;
     use crate::serve::wire::fields;
 
+    fn text(text: &str) -> Delta {
+        Delta::Text(text.to_owned(), Vec::new())
+    }
+
     fn events() -> Events {
         let mut tools = Tools::default();
         tools.add(None, &json!({ "type": "custom", "name": "apply_patch" })).unwrap();
@@ -311,12 +314,7 @@ mod tests {
 
     #[test]
     fn thoughts_and_text_are_items_that_grow() {
-        let deltas = vec![
-            Delta::Thinking("hm".to_owned()),
-            Delta::Text("I ".to_owned()),
-            Delta::Alive,
-            Delta::Text("see".to_owned()),
-        ];
+        let deltas = vec![Delta::Thinking("hm".to_owned()), text("I "), Delta::Alive, text("see")];
         let events = written(deltas, Reason::Stop);
         let expected = "created in_progress \
                         output_item.added content_part.added reasoning_text.delta \
@@ -349,7 +347,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_off_is_incomplete() {
-        let events = written(vec![Delta::Text("I".to_owned())], Reason::Length);
+        let events = written(vec![text("I")], Reason::Length);
         let last = &events[events.len() - 1];
         assert_eq!((&last["type"], &last["response"]["status"]), (&json!("response.incomplete"), &json!("incomplete")));
         assert_eq!(last["response"]["output"][0]["status"], "incomplete");
