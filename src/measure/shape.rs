@@ -11,6 +11,7 @@ use crate::models::gguf::TensorType;
 pub enum Shape {
     Lfm2_24bA2b,
     Lfm2_8bA1b,
+    Lfm2_2_6b,
     Lfm2_1_2b,
     /// Four dense layers of hidden size 128, for tests: about 9 MB at q8_0.
     TinyLfm2,
@@ -82,9 +83,10 @@ impl Planned {
     }
 }
 
-const NAMES: [(Shape, &str); 6] = [
+const NAMES: [(Shape, &str); 7] = [
     (Shape::Lfm2_24bA2b, "lfm2-24b-a2b"),
     (Shape::Lfm2_8bA1b, "lfm2-8b-a1b"),
+    (Shape::Lfm2_2_6b, "lfm2-2.6b"),
     (Shape::Lfm2_1_2b, "lfm2-1.2b"),
     (Shape::TinyLfm2, "tiny-lfm2"),
     (Shape::TinyLfm2Moe, "tiny-lfm2moe"),
@@ -93,7 +95,7 @@ const NAMES: [(Shape, &str); 6] = [
 
 impl Shape {
     /// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the vendor's cards).
-    /// Which layers of the 24B have attention is not published but inferred from their number.
+    /// Which layers of the 24B and the 2.6B have attention is not published but inferred from their number.
     pub fn dimensions(self) -> Dimensions {
         let large = Dimensions {
             architecture: "lfm2moe",
@@ -122,6 +124,9 @@ impl Shape {
                 expert_ff: 1792,
                 ..large
             },
+            Shape::Lfm2_2_6b => {
+                Dimensions { layers: 30, attention: &[2, 6, 9, 13, 16, 20, 24, 27], dense_ff: 10_752, ..dense }
+            }
             Shape::Lfm2_1_2b => Dimensions { layers: 16, attention: &[2, 5, 8, 10, 12, 14], dense_ff: 8192, ..dense },
             Shape::TinyLfm2 => tiny,
             Shape::TinyLfm2Moe => Dimensions {

@@ -5,11 +5,18 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Case, Report, percentile, tools};
-use crate::orchestrate::{self, Toolkit, plan};
+use super::{Case, RejectingHost, Report, percentile, tools};
+use crate::base::StepId;
+use crate::models::Role;
+use crate::orchestrate::plan::{self, Plan};
+use crate::orchestrate::work::{self, read};
+use crate::orchestrate::{self, Toolkit};
+use crate::request::{Step, steps};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
+/// Most tokens that the planner may generate for one request.
+const READING_TOKENS: usize = 400;
 #[derive(Default)]
 struct Counts {
     cases: usize,
@@ -21,14 +28,19 @@ struct Counts {
     chain_complete: usize,
 }
 
-pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
+/// Divides requests by the clause rules, or with `planner_only` by the planner model alone.
+pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();
     for case in cases {
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let plan = plan::floor(&orchestrate::parts(toolkit, &case.prompt));
+        let plan = if planner_only {
+            planned(toolkit, &case.prompt).await?
+        } else {
+            plan::floor(&orchestrate::parts(toolkit, &case.prompt))
+        };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in &plan.steps {
             let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
@@ -53,6 +65,18 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
         "collapsed": counts.collapsed, "chain_exact": counts.chain_exact, "chain_complete": counts.chain_complete,
         "ms_p50": percentile(&mut ms, 0.5).round(),
     }))
+}
+
+/// The steps that the planner model finds in a request, with the grammar it reads requests by.
+async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
+    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    let host = &RejectingHost::default();
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let generation = read::generation(&planner, &request, &[], READING_TOKENS);
+    let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
+    let steps = steps::read(&reading).into_iter().zip(1..);
+    let steps = steps.map(|((kind, text), id)| work::planned(&Step { id: StepId(id), kind, text }));
+    Ok(Plan { steps: steps.collect(), questions: Vec::new() })
 }
 
 impl Counts {

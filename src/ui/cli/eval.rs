@@ -27,7 +27,7 @@ enum What {
     /// Features of requests and tools, to train the ranking of tools on (scripts/train-head)
     Features(Files),
     /// Steps and tools for requests of several parts
-    Plans(Files),
+    Plans(Plans),
     /// Call edges of a project, on a fresh index
     Edges(Edges),
     /// Files that answer questions about a project, on a fresh index
@@ -41,7 +41,7 @@ enum What {
 /// What is measured on a suite of requests.
 enum Kind {
     Tools,
-    Plans,
+    Plans { planner_only: bool },
     Features,
 }
 
@@ -109,6 +109,15 @@ struct Work {
 }
 
 #[derive(Args)]
+struct Plans {
+    #[command(flatten)]
+    files: Files,
+    /// Divide requests by the planner model alone instead of by clause rules
+    #[arg(long)]
+    planner_only: bool,
+}
+
+#[derive(Args)]
 struct Files {
     /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
     /// [default: the built-in tools, with the index of the project if it has one]
@@ -143,7 +152,7 @@ impl Eval {
         let (files, kind) = match self.what {
             What::Tools(files) => (files, Kind::Tools),
             What::Features(files) => (files, Kind::Features),
-            What::Plans(files) => (files, Kind::Plans),
+            What::Plans(Plans { files, planner_only }) => (files, Kind::Plans { planner_only }),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
@@ -157,7 +166,7 @@ impl Eval {
         let (cases, mut report) = (eval::read(&files.suite)?, files.output.report()?);
         let figures = match kind {
             Kind::Tools => eval::tools::run(&toolkit, &cases, &mut report).await?,
-            Kind::Plans => eval::plans::run(&toolkit, &cases, &mut report).await?,
+            Kind::Plans { planner_only } => eval::plans::run(&toolkit, &cases, planner_only, &mut report).await?,
             Kind::Features => eval::features::run(&toolkit, &cases, &mut report).await?,
         };
         println!("{figures}");

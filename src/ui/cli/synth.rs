@@ -14,7 +14,7 @@ use crate::models::Role;
 /// weights
 #[derive(Args)]
 pub struct Synth {
-    /// lfm2-24b-a2b, lfm2-8b-a1b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe or tiny-bitnet
+    /// lfm2-24b-a2b, lfm2-8b-a1b, lfm2-2.6b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe or tiny-bitnet
     #[arg(long)]
     shape: String,
     /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are no multiple of 256 then get q4_0)
