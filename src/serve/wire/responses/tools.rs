@@ -69,10 +69,10 @@ impl Tools {
         let name = std::mem::take(&mut spec.name);
         spec.name = flat(namespace, &name);
         // codex may send a tool both in `tools` and in the input. One too many is kept, for which the request is refused.
-        let known = self.tools.iter_mut().find(|known| known.spec.name == spec.name);
+        let known = self.tools.iter().position(|known| known.spec.name == spec.name);
         let tool = Tool { spec, name, namespace: namespace.map(str::to_owned), custom };
         match known {
-            Some(known) => *known = tool,
+            Some(at) => self.tools[at] = tool,
             None if self.tools.len() <= TOOLS_MAX => self.tools.push(tool),
             None => {}
         }
