@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_line_is_covered_only_by_the_place_around_it() {
-        let places = [Place { path: "a".into(), start: 1, end: 9 }, Place { path: "a".into(), start: 10, end: 20 }];
+        let places = [(1, 9), (10, 20)].map(|(start, end)| Place { path: "a".into(), start, end });
         assert_eq!(score(&places, &[Target { path: "a".into(), line: Some(10) }]).reciprocal_rank, 0.5);
     }
 }
