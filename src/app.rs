@@ -153,10 +153,11 @@ impl App {
 
     /// The models of a registry, each loaded when first needed.
     pub fn pool(&self, registry: Registry) -> Pool {
-        Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options())
+        Pool::new(registry, self.ledger.clone(), self.permit.clone(), self.pool_options(true))
     }
 
-    fn pool_options(&self) -> PoolOptions {
+    /// Measurements keep no `preambles` on disk: a rerun would be faster.
+    fn pool_options(&self, preambles: bool) -> PoolOptions {
         PoolOptions {
             threads: self.threads(),
             slots: self.config.slots,
@@ -164,25 +165,18 @@ impl App {
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,
             share: self.config.shared_calls,
-            memory: self.engine_memory(true),
+            memory: self.engine_memory(preambles),
         }
     }
 
     /// A pool without roles, for model files named one by one.
     pub fn empty_pool(&self) -> Pool {
-        let options = PoolOptions {
-            threads: self.threads(),
-            slots: usize::MAX,
-            tool_call_format: None,
-            max_loaded: None,
-            repack: self.config.repack,
-            share: self.config.shared_calls,
-            memory: self.engine_memory(false),
-        };
+        let all = self.pool_options(false);
+        let options = PoolOptions { slots: usize::MAX, tool_call_format: None, max_loaded: None, ..all };
         Pool::alone(self.ledger.clone(), self.permit.clone(), options)
     }
 
-    /// What is kept when a model is unloaded. Measurements keep no `preambles` on disk: a rerun would be faster.
+    /// What is kept when a model is unloaded.
     fn engine_memory(&self, preambles: bool) -> EngineMemory {
         let cache = places::cache_dir();
         let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));

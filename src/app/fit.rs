@@ -110,7 +110,7 @@ impl App {
         // A planner that the user named is not replaced.
         let others =
             if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
-        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options());
+        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));
         let mut candidates = vec![(planner.header.clone(), pool.wanted(&planner)?)];
         for header in others {
             let spec = ModelSpec { path: header.path.clone(), header, ..planner.clone() };

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{App, journal};
-use crate::checkpoint::{Checkpoint, Foreign, Store, Summary};
+use crate::checkpoint::{Foreign, Store, Summary};
 use crate::protocol::Rewound;
 use crate::session::{History, Journal};
 
@@ -40,21 +40,6 @@ pub struct CheckpointRow {
     pub deleted: usize,
 }
 
-impl CheckpointRow {
-    fn new(checkpoint: Checkpoint, files: &Summary) -> CheckpointRow {
-        CheckpointRow {
-            checkpoint: format!("c{}", checkpoint.id),
-            time: checkpoint.time,
-            before: checkpoint.reason,
-            request: checkpoint.request,
-            conversation: checkpoint.conversation,
-            created: files.created,
-            changed: files.changed,
-            deleted: files.deleted,
-        }
-    }
-}
-
 impl App {
     /// Every turn of the journal; `None` if nothing was ever recorded.
     pub fn history(&self) -> Result<Option<History>> {
@@ -68,8 +53,17 @@ impl App {
         let mut all = store.checkpoints()?;
         let newest = all.split_off(all.len().saturating_sub(count_max));
         let rows = newest.into_iter().map(|checkpoint| {
-            let files = store.summary(checkpoint.id)?;
-            Ok(CheckpointRow::new(checkpoint, &files))
+            let Summary { created, changed, deleted, .. } = store.summary(checkpoint.id)?;
+            Ok(CheckpointRow {
+                checkpoint: format!("c{}", checkpoint.id),
+                time: checkpoint.time,
+                before: checkpoint.reason,
+                request: checkpoint.request,
+                conversation: checkpoint.conversation,
+                created,
+                changed,
+                deleted,
+            })
         });
         rows.collect::<Result<Vec<_>>>().map(Some)
     }

@@ -26,7 +26,8 @@ pub struct Checkpoint {
 }
 
 /// What happens to files that others have changed meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Foreign {
     Overwrite,
     /// They stay as they are; all others are restored.

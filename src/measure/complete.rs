@@ -14,7 +14,6 @@ use crate::engine::{Engine, Finish, Request, Sampling};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Role, gguf};
 
-/// How prompts are run.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub slots: usize,
@@ -25,7 +24,6 @@ pub struct Options {
     pub sampling: Sampling,
 }
 
-/// One line of the prompt file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Line {
     pub id: serde_json::Value,
@@ -35,7 +33,6 @@ pub struct Line {
     pub special: bool,
 }
 
-/// The result of one prompt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Completed {
     pub id: serde_json::Value,
@@ -53,7 +50,6 @@ pub struct Completed {
     pub finish: Finish,
 }
 
-/// The prompts of a JSONL file; blank lines are skipped.
 pub fn read(file: &Path) -> Result<Vec<Line>> {
     jsonl::read(file, r#"{"id", "prompt"}"#)
 }
@@ -107,7 +103,6 @@ pub async fn run(
     }
 }
 
-/// Loads the model of `spec` on a blocking thread.
 pub async fn load(pool: &Pool, spec: &ModelSpec, cancel: &Cancel) -> Result<Leased> {
     let (pool, spec, cancel) = (pool.clone(), spec.clone(), cancel.clone());
     let loaded = tokio::task::spawn_blocking(move || pool.open_alone(&spec, move |_, _| !cancel.is_cancelled()));

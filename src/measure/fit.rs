@@ -26,7 +26,6 @@ pub struct Given {
     pub activations: Option<Bytes>,
 }
 
-/// How models fit on a machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub device: String,
@@ -41,7 +40,6 @@ pub struct Report {
     pub hint: Option<String>,
 }
 
-/// One model on the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Model {
     pub file: PathBuf,
@@ -79,7 +77,6 @@ pub struct Model {
 const TURN_PROMPT: usize = 1_200;
 const TURN_ANSWER: usize = 60;
 
-/// How long a typical turn takes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forecast {
     pub prompt_tokens_per_second: f64,
@@ -104,7 +101,6 @@ impl From<Speed> for Forecast {
     }
 }
 
-/// Bytes by location.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Memory {
     pub host_bytes: Bytes,

@@ -8,7 +8,6 @@ use crate::orchestrate::probe::{Depth, measure};
 
 use super::eval::RejectingHost;
 
-/// The result of a probe.
 pub struct Probed {
     pub model: String,
     /// What models.toml says about the model; it takes precedence over the measurement.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use anyhow::{Context as _, Result};
+
 use crate::models::gguf::TensorType;
 
-/// A quantisation of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quant {
     Q4_0,
@@ -50,26 +51,18 @@ impl fmt::Display for Quant {
 }
 
 impl FromStr for Quant {
-    type Err = UnknownName;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Quant, UnknownName> {
-        let found = QUANTS.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(quant, _)| *quant);
-        found.ok_or_else(|| UnknownName::new(text, &QUANTS.map(|(_, name)| name)))
+    fn from_str(text: &str) -> Result<Quant> {
+        named(&QUANTS, text)
     }
 }
 
-/// There is no shape or quantisation of that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is none of {known}")]
-pub struct UnknownName {
-    given: String,
-    known: String,
-}
-
-impl UnknownName {
-    pub fn new(given: &str, known: &[&str]) -> UnknownName {
-        UnknownName { given: given.to_owned(), known: known.join(", ") }
-    }
+/// The value that is called `text`, whatever its case; an error lists the names there are.
+pub fn named<T: Copy>(all: &[(T, &str)], text: &str) -> Result<T> {
+    let names = || all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+    let found = all.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
+    found.with_context(|| format!("`{text}` is none of {}", names()))
 }
 
 #[cfg(test)]

@@ -20,16 +20,11 @@ pub enum SynthError {
     Vocabulary(#[from] GgufError),
     #[error("the vocabulary of {} has more than {VOCABULARY} tokens; take the one of a smaller model", path.display())]
     TooManyTokens { path: PathBuf },
-    #[error("{} needs {needed}, {free} are free on its disk; make room or name a file on another disk", path.display())]
-    DiskFull { path: PathBuf, needed: Bytes, free: Bytes },
     #[error("{} cannot be written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} was not written: cancelled", path.display())]
     Cancelled { path: PathBuf },
 }
-
-/// Room left on the disk beside the file.
-const DISK_MARGIN: Bytes = Bytes::mib(64);
 
 /// Writes `out` and returns its size. The tokenizer is taken from `vocabulary_of`, a GGUF with byte-pair encoding.
 /// `progress` gets (bytes written, bytes in total). The file gets its name when complete; an unfinished one is removed.
@@ -45,7 +40,6 @@ pub fn write(
     let (header, data_bytes) = header(shape, quant, &plan, vocabulary_of)?;
     let total = header.len() as u64 + data_bytes;
     let partial = Partial(PathBuf::from(format!("{}.partial", out.display())));
-    check_disk(out, Bytes(total))?;
     let fail = |source| SynthError::Io { path: partial.0.clone(), source };
     let mut file = File::create(&partial.0).map_err(fail)?;
     file.write_all(&header).map_err(fail)?;
@@ -142,35 +136,6 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
 /// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
 const GATING_SIGMOID: u32 = 2;
 
-fn check_disk(out: &Path, needed: Bytes) -> Result<(), SynthError> {
-    let dir = match out.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let free = free_disk(dir).map_err(|source| SynthError::Io { path: dir.to_owned(), source })?;
-    if free < needed + DISK_MARGIN {
-        return Err(SynthError::DiskFull { path: out.to_owned(), needed, free });
-    }
-    Ok(())
-}
-
-/// Free bytes on the disk of `dir` for a user without privileges.
-fn free_disk(dir: &Path) -> io::Result<Bytes> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(dir.as_os_str().as_bytes())?;
-    let mut numbers = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `path` is a C string that outlives the call, and `numbers` has room for the one structure written.
-    let done = unsafe { libc::statvfs(path.as_ptr(), numbers.as_mut_ptr()) };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call succeeded, so it has filled the structure in.
-    let numbers = unsafe { numbers.assume_init() };
-    // The width of these fields differs between systems.
-    #[allow(clippy::unnecessary_cast)]
-    Ok(Bytes(numbers.f_bavail as u64) * numbers.f_frsize as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,19 +182,6 @@ mod tests {
     }
 
     #[test]
-    fn a_bitnet_file_has_ternary_weights() {
-        let (dir, words) = vocabulary_file();
-        let out = dir.path().join("bitnet.gguf");
-        for quant in [Quant::Tq1_0, Quant::Tq2_0] {
-            let bytes = synth(Shape::TinyBitnet, quant, &out, &words).unwrap();
-            let header = inspect(&out).unwrap();
-            assert_eq!((header.architecture.as_str(), header.conv_cache), ("bitnet", None));
-            assert_eq!((header.kv_heads.as_slice(), header.quantisation()), (&[2; 4][..], quant.kind().name));
-            assert!(bytes < Bytes::mib(8), "{quant}: {bytes}");
-        }
-    }
-
-    #[test]
     fn a_cancelled_file_leaves_nothing_behind() {
         let (dir, words) = vocabulary_file();
         let out = dir.path().join("m.gguf");
@@ -238,34 +190,5 @@ mod tests {
         let stopped = write(Shape::TinyLfm2, Quant::Q4_0, &words, &out, &mut |_, _| stop_soon.cancel(), &cancel);
         assert!(matches!(stopped, Err(SynthError::Cancelled { .. })));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn progress_ends_at_the_total() {
-        let (dir, words) = vocabulary_file();
-        let mut last = (0, 1);
-        let mut note = |done, total| {
-            assert!(done >= last.0 && done <= total);
-            last = (done, total);
-        };
-        let bytes = write(Shape::TinyLfm2, Quant::Q8_0, &words, &dir.path().join("m"), &mut note, &Cancel::new());
-        assert_eq!(last, (bytes.unwrap().0, last.1));
-        assert_eq!(last.0, last.1);
-    }
-
-    #[test]
-    fn a_full_disk_is_noticed_before_anything_is_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let error = check_disk(&dir.path().join("m.gguf"), Bytes(1 << 60)).unwrap_err().to_string();
-        assert!(error.contains("m.gguf needs 1073741824.0 GiB") && error.contains("are free on its disk"), "{error}");
-    }
-
-    #[test]
-    fn a_vocabulary_without_byte_pairs_is_refused() {
-        let (dir, _) = vocabulary_file();
-        let words = dir.path().join("none.gguf");
-        fs::write(&words, HeaderWriter::new("llama").finish()).unwrap();
-        let error = synth(Shape::TinyLfm2, Quant::Q4_0, &dir.path().join("m.gguf"), &words).unwrap_err().to_string();
-        assert!(error.contains("none.gguf") && error.contains("no byte-pair vocabulary"), "{error}");
     }
 }

@@ -76,21 +76,21 @@ mod tests {
     }
 
     #[test]
-    fn special_tokens_keep_their_ids_and_no_token_occurs_twice() {
+    fn special_tokens_keep_their_ids_no_token_occurs_twice_and_all_must_fit() {
         let (tokens, types) = lay_out(&vocabulary(&["<|im_start|>", "<|im_end|>", "a", "b"]), 20).unwrap();
         assert_eq!((tokens.len(), types.len()), (20, 20));
-        assert_eq!((&tokens[BEGIN as usize][..], &tokens[END_OF_TURN as usize][..]), ("<|startoftext|>", "<|im_end|>"));
-        assert_eq!(
-            (&tokens[10][..], &tokens[14][..], types[7], types[14]),
-            ("<|tool_call_start|>", "a", CONTROL, NORMAL)
-        );
-        assert_eq!(tokens[16], "<|unused_16|>");
+        for (id, token) in [
+            (BEGIN, "<|startoftext|>"),
+            (END_OF_TURN, "<|im_end|>"),
+            (10, "<|tool_call_start|>"),
+            (14, "a"),
+            (16, "<|unused_16|>"),
+        ] {
+            assert_eq!(tokens[id as usize], token);
+        }
+        assert_eq!((types[7], types[14]), (CONTROL, NORMAL));
         let distinct: std::collections::HashSet<&String> = tokens.iter().collect();
         assert_eq!(distinct.len(), 20);
-    }
-
-    #[test]
-    fn a_vocabulary_that_does_not_fit_is_refused() {
         assert_eq!(lay_out(&vocabulary(&["a", "b"]), 15), None);
     }
 }

@@ -144,37 +144,4 @@ mod tests {
             assert_eq!(rows.len(), 40_000);
         }
     }
-
-    #[test]
-    fn the_same_seed_writes_the_same_bytes() {
-        assert_eq!(bytes(Quant::Q4_0, &[64, 8], Fill::Quantised), bytes(Quant::Q4_0, &[64, 8], Fill::Quantised));
-    }
-
-    /// The digits of every byte, unpacked as in ggml's reference code.
-    fn trits(quant: Quant, bytes: &[u8]) -> Vec<u8> {
-        let five = |byte: u8| [1u8, 3, 9, 27, 81].map(|power| ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as u8);
-        match quant {
-            Quant::Tq1_0 => bytes.iter().flat_map(|&byte| five(byte)).collect(),
-            _ => bytes.iter().flat_map(|&byte| [0, 2, 4, 6].map(|shift| (byte >> shift) & 3)).collect(),
-        }
-    }
-
-    #[test]
-    fn the_three_ternary_weights_are_equally_frequent() {
-        for (quant, block) in [(Quant::Tq1_0, 54), (Quant::Tq2_0, 66)] {
-            let all = bytes(quant, &[256, 2_000], Fill::Quantised);
-            let digits: Vec<u8> =
-                all.chunks_exact(block).flat_map(|block| trits(quant, &block[..block.len() - 2])).collect();
-            for kind in 0..3 {
-                let share = digits.iter().filter(|&&digit| digit == kind).count() as f64 / digits.len() as f64;
-                assert!((share - 1.0 / 3.0).abs() < 0.02, "{quant}: {share} are {kind}");
-            }
-            assert!(digits.iter().all(|&digit| digit < 3), "{quant}");
-        }
-    }
-
-    #[test]
-    fn norms_are_one() {
-        assert_eq!(bytes(Quant::Q8_0, &[2], Fill::Ones), [0, 0, 128, 63, 0, 0, 128, 63]);
-    }
 }

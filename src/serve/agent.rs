@@ -1,6 +1,5 @@
 //! The model `agent`: a request is a whole turn on the project; its steps are the reasoning of the answer.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -28,7 +27,6 @@ pub struct Agent {
     app: App,
     pool: Pool,
     embedder: Arc<OnceCell<Embedder>>,
-    /// The models and the index.
     shared: OnceCell<(SharedModels, Arc<Index>)>,
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -56,7 +54,7 @@ impl Agent {
         let cancel = Cancel::new();
         let request = protocol::Ask { text, ..protocol::Ask::default() };
         let messages = self.app.ask(&Arc::new(session), request, cancel.clone());
-        Ok(TurnReply { messages, ready: VecDeque::new(), over: false, _left: CancelOnDrop(cancel), _turn: turn })
+        Ok(TurnReply { messages, over: false, _left: CancelOnDrop(cancel), _turn: turn })
     }
 
     /// A session on the project, made on a thread that may wait.
@@ -108,10 +106,8 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
     Ok((request, earlier))
 }
 
-/// A turn on its way. Dropping it cancels the turn.
 pub struct TurnReply {
     messages: UnboundedReceiver<Message>,
-    ready: VecDeque<Delta>,
     over: bool,
     _left: CancelOnDrop,
     _turn: OwnedSemaphorePermit,
@@ -119,37 +115,30 @@ pub struct TurnReply {
 
 impl TurnReply {
     pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
-        loop {
-            if let Some(delta) = self.ready.pop_front() {
-                return Ok(Some(delta));
+        if self.over {
+            return Ok(None);
+        }
+        match self.messages.recv().await {
+            Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
+            Some(Message::Approve { proposal, reply }) => {
+                // It fails if the turn has ended meanwhile, which then needs no decision.
+                let _ = reply.send(Decision::Reject);
+                let (tool, reason) = (&proposal.tool, &proposal.reason);
+                let why = format!("{tool} needs consent ({reason}), which nobody can give here: not done.\n");
+                Ok(Some(Delta::Thinking(why)))
             }
-            if self.over {
-                return Ok(None);
-            }
-            match self.messages.recv().await {
-                Some(Message::Record(record)) => self.take(record.event),
-                Some(Message::Approve { proposal, reply }) => {
-                    let why = format!(
-                        "{} needs consent ({}), which nobody can give here: not done.\n",
-                        proposal.tool, proposal.reason
-                    );
-                    self.ready.push_back(Delta::Thinking(why));
-                    // It fails if the turn has ended meanwhile, which then needs no decision.
-                    let _ = reply.send(Decision::Reject);
-                }
-                Some(Message::Failed(error)) => return Err(error.into()),
-                None => return Err(Problem::failed("the turn ended without an answer")),
-            }
+            Some(Message::Failed(error)) => Err(error.into()),
+            None => Err(Problem::failed("the turn ended without an answer")),
         }
     }
 
-    fn take(&mut self, event: Event) {
-        let delta = match event {
-            Event::Token { text } => Delta::Text(text),
+    fn delta(&mut self, event: Event) -> Delta {
+        match event {
+            Event::Token { text } => Delta::Text(text, Vec::new()),
             Event::Thinking { text } => Delta::Thinking(text),
             Event::PlanCreated { plan } => {
                 let steps =
-                    plan.steps.iter().enumerate().map(|(at, step)| format!("{}. {}\n", at + 1, step.description));
+                    plan.steps.iter().zip(1..).map(|(step, number)| format!("{number}. {}\n", step.description));
                 Delta::Thinking(steps.collect())
             }
             Event::StepCompleted(report) => Delta::Thinking(line(&report)),
@@ -161,8 +150,7 @@ impl TurnReply {
                 Delta::Finished(End { reason: Reason::Stop, prompt, cached, generated })
             }
             _ => Delta::Alive,
-        };
-        self.ready.push_back(delta);
+        }
     }
 }
 

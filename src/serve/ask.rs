@@ -6,7 +6,6 @@ use super::problem::Problem;
 use crate::engine::Sampling;
 use crate::tools::ToolSpec;
 
-/// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     Planner,
@@ -58,13 +57,6 @@ pub enum Format {
     Text,
     /// JSON that is valid under this schema.
     Schema(Value),
-}
-
-impl Format {
-    /// Any JSON object.
-    pub fn object() -> Format {
-        Format::Schema(serde_json::json!({ "type": "object" }))
-    }
 }
 
 /// A request in the one form that every protocol is read into.
@@ -135,35 +127,8 @@ impl Ask {
 }
 
 const STOPS_MAX: usize = 16;
-const TOOLS_MAX: usize = 512;
-
-/// A tool of a client. `parameters` is a JSON schema; without one the tool takes nothing.
-pub fn tool(name: String, description: Option<String>, parameters: Option<Value>) -> Result<ToolSpec, Problem> {
-    if name.is_empty() {
-        return Err(Problem::invalid("tools", "a tool has no name"));
-    }
-    let empty = || serde_json::json!({ "type": "object", "properties": {} });
-    let parameters = parameters.filter(Value::is_object).unwrap_or_else(empty);
-    Ok(ToolSpec {
-        name,
-        description: description.unwrap_or_default(),
-        server: String::new(),
-        server_description: String::new(),
-        mutates: true,
-        destructive: true,
-        parameters,
-    })
-}
-
-/// The arguments of a call that a client sends back: a JSON object, or its text.
-pub fn arguments(text: &str) -> Map<String, Value> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) => arguments,
-        _ if text.trim().is_empty() => Map::new(),
-        // What cannot be read is still shown to the model.
-        _ => Map::from_iter([("arguments".to_owned(), Value::String(text.to_owned()))]),
-    }
-}
+/// Most tools of a request.
+pub const TOOLS_MAX: usize = 512;
 
 /// A fresh identifier: `call_` or another prefix and 24 letters and digits.
 pub fn fresh_id(prefix: &str) -> String {

@@ -9,7 +9,7 @@ use super::ask::{Ask, Call, Choice, fresh_id};
 use super::held::{Held, openers};
 use super::problem::Problem;
 use super::reply::{Delta, End, Reason, TokenLogprobs};
-use super::stop::{Stops, Waiting};
+use super::stop::Stops;
 use crate::engine::pool::Leased;
 use crate::engine::{Finish, Generation, Piece, Request, Tally};
 use crate::models::dialect::RawCall;
@@ -23,13 +23,12 @@ pub struct ModelReply {
     /// It keeps the model in memory.
     model: Leased,
     stops: Stops,
-    /// The log-probabilities of tokens whose text may still be cut.
-    waiting: Waiting,
+    /// The log-probabilities of tokens whose text is held back.
+    tokens: Vec<TokenLogprobs>,
     held: Held,
     tools: Vec<ToolSpec>,
     /// All text so far, if it may hold calls.
     text: String,
-    /// Tokens of the prompt.
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
@@ -41,10 +40,10 @@ impl ModelReply {
         let prompt = request.prompt.len();
         let generation = Some(model.engine.generate(request)?);
         let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
-        let held = if tools.is_empty() { Held::never() } else { Held::at(openers(&*model.dialect)) };
+        let held = Held::at(if tools.is_empty() { Vec::new() } else { openers(&*model.dialect) });
         let stops = Stops::new(ask.stop.clone());
-        let (waiting, text, ready) = (Waiting::default(), String::new(), VecDeque::new());
-        Ok(ModelReply { generation, model, stops, waiting, held, tools, text, prompt, ready, counts })
+        let (tokens, text, ready) = (Vec::new(), String::new(), VecDeque::new());
+        Ok(ModelReply { generation, model, stops, tokens, held, tools, text, prompt, ready, counts })
     }
 
     pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
@@ -55,25 +54,20 @@ impl ModelReply {
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
             let tokens = logprobs(generation);
-            match &piece {
-                Some(Piece::Answer(text)) => self.waiting.add(tokens, text),
-                // Those of thoughts are not given.
-                Some(Piece::Thinking(_)) => {}
-                _ => self.waiting.add(tokens, ""),
-            }
             match piece {
-                Some(Piece::Answer(text)) => self.take(&text),
+                Some(Piece::Answer(text)) => self.take(&text, tokens),
+                // Their log-probabilities are not given.
                 Some(Piece::Thinking(text)) => self.ready.push_back(Delta::Thinking(text)),
                 Some(Piece::Queued { .. } | Piece::Pulse { .. }) => self.ready.push_back(Delta::Alive),
-                Some(Piece::Finished { finish, tally }) => self.finish(finish, &tally),
+                Some(Piece::Finished { finish, tally }) => self.finish(tokens, finish, &tally),
                 None => self.generation = None,
             }
         }
     }
 
-    fn take(&mut self, text: &str) {
-        let (text, stopped) = self.stops.push(text);
-        self.pass(&text);
+    fn take(&mut self, text: &str, tokens: Vec<TokenLogprobs>) {
+        let (text, tokens, stopped) = self.stops.push(text, tokens);
+        self.pass(&text, tokens);
         if let Some(number) = stopped {
             let generated = self.generation.as_ref().map_or(0, |generation| generation.tokens().len());
             // Dropping the generation ends it; its tally is not known then.
@@ -83,30 +77,22 @@ impl ModelReply {
     }
 
     /// Passes text on with its tokens, except what may become a call.
-    fn pass(&mut self, text: &str) {
-        let tokens = self.waiting.pass(text.len());
-        self.pass_tokens(tokens);
+    fn pass(&mut self, text: &str, tokens: Vec<TokenLogprobs>) {
+        self.tokens.extend(tokens);
         if !self.tools.is_empty() {
             self.text.push_str(text);
         }
-        // While a call is held back the client sees that work goes on.
         let passed = self.held.push(text);
-        self.ready.push_back(if passed.is_empty() { Delta::Alive } else { Delta::Text(passed) });
+        // While a call is held back the client sees that work goes on.
+        let is_held = passed.is_empty();
+        let delta = if is_held { Delta::Alive } else { Delta::Text(passed, std::mem::take(&mut self.tokens)) };
+        self.ready.push_back(delta);
     }
 
-    fn pass_tokens(&mut self, tokens: Vec<TokenLogprobs>) {
-        if !tokens.is_empty() {
-            self.ready.push_back(Delta::Tokens(tokens));
-        }
-    }
-
-    fn finish(&mut self, finish: Finish, tally: &Tally) {
-        let rest = self.stops.flush();
-        if !rest.is_empty() {
-            self.pass(&rest);
-        }
-        let tokens = self.waiting.rest();
-        self.pass_tokens(tokens);
+    fn finish(&mut self, tokens: Vec<TokenLogprobs>, finish: Finish, tally: &Tally) {
+        self.take("", tokens);
+        let (text, tokens) = self.stops.flush();
+        self.pass(&text, tokens);
         let reason = match finish {
             Finish::End => Reason::Stop,
             Finish::MaxTokens | Finish::ContextFull | Finish::Repetition => Reason::Length,
@@ -119,22 +105,22 @@ impl ModelReply {
         self.generation = None;
         self.counts.add(tally);
         let held = self.held.flush();
-        let mut is_call = false;
+        let (mut words, mut calls) = (held.as_str(), Vec::new());
         if !self.tools.is_empty() {
-            let before = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
             // Text that the client has already is a call only in the family's own marks, and so is one that was cut off.
             let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
             let tier = if held.is_empty() || is_cut { Tier::Strict } else { Tier::Lenient };
-            let calls = self.read(if held.is_empty() { &self.text } else { &held }, tier);
-            let words = if calls.is_empty() { held.as_str() } else { before };
-            if !words.trim().is_empty() {
-                self.ready.push_back(Delta::Text(words.to_owned()));
+            calls = self.read(if held.is_empty() { &self.text } else { &held }, tier);
+            if !calls.is_empty() {
+                words = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
             }
-            is_call = !calls.is_empty();
-            self.ready.extend(calls.into_iter().map(Delta::Call));
-        } else if !held.is_empty() {
-            self.ready.push_back(Delta::Text(held));
         }
+        let words = if words.trim().is_empty() { "" } else { words };
+        if !(words.is_empty() && self.tokens.is_empty()) {
+            self.ready.push_back(Delta::Text(words.to_owned(), std::mem::take(&mut self.tokens)));
+        }
+        let is_call = !calls.is_empty();
+        self.ready.extend(calls.into_iter().map(Delta::Call));
         let reason = if is_call && reason != Reason::Length { Reason::Calls } else { reason };
         let (prompt, cached, generated) = (tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens);
         self.ready.push_back(Delta::Finished(End { reason, prompt, cached, generated }));

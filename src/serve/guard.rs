@@ -137,9 +137,8 @@ impl Guard {
 
     fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let bearer = only(headers, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        // Anthropic's clients.
-        let key = only(headers, "x-api-key");
-        if bearer.or(key).is_some_and(|given| self.token.is(given.trim())) {
+        // Anthropic's clients send the other one.
+        if bearer.or(only(headers, "x-api-key")).is_some_and(|given| self.token.is(given.trim())) {
             return Ok(());
         }
         let text = "the token is missing or wrong; send `Authorization: Bearer` with what the token file holds";
@@ -208,7 +207,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     let (area, anthropic) = (Area::of(path), path.starts_with("/v1/messages"));
     let response = match admitted(&guard, area, request).await {
         Ok(request) => next.run(request).await,
-        Err(problem) if anthropic => (problem.status(), Json(wire::messages::error(&problem))).into_response(),
+        Err(problem) if anthropic => wire::messages::refused(&problem),
         Err(problem) => problem.into_response(),
     };
     sealed(area, response)

@@ -14,7 +14,6 @@ pub fn openers(dialect: &dyn Dialect) -> Vec<String> {
     [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()
 }
 
-/// Where a reply stands.
 enum State {
     /// Nothing but blanks so far, or half an opener.
     Start,
@@ -30,12 +29,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Passes everything.
-    pub fn never() -> Held {
-        Held { openers: Vec::new(), state: State::Words, text: String::new() }
-    }
-
-    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply.
+    /// Holds back a reply that begins with one of `openers`, and what follows the first of them in any reply; without openers
+    /// nothing.
     pub fn at(openers: Vec<String>) -> Held {
         Held { openers, state: State::Start, text: String::new() }
     }
@@ -79,7 +74,6 @@ impl Held {
         std::mem::replace(&mut self.text, rest)
     }
 
-    /// What was held back, at the end of the reply.
     pub fn flush(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
@@ -100,17 +94,23 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_held_back_and_the_words_before_it_are_not() {
-        let (passed, held) = split("hermes", &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"]);
-        assert_eq!((passed.as_str(), held.starts_with("<tool_call>")), ("I look. ", true));
-    }
-
-    #[test]
-    fn a_reply_that_begins_as_json_is_held_back_and_plain_words_are_not() {
-        assert_eq!(split("hermes", &["\n``", "`json\n{}"]).0, "");
-        assert_eq!(split("hermes", &["{", "\"name\": 1}"]).0, "");
-        assert_eq!(split("hermes", &["``", "`python\nx = 1\n```"]).1, "");
-        assert_eq!(split("chatml", &["It is [1, 2]."]).0, "It is [1, 2].");
-        assert_eq!(split("chatml", &["[ls(path=\"a\")]"]).0, "");
+    fn what_may_become_a_call_is_held_back_and_other_words_are_not() {
+        for (dialect, pieces, passed, begins) in [
+            (
+                "hermes",
+                &["I look. <too", "l_call>\n{\"na", "me\": \"ls\"}\n</tool_call>"][..],
+                "I look. ",
+                "<tool_call>",
+            ),
+            ("hermes", &["\n``", "`json\n{}"], "", "\n```json"),
+            ("hermes", &["{", "\"name\": 1}"], "", "{\"name\""),
+            ("hermes", &["``", "`python\nx = 1\n```"], "```python\nx = 1\n```", ""),
+            ("chatml", &["It is [1, 2]."], "It is [1, 2].", ""),
+            ("chatml", &["[ls(path=\"a\")]"], "", "[ls("),
+        ] {
+            let (text, held) = split(dialect, pieces);
+            assert_eq!(text, passed, "{pieces:?}");
+            assert!(held.starts_with(begins) && held.is_empty() == begins.is_empty(), "{pieces:?}: {held}");
+        }
     }
 }

@@ -42,6 +42,7 @@ use self::token::Token;
 use crate::app::App;
 use crate::base::Cancel;
 use crate::embed::Embedder;
+use crate::engine::Request;
 use crate::engine::pool::{Leased, Pool};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Registry, Role};
@@ -149,16 +150,12 @@ impl Server {
         self.inner.registry.get(role).map_err(|error| Problem::new(Kind::Unavailable, error.to_string()))
     }
 
-    /// Starts the answer to `ask`.
     pub async fn reply(&self, ask: Ask) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
-        let Some(role) = role(ask.model) else {
-            return Ok(Reply::Turn(Box::new(self.inner.agent.reply(&ask).await?)));
-        };
-        let model = self.lease(role).await?;
-        // A body of many MiB takes a while to cut into tokens; meanwhile other requests go on.
-        let request = tokio::task::block_in_place(|| prompt::request(&ask, &model));
-        Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
+        match role(ask.model) {
+            Some(role) => self.start(&ask, role, |model| prompt::request(&ask, model)).await,
+            None => Ok(Reply::Turn(Box::new(self.inner.agent.reply(&ask).await?))),
+        }
     }
 
     /// Starts what follows the raw text `prompt`, in which the names of control tokens count.
@@ -167,10 +164,15 @@ impl Server {
         let Some(role) = role(ask.model) else {
             return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
         };
+        let raw = |model: &Leased| model.engine.request(&Prompt::default().special(text), 0);
+        self.start(&ask, role, |model| prompt::plain(&ask, model, raw(model))).await
+    }
+
+    async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
         let model = self.lease(role).await?;
-        let request = tokio::task::block_in_place(|| model.engine.request(&Prompt::default().special(text), 0));
-        let request = prompt::plain(&ask, &model, request);
-        Ok(Reply::Model(Box::new(ModelReply::start(&ask, model, request, self.inner.counts.clone())?)))
+        // A body of many MiB takes a while to cut into tokens; meanwhile other requests go on.
+        let request = tokio::task::block_in_place(|| request(&model));
+        Ok(Reply::Model(Box::new(ModelReply::start(ask, model, request, self.inner.counts.clone())?)))
     }
 
     /// Whether clients may call the embedder so: `embedder`, its folder's name, or one of the names that clients take by default.
@@ -179,7 +181,6 @@ impl Server {
         name == "embedder" || folder.is_some_and(|folder| folder == name) || name.starts_with("text-embedding-")
     }
 
-    /// The tokens of the prompt of `ask`.
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
         let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &*model.dialect)).len()))
@@ -227,7 +228,6 @@ fn role(model: Model) -> Option<Role> {
     }
 }
 
-/// Whether `name` is the name of the file of `spec`.
 fn is_named(spec: &ModelSpec, name: &str) -> bool {
     let is = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| part == name);
     is(spec.path.file_name()) || is(spec.path.file_stem())

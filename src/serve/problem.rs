@@ -73,10 +73,7 @@ impl From<EngineError> for Problem {
             EngineError::EmptyPrompt { .. } | EngineError::Grammar(_) => Kind::Invalid,
             EngineError::QueueFull { .. } => Kind::Busy,
             EngineError::Stopped { .. } | EngineError::Start { .. } => Kind::Unavailable,
-            EngineError::Decode(_)
-            | EngineError::Interrupted { .. }
-            | EngineError::Cancelled
-            | EngineError::Deadline(_) => Kind::Failed,
+            _ => Kind::Failed,
         };
         Problem::new(kind, error.to_string())
     }

@@ -8,11 +8,10 @@ use super::problem::Problem;
 /// A piece of an answer. [`Delta::Finished`] is the last.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    Text(String),
+    /// With the log-probabilities of its tokens, if these are asked for.
+    Text(String, Vec<TokenLogprobs>),
     Thinking(String),
     Call(Call),
-    /// The log-probabilities of tokens; they come before the text that the tokens are part of.
-    Tokens(Vec<TokenLogprobs>),
     /// Nothing has come for a while, and work goes on.
     Alive,
     Finished(End),
@@ -27,7 +26,7 @@ pub struct TokenLogprobs {
 }
 
 /// How an answer ended, and what it took, in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     pub reason: Reason,
     pub prompt: usize,
@@ -36,9 +35,10 @@ pub struct End {
     pub generated: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reason {
     /// The model came to its end.
+    #[default]
     Stop,
     /// A stop text, the number of which this is, would have come next.
     StopText(usize),
@@ -68,30 +68,25 @@ impl Reply {
         let mut whole = Whole::default();
         while let Some(delta) = self.next().await? {
             match delta {
-                Delta::Text(text) => whole.text.push_str(&text),
+                Delta::Text(text, tokens) => {
+                    whole.text.push_str(&text);
+                    whole.tokens.extend(tokens);
+                }
                 Delta::Thinking(text) => whole.thinking.push_str(&text),
                 Delta::Call(call) => whole.calls.push(call),
-                Delta::Tokens(tokens) => whole.tokens.extend(tokens),
                 Delta::Alive => {}
-                Delta::Finished(end) => whole.end = Some(end),
+                Delta::Finished(end) => whole.end = end,
             }
         }
         Ok(whole)
     }
 }
 
-/// A whole answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole {
     pub text: String,
     pub thinking: String,
     pub calls: Vec<Call>,
     pub tokens: Vec<TokenLogprobs>,
-    end: Option<End>,
-}
-
-impl Whole {
-    pub fn end(&self) -> End {
-        self.end.unwrap_or(End { reason: Reason::Stop, prompt: 0, cached: 0, generated: 0 })
-    }
+    pub end: End,
 }

@@ -5,68 +5,55 @@ use std::collections::VecDeque;
 use super::reply::TokenLogprobs;
 use crate::base::half_of;
 
-/// The stop texts of one answer, and the end of its text that may be the beginning of one.
+/// The stop texts of one answer, and what of it is not passed on yet.
 pub struct Stops {
     texts: Vec<String>,
+    /// The end of the text that may be the beginning of a stop text.
     held: String,
-}
-
-impl Stops {
-    pub fn new(texts: Vec<String>) -> Stops {
-        Stops { texts, held: String::new() }
-    }
-
-    /// The text that can no longer be part of a stop text, and the number of the stop text if one has come.
-    pub fn push(&mut self, text: &str) -> (String, Option<usize>) {
-        self.held.push_str(text);
-        let texts = self.texts.iter().enumerate().filter(|(_, stop)| !stop.is_empty());
-        let found = texts.filter_map(|(number, stop)| Some((self.held.find(stop.as_str())?, number)));
-        if let Some((at, number)) = found.min() {
-            self.held.truncate(at);
-            return (std::mem::take(&mut self.held), Some(number));
-        }
-        let kept = self.texts.iter().map(|stop| half_of(&self.held, stop)).max().unwrap_or(0);
-        let rest = self.held.split_off(self.held.len() - kept);
-        (std::mem::replace(&mut self.held, rest), None)
-    }
-
-    /// What was held back, at the end of the answer.
-    pub fn flush(&mut self) -> String {
-        std::mem::take(&mut self.held)
-    }
-}
-
-/// The tokens of an answer that wait for their text to be passed on, each with the byte of the text at which it begins.
-#[derive(Default)]
-pub struct Waiting {
+    /// Tokens, each with the byte of the text at which it begins.
     tokens: VecDeque<(usize, TokenLogprobs)>,
     /// Bytes of text that were added, and those of them that were passed on.
     added: usize,
     passed: usize,
 }
 
-impl Waiting {
-    /// Adds `text` with its tokens. The bytes of these are not always those of the text: marks of thoughts are left out of it.
-    pub fn add(&mut self, tokens: Vec<TokenLogprobs>, text: &str) {
-        let (mut at, end) = (self.added, self.added + text.len());
+impl Stops {
+    pub fn new(texts: Vec<String>) -> Stops {
+        Stops { texts, held: String::new(), tokens: VecDeque::new(), added: 0, passed: 0 }
+    }
+
+    /// The text that can no longer be part of a stop text, the tokens that begin in it, and the number of the stop text if one
+    /// has come.
+    pub fn push(&mut self, text: &str, tokens: Vec<TokenLogprobs>) -> (String, Vec<TokenLogprobs>, Option<usize>) {
+        let mut at = self.added;
+        self.added += text.len();
         for token in tokens {
-            let from = at.min(end);
+            // Marks of thoughts are left out of the text, so tokens may have more bytes than it.
+            let from = at.min(self.added);
             at += token.bytes.len();
             self.tokens.push_back((from, token));
         }
-        self.added = end;
-    }
-
-    /// The tokens that begin in the next `bytes` bytes of the text.
-    pub fn pass(&mut self, bytes: usize) -> Vec<TokenLogprobs> {
-        self.passed += bytes;
+        self.held.push_str(text);
+        let texts = self.texts.iter().enumerate().filter(|(_, stop)| !stop.is_empty());
+        let found = texts.filter_map(|(number, stop)| Some((self.held.find(stop.as_str())?, number))).min();
+        let kept = match found {
+            Some((at, _)) => {
+                self.held.truncate(at);
+                0
+            }
+            None => self.texts.iter().map(|stop| half_of(&self.held, stop)).max().unwrap_or(0),
+        };
+        let rest = self.held.split_off(self.held.len() - kept);
+        let text = std::mem::replace(&mut self.held, rest);
+        self.passed += text.len();
         let begun = self.tokens.iter().take_while(|(from, _)| *from < self.passed).count();
-        self.tokens.drain(..begun).map(|(_, token)| token).collect()
+        let tokens = self.tokens.drain(..begun).map(|(_, token)| token).collect();
+        (text, tokens, found.map(|(_, number)| number))
     }
 
-    /// All others, at the end of an answer that no stop text has cut.
-    pub fn rest(&mut self) -> Vec<TokenLogprobs> {
-        self.tokens.drain(..).map(|(_, token)| token).collect()
+    /// What was held back, at the end of an answer that no stop text has cut.
+    pub fn flush(&mut self) -> (String, Vec<TokenLogprobs>) {
+        (std::mem::take(&mut self.held), self.tokens.drain(..).map(|(_, token)| token).collect())
     }
 }
 
@@ -74,63 +61,44 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn cut(stops: &[&str], pieces: &[&str]) -> (String, Option<usize>) {
+    /// The text that is passed on and its tokens, when each of these pieces comes as one token, and the number of the stop text.
+    fn cut(stops: &[&str], pieces: &[&str]) -> (String, String, Option<usize>) {
         let mut state = Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect());
-        let mut all = String::new();
-        for piece in pieces {
-            let (text, stopped) = state.push(piece);
-            all.push_str(&text);
-            if stopped.is_some() {
-                return (all, stopped);
-            }
-        }
-        (all + &state.flush(), None)
-    }
-
-    #[test]
-    fn text_ends_before_a_stop_text_that_comes_in_pieces() {
-        assert_eq!(cut(&["\n\n", "END"], &["one E", "N", "D two"]), ("one ".to_owned(), Some(1)));
-        assert_eq!(cut(&["END"], &["E", "NE", "ND"]), ("EN".to_owned(), Some(0)));
-    }
-
-    #[test]
-    fn text_without_a_stop_text_is_passed_whole() {
-        assert_eq!(cut(&["END", ""], &["an EN", "ough E"]), ("an ENough E".to_owned(), None));
-        assert_eq!(cut(&[], &["ü", "ber"]), ("über".to_owned(), None));
-    }
-
-    /// The tokens that are passed on with the text, when each of these pieces comes as one token.
-    fn tokens(stops: &[&str], pieces: &[&str]) -> String {
-        let (mut state, mut waiting) =
-            (Stops::new(stops.iter().map(|&stop| stop.to_owned()).collect()), Waiting::default());
-        let mut all = Vec::new();
+        let (mut all, mut tokens, mut found) = (String::new(), Vec::new(), None);
         for piece in pieces {
             let token = TokenLogprobs { bytes: piece.as_bytes().to_vec(), logprob: 0.0, top: Vec::new() };
-            waiting.add(vec![token], piece);
-            let (text, stopped) = state.push(piece);
-            all.extend(waiting.pass(text.len()));
-            if stopped.is_some() {
-                return words(&all);
+            let (text, begun, stopped) = state.push(piece, vec![token]);
+            tokens.extend(begun);
+            all.push_str(&text);
+            found = stopped;
+            if found.is_some() {
+                break;
             }
         }
-        all.extend(waiting.rest());
-        words(&all)
-    }
-
-    fn words(tokens: &[TokenLogprobs]) -> String {
-        tokens.iter().map(|token| String::from_utf8_lossy(&token.bytes)).collect::<Vec<_>>().join("|")
-    }
-
-    #[test]
-    fn the_tokens_of_a_stop_text_are_cut_with_it() {
-        assert_eq!(tokens(&["END"], &["one", " ", "E", "N", "D", " two"]), "one| ");
-        assert_eq!(tokens(&["END"], &["one", " E", "ND"]), "one| E", "half of the token is in the answer");
-        assert_eq!(tokens(&["END"], &["END"]), "");
+        if found.is_none() {
+            let (text, rest) = state.flush();
+            tokens.extend(rest);
+            all.push_str(&text);
+        }
+        let words: Vec<_> = tokens.iter().map(|token| String::from_utf8_lossy(&token.bytes)).collect();
+        (all, words.join("|"), found)
     }
 
     #[test]
-    fn without_a_stop_text_every_token_comes_the_empty_one_at_the_end_too() {
-        assert_eq!(tokens(&["END"], &["an", " EN", ""]), "an| EN|");
-        assert_eq!(tokens(&[], &["ü", "ber"]), "ü|ber");
+    fn text_and_tokens_end_before_a_stop_text_that_may_come_in_pieces() {
+        for (stops, pieces, text, tokens, found) in [
+            (&["\n\n", "END"][..], &["one E", "N", "D two"][..], "one ", "one E", Some(1)),
+            (&["END"], &["E", "NE", "ND"], "EN", "E|NE", Some(0)),
+            (&["END"], &["one", " ", "E", "N", "D", " two"], "one ", "one| ", Some(0)),
+            // Half of the token is in the answer.
+            (&["END"], &["one", " E", "ND"], "one ", "one| E", Some(0)),
+            (&["END"], &["END"], "", "", Some(0)),
+            (&["END", ""], &["an EN", "ough E"], "an ENough E", "an EN|ough E", None),
+            // The empty one at the end comes too.
+            (&["END"], &["an", " EN", ""], "an EN", "an| EN|", None),
+            (&[], &["ü", "ber"], "über", "ü|ber", None),
+        ] {
+            assert_eq!(cut(stops, pieces), (text.to_owned(), tokens.to_owned(), found), "{stops:?} {pieces:?}");
+        }
     }
 }

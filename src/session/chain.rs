@@ -25,7 +25,6 @@ pub struct Link {
 }
 
 impl Link {
-    /// The link before the first line.
     pub fn start() -> Link {
         Link { seq: 0, hash: "0".repeat(DIGITS) }
     }

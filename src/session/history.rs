@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::journal::Entry;
-use crate::protocol::{Event, Exchange, StepStatus};
+use crate::protocol::{Event, Exchange, StepReport};
 
 /// One request, its calls and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -24,24 +24,18 @@ pub struct TurnRecord {
     pub checkpoint: Option<String>,
     /// Numbers of files created, changed and deleted.
     pub files: (usize, usize, usize),
-    /// Whether it was undone.
     pub undone: bool,
 }
 
-/// One tool call of a turn.
+/// One tool call of a turn, without its diff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRecord {
-    pub tool: String,
-    pub arguments: serde_json::Value,
+    #[serde(flatten)]
+    pub report: StepReport,
     /// `by rule`, or the user's decision.
     pub decision: String,
-    pub status: StepStatus,
-    pub summary: String,
-    pub result_hash: String,
-    pub wall_ms: u64,
 }
 
-/// A conversation that can be continued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conversation {
     pub conversation: String,
@@ -53,7 +47,6 @@ pub struct Conversation {
     pub first: String,
 }
 
-/// All turns of a journal.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Oldest first.
@@ -85,13 +78,8 @@ impl History {
                     let decision = decided.take().filter(|(tool, _)| *tool == report.tool);
                     turn.checkpoint = turn.checkpoint.take().or_else(|| report.checkpoint.clone());
                     turn.calls.push(CallRecord {
-                        tool: report.tool.clone(),
-                        arguments: report.arguments.clone(),
+                        report: StepReport { diff: None, ..report.clone() },
                         decision: decision.map_or_else(|| "by rule".to_owned(), |(_, decision)| decision),
-                        status: report.status,
-                        summary: report.summary.clone(),
-                        result_hash: report.result_hash.clone(),
-                        wall_ms: report.wall_ms,
                     });
                 }
                 Event::CheckpointMade { checkpoint, created, changed, deleted } => {
@@ -114,18 +102,12 @@ impl History {
         let mut talks: Vec<Conversation> = Vec::new();
         for turn in self.turns.iter().filter(|turn| turn.answer.is_some() && !turn.undone) {
             let known = talks.iter().position(|talk| talk.conversation == turn.conversation);
-            let mut talk = known.map_or_else(
-                || Conversation {
-                    conversation: turn.conversation.clone(),
-                    time: String::new(),
-                    requests: 0,
-                    first: turn.request.clone(),
-                },
-                |at| talks.remove(at),
-            );
-            talk.requests += 1;
-            talk.time.clone_from(&turn.time);
-            talks.insert(0, talk);
+            let (earlier, first) = known.map_or((0, turn.request.clone()), |at| {
+                let talk = talks.remove(at);
+                (talk.requests, talk.first)
+            });
+            let (conversation, time) = (turn.conversation.clone(), turn.time.clone());
+            talks.insert(0, Conversation { conversation, time, requests: earlier + 1, first });
         }
         talks
     }

@@ -54,11 +54,6 @@ impl Journal {
         Ok(journal)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Number and hash of the last record.
     pub fn end(&self) -> &Link {
         &self.end
     }
@@ -70,10 +65,10 @@ impl Journal {
         !event.is_sign_of_life() && !is_told_later
     }
 
-    /// Adds one event and returns its number; `None` for one that is not stored.
-    pub fn append(&mut self, record: &Record) -> Result<Option<u64>, JournalError> {
+    /// Adds one event, unless it is of a kind that is not stored.
+    pub fn append(&mut self, record: &Record) -> Result<(), JournalError> {
         if !Journal::keeps(&record.event) {
-            return Ok(None);
+            return Ok(());
         }
         let text = serde_json::to_string(record).map_err(|error| self.error(error.into()))?;
         // The end of a turn, a checkpoint and a rewind are on disk before anything else happens.
@@ -88,8 +83,7 @@ impl Journal {
             }
             (journal.length, journal.end) = (journal.length + line.len() as u64, end);
             Ok(())
-        })?;
-        Ok(Some(self.end.seq))
+        })
     }
 
     /// Every record in order; an error if the chain is damaged.
@@ -209,50 +203,49 @@ mod tests {
         Record::now(&ConversationId::fresh(), event)
     }
 
-    fn requests(journal: &Journal) -> Vec<String> {
-        crate::session::telemetry(journal, 10).unwrap().into_iter().map(|turn| turn.request).collect()
+    /// A journal of finished turns with these requests, and its path.
+    fn journal(requests: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sub/journal.ndjson");
+        let mut journal = Journal::open(&path).unwrap();
+        requests.iter().for_each(|request| journal.append(&record(finished(request))).unwrap());
+        (folder, path)
+    }
+
+    fn requests(journal: &Journal, count: usize) -> Vec<String> {
+        crate::session::telemetry(journal, count).unwrap().into_iter().map(|turn| turn.request).collect()
     }
 
     #[test]
-    fn finished_turns_are_read_back_in_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(&folder.path().join("sub/journal.ndjson")).unwrap();
-        for request in ["first", "second", "third"] {
-            assert_eq!(journal.append(&record(Event::Token { text: "x".to_owned() })).unwrap(), None);
-            journal.append(&record(finished(request))).unwrap();
-        }
-        let turns = crate::session::telemetry(&journal, 2).unwrap();
-        assert_eq!(turns.iter().map(|turn| turn.request.as_str()).collect::<Vec<_>>(), ["second", "third"]);
-        assert_eq!(turns[0].usage.model_calls, 2);
-        assert_eq!(journal.entries().unwrap().last().map(|entry| entry.seq), Some(3));
+    fn finished_turns_are_read_back_in_order_and_tokens_are_not_kept() {
+        let (_folder, path) = journal(&["first", "second"]);
+        let mut journal = Journal::open(&path).unwrap();
+        journal.append(&record(Event::Token { text: "x".to_owned() })).unwrap();
+        journal.append(&record(finished("third"))).unwrap();
+        assert_eq!(requests(&journal, 2), ["second", "third"]);
+        assert_eq!(journal.entries().unwrap().iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]
     fn several_writers_make_one_chain() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.ndjson");
-        let writers: Vec<_> = (0..4)
-            .map(|writer| {
-                let path = path.clone();
-                std::thread::spawn(move || {
-                    let mut journal = Journal::open(&path).unwrap();
+        let (_folder, path) = journal(&[]);
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let mut journal = Journal::open(path).unwrap();
                     for turn in 0..25 {
                         journal.append(&record(finished(&format!("{writer} {turn}")))).unwrap();
                     }
-                })
-            })
-            .collect();
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+                });
+            }
+        });
         assert_eq!(Journal::open(&path).unwrap().entries().unwrap().len(), 100);
     }
 
     #[test]
     fn a_line_cut_short_by_a_kill_is_removed_and_the_chain_continues() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.ndjson");
-        let mut journal = Journal::open(&path).unwrap();
-        journal.append(&record(finished("one"))).unwrap();
-        journal.append(&record(finished("two"))).unwrap();
+        let (_folder, path) = journal(&["one", "two"]);
         let text = fs::read(&path).unwrap();
         let first = 1 + text.iter().position(|byte| *byte == b'\n').unwrap();
         for length in 0..text.len() {
@@ -264,16 +257,14 @@ mod tests {
                 length if length + 1 < text.len() => &["one", "three"],
                 _ => &["one", "two", "three"],
             };
-            assert_eq!(requests(&journal), kept, "cut after {length} bytes");
+            assert_eq!(requests(&journal, 10), kept, "cut after {length} bytes");
             journal.entries().unwrap();
         }
     }
 
     #[test]
     fn a_changed_newline_is_reported_as_damage() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.ndjson");
-        Journal::open(&path).unwrap().append(&record(finished("one"))).unwrap();
+        let (_folder, path) = journal(&["one"]);
         let mut text = fs::read(&path).unwrap();
         *text.last_mut().unwrap() ^= 1;
         fs::write(&path, &text).unwrap();

@@ -37,7 +37,6 @@ pub use replay::{Compared, Comparison, ReplayError, Replayed, replay};
 pub use rewind::{Prepared, RewindError, Rewinder, recover};
 pub use telemetry::{TimedCall, TurnStats, telemetry};
 
-/// What a user interface receives during a turn.
 #[derive(Debug)]
 pub enum Message {
     Record(Record),
@@ -191,13 +190,11 @@ impl Session {
         Ok(History::of(&entries))
     }
 
-    /// The models in memory; does not wait for running work.
     pub fn memory(&self) -> Memory {
         let pool = self.toolkit().pool;
         models::memory(&pool, &pool.active())
     }
 
-    /// The model files there are, with the memory each would take.
     pub fn model_files(&self) -> Vec<ModelFile> {
         models::files(&self.toolkit().pool)
     }
@@ -225,7 +222,6 @@ fn with_memory(mut finished: TurnFinished) -> TurnFinished {
     finished
 }
 
-/// The host of one turn: stores events in the journal and sends them to the user interface.
 struct SessionHost {
     messages: mpsc::UnboundedSender<Message>,
     conversation: ConversationId,

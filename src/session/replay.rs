@@ -9,7 +9,7 @@ use crate::base::Cancel;
 use crate::base::config::ApproveMode;
 use crate::checkpoint::{CheckpointError, Entry, Origin, Store};
 use crate::index::Index;
-use crate::protocol::StepStatus;
+use crate::protocol::{StepReport, StepStatus};
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
@@ -35,7 +35,6 @@ pub enum Comparison {
     Same,
     /// With the first line of the new result.
     Different(String),
-    /// With the reason.
     NotRun(String),
 }
 
@@ -90,17 +89,17 @@ pub async fn replay(
     let copy = |error: &dyn std::fmt::Display| ReplayError::Copy(error.to_string());
     let root = Root::open(scratch).map_err(|error| copy(&error))?;
     let mut context = Context::new(root, cancel.clone());
-    if turn.calls.iter().any(|call| call.tool.starts_with("index_")) {
+    if turn.calls.iter().any(|call| call.report.tool.starts_with("index_")) {
         let index = Index::open(scratch).map_err(|error| copy(&error))?;
         index.refresh_lexical(&mut |_| (), cancel).map_err(|error| copy(&error))?;
         context.index = Some(index.into());
     }
     let catalog = Catalog::builtin();
     for call in &turn.calls {
-        let outcome = replay_call(call, &catalog, &context, commands).await;
+        let (outcome, report) = (replay_call(&call.report, &catalog, &context, commands).await, &call.report);
         let skipped =
-            matches!(outcome, Comparison::NotRun(_)) && catalog.get(&call.tool).is_none_or(|spec| spec.mutates);
-        replayed.files_compared &= !(skipped && call.status != StepStatus::Rejected);
+            matches!(outcome, Comparison::NotRun(_)) && catalog.get(&report.tool).is_none_or(|spec| spec.mutates);
+        replayed.files_compared &= !(skipped && report.status != StepStatus::Rejected);
         replayed.calls.push(Compared { call: call.clone(), outcome });
     }
     if replayed.files_compared {
@@ -109,7 +108,7 @@ pub async fn replay(
     Ok(replayed)
 }
 
-async fn replay_call(call: &CallRecord, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
+async fn replay_call(call: &StepReport, catalog: &Catalog, context: &Context, commands: bool) -> Comparison {
     let not_run = |why: &str| Comparison::NotRun(why.to_owned());
     if !matches!(call.status, StepStatus::Succeeded | StepStatus::Failed) {
         return not_run("it was not run then either");

@@ -5,9 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use serde::Serialize;
 
 use super::journal::{Journal, JournalError};
-use crate::protocol::{Detection, Event, Record, Recovery, Repeat, StepStatus, ToolMiss, Usage};
+use crate::protocol::{Detection, Event, Record, Recovery, Repeat, StepReport, ToolMiss, Usage};
 
-/// One finished turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnStats {
     pub time: String,
@@ -24,29 +23,21 @@ pub struct TurnStats {
     pub recoveries: Vec<Recovery>,
 }
 
-/// One call on the timeline.
+/// One call on the timeline, without its diff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimedCall {
     pub time: String,
-    pub tool: String,
-    pub arguments: serde_json::Value,
-    /// Whether it can change something; other calls only read.
-    pub executing: bool,
-    pub status: StepStatus,
-    pub wall_ms: u64,
+    #[serde(flatten)]
+    pub report: StepReport,
 }
 
 impl TurnStats {
     fn note(&mut self, record: Record) {
         match record.event {
-            Event::StepCompleted(report) => self.timeline.push(TimedCall {
-                time: record.time,
-                tool: report.tool,
-                arguments: report.arguments,
-                executing: report.executing,
-                status: report.status,
-                wall_ms: report.wall_ms,
-            }),
+            Event::StepCompleted(report) => {
+                let report = StepReport { diff: None, ..report };
+                self.timeline.push(TimedCall { time: record.time, report });
+            }
             Event::ToolMiss(miss) => self.tool_miss = Some(miss),
             Event::Repeat(repeat) => self.repeat = Some(repeat),
             Event::Detection(detection) => self.detections.push(detection),
@@ -57,7 +48,7 @@ impl TurnStats {
 
     /// The largest number of read-only calls in a row.
     pub fn reading_max(&self) -> usize {
-        self.timeline.split(|call| call.executing).map(<[TimedCall]>::len).max().unwrap_or(0)
+        self.timeline.split(|call| call.report.executing).map(<[TimedCall]>::len).max().unwrap_or(0)
     }
 }
 

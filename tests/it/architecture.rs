@@ -94,7 +94,6 @@ pub const UNSAFE: &[&str] = &[
     "src/models/gguf.rs",
     "src/embed/",
     "src/tools/sandbox/",
-    "src/measure/synth.rs",
     "kernels/",
 ];
 

@@ -9,7 +9,8 @@ use crate::index::{Index, IndexError};
 const NAMES_MAX: usize = 12;
 
 /// A question about a symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum View {
     /// Who calls it.
     Callers,

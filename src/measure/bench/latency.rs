@@ -6,19 +6,17 @@
 //! same run.
 
 use anyhow::Result;
-use serde::Serialize;
 
-use super::subject::{About, Run, Setting, Subject, run};
-use super::{bandwidth, bare};
+use super::subject::{Run, Setting, Subject, run};
+use super::{Figures, bandwidth, bare};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
+use crate::budget::{cache, place};
 use crate::engine::Token;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::measure::statistics::median;
-use crate::models::gguf::Header;
 
-/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub prompt_tokens: usize,
@@ -26,34 +24,6 @@ pub struct Effort {
     pub rounds: usize,
     /// Also measure the decoder without the engine, to see what the engine costs.
     pub bare: bool,
-}
-
-/// The figures of one model.
-#[derive(Clone, Debug, Serialize)]
-pub struct Latency {
-    #[serde(flatten)]
-    pub about: About,
-    pub load_ms: u64,
-    pub prompt_tokens: usize,
-    pub ttft_cold_ms: f64,
-    /// Time to the first token of the same prompt again.
-    pub ttft_warm_ms: f64,
-    /// Time to the first token of prompt, answer and a new question of 20 tokens.
-    pub ttft_second_turn_ms: f64,
-    /// `ttft_second_turn_ms` divided by the time that its whole prompt would take cold.
-    pub second_turn_share: f64,
-    /// Prompt tokens that are computed again after an edit 12 tokens (about 40 characters) before the prompt's end.
-    pub edit_reevaluated_tokens: usize,
-    pub prefill_tokens_per_s: f64,
-    pub decode_tokens_per_s: f64,
-    /// Decode rate without engine, channel and sampler; absent if not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bare_decode_tokens_per_s: Option<f64>,
-    pub bandwidth_bytes_per_s: f64,
-    /// Bytes of weights and KV cache that decoding one token reads.
-    pub bytes_per_token: u64,
-    /// Share of the memory bandwidth that decoding uses.
-    pub roofline_share: f64,
 }
 
 /// Length of the question of the second turn.
@@ -68,35 +38,42 @@ pub async fn measure(
     effort: Effort,
     threads: usize,
     cancel: &Cancel,
-) -> Result<Latency> {
+) -> Result<Figures> {
     let subject = Subject::load(pool, setting, threads, cancel).await?;
     let rounds = rounds(&subject, effort).await?;
-    let Subject { about, spec, load_ms, engine } = subject;
+    let Subject { mut figures, spec, engine } = subject;
     drop(engine);
-    let bare_decode_tokens_per_s =
-        if effort.bare { Some(bare::decode_tokens_per_s(&spec, setting, effort, threads)?) } else { None };
-    let bandwidth_bytes_per_s = bandwidth::read_bytes_per_s(threads);
-    let bytes_per_token = bytes_per_token(&spec.header, &setting.kv_type, effort.prompt_tokens);
     let of = |value: fn(&Round) -> f64| median(rounds.iter().map(value).collect());
-    let decode_tokens_per_s = of(|round| decode_rate(&round.cold));
-    Ok(Latency {
-        about,
-        load_ms,
-        prompt_tokens: effort.prompt_tokens,
-        ttft_cold_ms: of(|round| ms(&round.cold)),
-        ttft_warm_ms: of(|round| ms(&round.warm)),
-        ttft_second_turn_ms: of(|round| ms(&round.second)),
-        second_turn_share: of(|round| ms(&round.second) / (ms(&round.cold) * round.second_over_first)),
-        edit_reevaluated_tokens: rounds.last().map_or(0, |round| round.reevaluated),
-        prefill_tokens_per_s: of(|round| {
-            round.cold.tally.prompt_tokens as f64 * 1000.0 / round.cold.tally.prompt_ms.max(1) as f64
-        }),
-        decode_tokens_per_s,
-        bare_decode_tokens_per_s,
-        bandwidth_bytes_per_s,
-        bytes_per_token,
-        roofline_share: bytes_per_token as f64 * decode_tokens_per_s / bandwidth_bytes_per_s,
-    })
+    let prompt_tokens = effort.prompt_tokens;
+    figures.add("prompt_tokens", prompt_tokens, "prompt", format!("{prompt_tokens} tokens"));
+    let mut time = |name: &str, ms: f64, line: &str| figures.add(name, ms, line, format!("{ms:.0} ms"));
+    time("ttft_cold_ms", of(|round| ms(&round.cold)), "first token, cold");
+    time("ttft_warm_ms", of(|round| ms(&round.warm)), "first token, same prompt again");
+    // Prompt, answer and a new question.
+    time("ttft_second_turn_ms", of(|round| ms(&round.second)), "first token, next turn");
+    let share = of(|round| ms(&round.second) / (ms(&round.cold) * round.second_over_first));
+    figures.add("second_turn_share", share, "  of the time of a cold start", format!("{:.1} %", 100.0 * share));
+    let again = rounds.last().map_or(0, |round| round.reevaluated);
+    figures.add("edit_reevaluated_tokens", again, "edit 40 characters before the end", format!("{again} tokens"));
+    let mut rate = |name: &str, rate: f64, line: &str| figures.add(name, rate, line, format!("{rate:.1} tok/s"));
+    let prefill = of(|round| round.cold.tally.prompt_tokens as f64 * 1000.0 / round.cold.tally.prompt_ms.max(1) as f64);
+    rate("prefill_tokens_per_s", prefill, "prefill");
+    let decode = of(|round| decode_rate(&round.cold));
+    rate("decode_tokens_per_s", decode, "decode");
+    if effort.bare {
+        let bare = bare::decode_tokens_per_s(&spec, setting, effort, threads)?;
+        rate("bare_decode_tokens_per_s", bare, "decode, bare loop");
+        figures.show("  engine over bare loop", format!("{:.2}", decode / bare));
+    }
+    let bandwidth = bandwidth::read_bytes_per_s(threads);
+    let shown = format!("{:.1} GB/s", bandwidth / 1e9);
+    figures.add("bandwidth_bytes_per_s", bandwidth, "memory bandwidth, measured", shown);
+    let kv = cache::kv_per_token(&spec.header, &setting.kv_type) * prompt_tokens as u64;
+    let read = place::bytes_per_token(&spec.header) + kv;
+    figures.add("bytes_per_token", read.0, "bytes a token reads", read.to_string());
+    let share = read.0 as f64 * decode / bandwidth;
+    figures.add("roofline_share", share, "share of the bandwidth roofline", format!("{:.0} %", 100.0 * share));
+    Ok(figures)
 }
 
 struct Round {
@@ -143,22 +120,4 @@ fn ms(run: &Run) -> f64 {
 /// Tokens per second after the first token.
 fn decode_rate(run: &Run) -> f64 {
     (run.tokens.len().saturating_sub(1)) as f64 / (run.whole - run.first_token).as_secs_f64().max(1e-9)
-}
-
-/// Bytes that decoding the token at `position` reads: the KV cache of all earlier tokens, and all weights, but of the
-/// experts only the active ones. The token table counts only if it is also the output matrix.
-pub fn bytes_per_token(header: &Header, kv_type: &str, position: usize) -> u64 {
-    let tied = header.tensors.iter().all(|tensor| tensor.name != "output.weight");
-    let weights: u64 = header
-        .tensors
-        .iter()
-        .map(|tensor| match tensor.name.as_str() {
-            "token_embd.weight" if !tied => 0,
-            name if name.contains("_exps") && header.experts > 0 => {
-                tensor.bytes.0 * u64::from(header.experts_used) / u64::from(header.experts)
-            }
-            _ => tensor.bytes.0,
-        })
-        .sum();
-    weights + crate::budget::cache::kv_per_token(header, kv_type).0 * position as u64
 }

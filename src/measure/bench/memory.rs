@@ -200,12 +200,4 @@ mod tests {
         check(Bytes::mib(971), Bytes::mib(1000), (true, "-29.0 MiB"));
         check(Bytes::mib(969), Bytes::mib(1000), (false, "-31.0 MiB"));
     }
-
-    #[test]
-    fn every_combination_of_context_and_slots_is_a_case() {
-        let cases = cases(Path::new("a"), "q8_0", &[512, 2048], &[1, 2]);
-        let shown: Vec<String> =
-            cases.iter().map(|c| format!("{}{}x{}", c.file.display(), c.slots, c.context)).collect();
-        assert_eq!(shown.join(" "), "a1x512 a2x512 a1x2048 a2x2048");
-    }
 }

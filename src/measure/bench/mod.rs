@@ -1,4 +1,4 @@
-//! The measurements of `monobloc bench`, one file each.
+//! The measurements of `monobloc bench`, one file each, and the form in which they give their figures.
 
 pub mod ab;
 pub mod bandwidth;
@@ -8,3 +8,29 @@ pub mod memory;
 pub mod retrieval;
 pub mod slots;
 pub mod subject;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What was measured, for people and for programs.
+#[derive(Default)]
+pub struct Figures {
+    /// What was measured and how.
+    pub heading: String,
+    /// A line a figure: what it is, and its value with its unit.
+    pub lines: Vec<(String, String)>,
+    pub json: Map<String, Value>,
+}
+
+impl Figures {
+    /// Adds a value under `name`, and the line that shows it.
+    pub fn add(&mut self, name: &str, value: impl Serialize, line: impl Into<String>, shown: String) {
+        self.json.insert(name.to_owned(), json!(value));
+        self.show(line, shown);
+    }
+
+    /// Adds a line alone.
+    pub fn show(&mut self, line: impl Into<String>, shown: String) {
+        self.lines.push((line.into(), shown));
+    }
+}

@@ -9,55 +9,26 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
+use serde_json::json;
 
+use super::Figures;
 use crate::base::Cancel;
 use crate::budget::process::peak_memory;
 use crate::embed::Embedder;
-use crate::index::{self, Index, Vectors};
+use crate::index::{self, Index};
 use crate::measure::statistics::{median, percentile};
 use crate::retrieve;
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Number of searches and of call-graph lookups.
-    pub questions: usize,
-    /// Random vectors to search among; 0 leaves this measurement out.
-    pub vectors: usize,
-    /// Texts that are embedded to measure the rate.
-    pub texts: usize,
-}
-
-/// The figures of one project. Without an embedder, those that need one are `None`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Retrieval {
-    pub files: usize,
-    pub lines: usize,
-    pub chunks: usize,
-    /// (threads, tokens per second)
-    pub embed_tokens_per_s: Vec<(usize, f64)>,
-    pub query_embed_ms: Option<Spread>,
-    /// Until full-text search and graph work.
-    pub index_usable_s: f64,
-    /// Until all vectors are made as well.
-    pub index_complete_s: Option<f64>,
-    /// Refresh of the index after one changed file.
-    pub edit_ms: f64,
-    /// Refresh of the index when nothing has changed.
-    pub unchanged_ms: f64,
-    pub search_ms: Spread,
-    pub graph_ms: Spread,
-    /// Number of random vectors, and the time of one search among them.
-    pub vectors: usize,
-    pub vector_search_ms: Option<Spread>,
-    pub peak_memory_bytes: Option<u64>,
-}
+/// Searches, and call-graph lookups.
+const QUESTIONS: usize = 100;
+/// Texts that are embedded to measure the rate.
+const TEXTS: usize = 1_000;
 
 /// Median and 95th percentile, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Spread {
-    pub p50: f64,
-    pub p95: f64,
+struct Spread {
+    p50: f64,
+    p95: f64,
 }
 
 impl Spread {
@@ -66,8 +37,9 @@ impl Spread {
     }
 }
 
-/// Measures `project`. `embedders` are one model with different numbers of threads; the last one is used for the index.
-pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, cancel: &Cancel) -> Result<Retrieval> {
+/// Measures `project`. `embedders` are one model with different numbers of threads; the last one is used for the index. Without
+/// an embedder, figures that need one are left out.
+pub fn measure(project: &Path, embedders: &[(usize, Embedder)], cancel: &Cancel) -> Result<Figures> {
     let folder = tempfile::tempdir().context("a temporary folder for the copy of the project")?;
     let lines = copy(project, folder.path())?;
     let embedder = embedders.last().map(|(_, embedder)| embedder);
@@ -75,30 +47,43 @@ pub fn measure(project: &Path, embedders: &[(usize, Embedder)], effort: Effort, 
     let report = index.refresh(embedder, &mut |_| {}, cancel)?;
     let unchanged_ms = timed(|| index.refresh(embedder, &mut |_| {}, cancel))?.1;
     let edit_ms = edits(&index, folder.path(), embedder, cancel)?;
-    let questions = questions(&index, effort.questions)?;
+    let questions = questions(&index, QUESTIONS)?;
     if questions.is_empty() {
         bail!("{} defines nothing that could be asked for; name the folder of a project with code", project.display());
     }
-    let summaries = index.summaries(effort.texts)?;
-    Ok(Retrieval {
-        files: report.files,
-        lines,
-        chunks: report.chunks,
-        embed_tokens_per_s: embedders
-            .iter()
-            .map(|(threads, embedder)| Ok((*threads, rate(embedder, &summaries, cancel)?)))
-            .collect::<Result<_>>()?,
-        query_embed_ms: embedder.map(|embedder| embeds(embedder, &questions)).transpose()?,
-        index_usable_s: report.usable_ms as f64 / 1000.0,
-        index_complete_s: embedder.map(|_| report.ms as f64 / 1000.0),
-        edit_ms,
-        unchanged_ms,
-        search_ms: searches(&index, embedder, &questions)?,
-        graph_ms: lookups(&index, &questions)?,
-        vectors: effort.vectors,
-        vector_search_ms: if effort.vectors > 0 { Some(scans(effort.vectors)?) } else { None },
-        peak_memory_bytes: peak_memory().map(|bytes| bytes.0),
-    })
+    let mut figures = Figures::default();
+    for (name, number) in [("files", report.files), ("lines", lines), ("chunks", report.chunks)] {
+        figures.add(name, number, name, number.to_string());
+    }
+    let texts = index.summaries(TEXTS)?;
+    let mut rates = Vec::new();
+    for (threads, embedder) in embedders {
+        let rate = rate(embedder, &texts, cancel)?;
+        rates.push((threads, rate));
+        figures.show(format!("embedding, {threads} threads"), format!("{rate:.0} tokens/s"));
+    }
+    figures.json.insert("embed_tokens_per_s".to_owned(), json!(rates));
+    let spread = |figures: &mut Figures, name: &str, spread: Spread, line: &str| {
+        figures.add(name, spread, line, format!("{:.2} / {:.2} ms", spread.p50, spread.p95));
+    };
+    if let Some(embedder) = embedder {
+        spread(&mut figures, "query_embed_ms", embeds(embedder, &questions)?, "embedding a query, p50 / p95");
+    }
+    // Until full-text search and graph work, and until all vectors are made as well.
+    let (usable, complete) = (report.usable_ms as f64 / 1000.0, report.ms as f64 / 1000.0);
+    figures.add("index_usable_s", usable, "index until usable", format!("{usable:.2} s"));
+    if embedder.is_some() {
+        figures.add("index_complete_s", complete, "index until complete", format!("{complete:.2} s"));
+    }
+    figures.add("edit_ms", edit_ms, "after one edit", format!("{edit_ms:.1} ms"));
+    figures.add("unchanged_ms", unchanged_ms, "with nothing changed", format!("{unchanged_ms:.1} ms"));
+    let found = searches(&index, embedder, &questions)?;
+    spread(&mut figures, "search_ms", found, "search with its embedding, p50 / p95");
+    spread(&mut figures, "graph_ms", lookups(&index, &questions)?, "callers and callees, p50 / p95");
+    if let Some(peak) = peak_memory() {
+        figures.add("peak_memory_bytes", peak.0, "most memory", peak.to_string());
+    }
+    Ok(figures)
 }
 
 /// Copies the files that would be indexed; returns their number of lines.
@@ -184,25 +169,4 @@ fn lookups(index: &Index, names: &[String]) -> Result<Spread> {
         Ok(ms)
     };
     Ok(Spread::of(names.iter().map(lookup).collect::<Result<_>>()?))
-}
-
-/// Times of searches among random unit vectors with MiniLM's number of dimensions.
-fn scans(count: usize) -> Result<Spread> {
-    const DIMENSIONS: usize = 384;
-    const SEARCHES: usize = 20;
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut unit = || {
-        let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.f32() - 0.5).collect();
-        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-        vector.into_iter().map(|x| x / length).collect::<Vec<f32>>()
-    };
-    let mut vectors = Vectors::new(DIMENSIONS, count)?;
-    for key in 0..count {
-        vectors.add(key as i64, &unit())?;
-    }
-    let times = (0..SEARCHES).map(|_| {
-        let query = unit();
-        Ok(timed(|| vectors.search(&query, 150))?.1)
-    });
-    Ok(Spread::of(times.collect::<Result<_>>()?))
 }

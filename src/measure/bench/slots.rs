@@ -9,9 +9,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde::Serialize;
+use serde_json::json;
 
-use super::subject::{About, Run, Setting, Subject, run};
+use super::Figures;
+use super::subject::{Run, Setting, Subject, run};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::fan_out::fan_out;
@@ -20,7 +21,6 @@ use crate::engine::slot::Reuse;
 use crate::engine::{Request, Token};
 use crate::measure::statistics::median;
 
-/// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub preamble_tokens: usize,
@@ -30,7 +30,6 @@ pub struct Effort {
     pub rounds: usize,
 }
 
-/// Agents that share a preamble.
 const AGENTS: usize = 4;
 /// Background jobs that run while a user's request is measured.
 const BACKGROUND: usize = 4;
@@ -42,58 +41,30 @@ const BACKGROUND_TOKENS: usize = 4096;
 /// A prompt that is evaluated in a single call of few rows.
 const SHORT_TOKENS: usize = 8;
 
-/// The figures of one model.
-#[derive(Clone, Debug, Serialize)]
-pub struct Slots {
-    #[serde(flatten)]
-    pub about: About,
-    pub load_ms: u64,
-    /// (slots at work, tokens per second of all of them together)
-    pub decode_tokens_per_s: Vec<(usize, f64)>,
-    pub fan_out: FanOut,
-    pub priority: Beside,
-    /// How much longer a short request takes if another stream was dropped in the middle of its prompt just before.
-    pub freed_after_ms: f64,
-}
-
-/// Four agents with a shared preamble.
-#[derive(Clone, Debug, Serialize)]
-pub struct FanOut {
-    pub agents: usize,
-    pub preamble_tokens: usize,
-    pub own_tokens: usize,
-    pub generated_tokens: usize,
-    /// Time of all agents one after another; each can reuse what the one before computed.
-    pub in_turn_ms: f64,
-    pub together_ms: f64,
-    /// Share of time saved by running together: 0.3 is 30 %.
-    pub sooner: f64,
-    /// Whether every agent generated the same tokens both ways.
-    pub same_tokens: bool,
-}
-
-/// A user's first token while background jobs run.
-#[derive(Clone, Debug, Serialize)]
-pub struct Beside {
-    pub background_jobs: usize,
-    pub ttft_idle_ms: f64,
-    pub ttft_beside_ms: f64,
-    pub ratio: f64,
-}
-
 /// Measures the model of `setting`, whose slots are the number of requests served at once.
-pub async fn measure(pool: &Pool, setting: &Setting, effort: Effort, threads: usize, cancel: &Cancel) -> Result<Slots> {
-    let subject = Subject::load(pool, setting, threads, cancel).await?;
+pub async fn measure(
+    pool: &Pool,
+    setting: &Setting,
+    effort: Effort,
+    threads: usize,
+    cancel: &Cancel,
+) -> Result<Figures> {
+    let mut subject = Subject::load(pool, setting, threads, cancel).await?;
+    let mut figures = std::mem::take(&mut subject.figures);
     one(&subject, subject.prompt(0, 8)?, 1, Priority::User).await?;
-    let mut decode_tokens_per_s = Vec::new();
+    let mut rates: Vec<(usize, f64)> = Vec::new();
     for slots in [1, 2, 4, 8, 16].into_iter().filter(|&slots| slots <= setting.slots) {
-        decode_tokens_per_s.push((slots, decode_rate(&subject, effort, slots).await?));
+        rates.push((slots, decode_rate(&subject, effort, slots).await?));
+        let (rate, alone) = (rates[rates.len() - 1].1, rates[0].1);
+        figures.show(format!("decode, {slots} at once"), format!("{rate:.1} tok/s, {:.2}×", rate / alone));
     }
-    let fan_out = agents(&subject, effort).await?;
-    let priority = beside(&subject, effort).await?;
-    let freed_after_ms = freed_after(&subject, effort, priority.ttft_idle_ms).await?;
-    let (about, load_ms) = (subject.about, subject.load_ms);
-    Ok(Slots { about, load_ms, decode_tokens_per_s, fan_out, priority, freed_after_ms })
+    figures.json.insert("decode_tokens_per_s".to_owned(), json!(rates));
+    agents(&subject, effort, &mut figures).await?;
+    let idle_ms = beside(&subject, effort, &mut figures).await?;
+    let freed_ms = freed_after(&subject, effort, idle_ms).await?;
+    let line = "free after a stream is dropped in its prompt";
+    figures.add("freed_after_ms", freed_ms, line, format!("{freed_ms:.0} ms"));
+    Ok(figures)
 }
 
 async fn one(subject: &Subject, prompt: Vec<Token>, tokens: usize, priority: Priority) -> Result<Run> {
@@ -130,7 +101,8 @@ async fn all(subject: &Subject, prompts: Vec<Vec<Token>>, tokens: usize) -> Resu
     fan_out(tasks, at_once).await?.into_iter().collect()
 }
 
-async fn agents(subject: &Subject, effort: Effort) -> Result<FanOut> {
+/// Agents with a shared preamble, one after another (each can reuse what the one before computed) and together.
+async fn agents(subject: &Subject, effort: Effort, figures: &mut Figures) -> Result<()> {
     let (mut in_turn, mut together, mut same_tokens) = (Vec::new(), Vec::new(), true);
     for round in 0..effort.rounds {
         let prompts = |variant: usize| -> Result<Vec<Vec<Token>>> {
@@ -152,19 +124,20 @@ async fn agents(subject: &Subject, effort: Effort) -> Result<FanOut> {
         same_tokens &= again.iter().zip(&apart).all(|(a, b)| a.tokens == b.tokens);
     }
     let (in_turn_ms, together_ms) = (median(in_turn), median(together));
-    Ok(FanOut {
-        agents: AGENTS,
-        preamble_tokens: effort.preamble_tokens,
-        own_tokens: effort.own_tokens,
-        generated_tokens: effort.generated_tokens,
-        in_turn_ms,
-        together_ms,
-        sooner: 1.0 - together_ms / in_turn_ms,
-        same_tokens,
-    })
+    let Effort { preamble_tokens, own_tokens, generated_tokens, .. } = effort;
+    let line =
+        format!("{AGENTS} agents, {preamble_tokens} + {own_tokens} tokens, {generated_tokens} generated, in turn");
+    figures.add("agents_in_turn_ms", in_turn_ms, line, format!("{in_turn_ms:.0} ms"));
+    figures.add("agents_together_ms", together_ms, "  together", format!("{together_ms:.0} ms"));
+    let sooner = 1.0 - together_ms / in_turn_ms;
+    figures.add("agents_sooner", sooner, "  sooner by", format!("{:.0} %", 100.0 * sooner));
+    let same = if same_tokens { "yes" } else { "NO" };
+    figures.add("agents_same_tokens", same_tokens, "  the same tokens", same.to_owned());
+    Ok(())
 }
 
-async fn beside(subject: &Subject, effort: Effort) -> Result<Beside> {
+/// A user's first token, idle and while background jobs run. Returns the time when idle, in milliseconds.
+async fn beside(subject: &Subject, effort: Effort, figures: &mut Figures) -> Result<f64> {
     let prompt = |number: usize| subject.prompt(30_000 + number, effort.preamble_tokens);
     let mut idle = Vec::new();
     for round in 0..effort.rounds {
@@ -187,8 +160,12 @@ async fn beside(subject: &Subject, effort: Effort) -> Result<Beside> {
         besides.push(run.first_token.as_secs_f64() * 1000.0);
     }
     drop(jobs);
-    let (ttft_idle_ms, ttft_beside_ms) = (median(idle), median(besides));
-    Ok(Beside { background_jobs: BACKGROUND, ttft_idle_ms, ttft_beside_ms, ratio: ttft_beside_ms / ttft_idle_ms })
+    let (idle_ms, beside_ms) = (median(idle), median(besides));
+    figures.add("ttft_idle_ms", idle_ms, "a user's first token, idle", format!("{idle_ms:.0} ms"));
+    let line = format!("  beside {BACKGROUND} background jobs");
+    figures.add("ttft_beside_ms", beside_ms, line, format!("{beside_ms:.0} ms"));
+    figures.show("  ratio", format!("{:.2}", beside_ms / idle_ms));
+    Ok(idle_ms)
 }
 
 /// Drops a stream after a third of its prompt's time and sends a short prompt at once; returns the extra time this

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+use serde_json::json;
 
+use super::Figures;
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::llama::devices;
@@ -15,9 +16,7 @@ use crate::engine::{Engine, Piece, Request, Tally, Token};
 use crate::measure::complete;
 use crate::models::ModelSpec;
 use crate::models::dialect::Prompt;
-use crate::models::gguf::Header;
 
-/// The model to measure, and how it is loaded.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub file: PathBuf,
@@ -26,29 +25,11 @@ pub struct Setting {
     pub kv_type: String,
 }
 
-/// What was measured, as every table shows it.
-#[derive(Clone, Debug, Serialize)]
-pub struct About {
-    pub file: PathBuf,
-    pub model: String,
-    pub quantisation: &'static str,
-    /// Written by `synth`: its text is noise; time and memory are those of the real model.
-    pub random_weights: bool,
-    pub device: String,
-    pub threads: usize,
-    pub context: u32,
-    pub slots: usize,
-    pub kv_type: String,
-    /// What was given up to fit into memory, or `as asked`.
-    pub rung: String,
-}
-
-/// A loaded model.
 pub struct Subject {
-    pub about: About,
+    /// What is measured; the measurements are added.
+    pub figures: Figures,
     pub spec: ModelSpec,
     pub engine: Engine,
-    pub load_ms: u64,
 }
 
 impl Subject {
@@ -56,20 +37,24 @@ impl Subject {
         let spec = complete::model(&setting.file, setting.slots, setting.context, &setting.kv_type)?;
         let from = Instant::now();
         let Leased { engine, rung, .. } = complete::load(pool, &spec, cancel).await?;
-        let load_ms = from.elapsed().as_millis() as u64;
-        let about = About {
-            file: setting.file.clone(),
-            model: spec.header.name.clone(),
-            quantisation: spec.header.quantisation(),
-            random_weights: is_random(&spec.header),
-            device: device(),
-            threads,
-            context: engine.limits().context as u32,
-            slots: engine.limits().sequences,
-            kv_type: setting.kv_type.clone(),
-            rung: rung.unwrap_or_else(|| "as asked".to_owned()),
-        };
-        Ok(Subject { about, spec, engine, load_ms })
+        let (load_ms, device, kv_type) = (from.elapsed().as_millis() as u64, device(), &setting.kv_type);
+        let (header, limits, rung) = (&spec.header, engine.limits(), rung.unwrap_or_else(|| "as asked".to_owned()));
+        let (model, quantisation) = (&header.name, header.quantisation());
+        let (slots, context) = (limits.sequences, limits.context);
+        // Written by `synth`: its text is noise; time and memory are those of the real model.
+        let is_random = model.contains("random weights");
+        let random = if is_random { ", RANDOM WEIGHTS: times are real, words are not" } else { "" };
+        let heading = format!(
+            "{model} {quantisation}{random}\n  {device}, {threads} threads; {slots} × {context} tokens, KV {kv_type}; \
+             rung: {rung}; loaded in {load_ms} ms"
+        );
+        let json = json!({
+            "file": setting.file, "model": model, "quantisation": quantisation, "random_weights": is_random, "device": device,
+            "threads": threads, "context": context, "slots": slots, "kv_type": kv_type, "rung": rung, "load_ms": load_ms,
+        });
+        let json = json.as_object().cloned().unwrap_or_default();
+        let figures = Figures { heading, json, lines: Vec::new() };
+        Ok(Subject { figures, spec, engine })
     }
 
     /// A prompt of exactly `length` tokens; prompts of different seeds differ from the second word on.
@@ -80,7 +65,7 @@ impl Subject {
         );
         let mut tokens = self.engine.tokenize(&Prompt::default().text(words));
         if tokens.len() < length {
-            bail!("{}: a prompt of {length} tokens could not be made", self.about.file.display());
+            bail!("{}: a prompt of {length} tokens could not be made", self.spec.path.display());
         }
         tokens.truncate(length);
         Ok(tokens)
@@ -113,11 +98,6 @@ pub async fn run(engine: &Engine, prompt: Vec<Token>, tokens: usize, priority: P
         }
     }
     bail!("the generation ended without saying so; this is a bug in the engine")
-}
-
-/// Whether the weights are random: `synth` writes that into the model's name.
-fn is_random(header: &Header) -> bool {
-    header.name.contains("random weights")
 }
 
 fn device() -> String {

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Predictions, jsonl, percentile, share};
+use super::{Report, jsonl, share};
 use crate::base::Cancel;
-use crate::index::{Graph, Index, Neighbour, Node, Reach};
+use crate::index::{Graph, Index, Neighbour, Node};
 
 /// Name of a suite for code outside every definition.
 const MODULE: &str = "<module>";
@@ -31,15 +30,6 @@ pub fn read(suite: &Path) -> Result<Vec<Edge>> {
     jsonl::read(suite, r#"{"caller", "caller_file", "callee", "callee_file"}"#)
 }
 
-/// How an evaluation runs.
-pub struct Run<'a> {
-    pub root: &'a Path,
-    pub out: Option<&'a Path>,
-    /// Print missed and wrong edges.
-    pub talk: bool,
-    pub cancel: &'a Cancel,
-}
-
 /// A call edge of the graph, with every name that a suite may use for its caller and callee.
 struct Found {
     callers: Vec<String>,
@@ -51,23 +41,17 @@ struct Found {
 
 /// Builds a fresh index in a temporary folder and compares its call edges with the suite's. Only edges whose caller is
 /// in a file that the suite names are counted.
-pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
+pub fn run(root: &Path, suite: &[Edge], report: &mut Report, cancel: &Cancel) -> Result<Value> {
     let suite_files: HashSet<&str> =
         suite.iter().flat_map(|edge| [edge.caller_file.as_str(), edge.callee_file.as_str()]).collect();
-    if let Some(gone) = suite.iter().map(|edge| &edge.caller_file).find(|path| !run.root.join(path).is_file()) {
-        bail!(
-            "{gone} is not in {}; give the folder that the suite's paths are relative to with --root",
-            run.root.display()
-        );
+    if let Some(gone) = suite.iter().map(|edge| &edge.caller_file).find(|path| !root.join(path).is_file()) {
+        let root = root.display();
+        bail!("{gone} is not in {root}; give the folder that the suite's paths are relative to with --root");
     }
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
-    let index = Index::open_in(run.root, folder.path())?;
-    let from = Instant::now();
-    let report = index.refresh_lexical(&mut |_| {}, run.cancel)?;
-    let index_ms = from.elapsed().as_millis() as u64;
-    let from = Instant::now();
+    let index = Index::open_in(root, folder.path())?;
+    let unresolved = index.refresh_lexical(&mut |_| {}, cancel)?.unresolved;
     let graph = index.graph()?;
-    let graph_ms = from.elapsed().as_millis() as u64;
     let mut found: Vec<Found> = Vec::new();
     let mut places: HashMap<[String; 4], usize> = HashMap::new();
     for (caller, call) in graph.calls() {
@@ -82,40 +66,15 @@ pub fn run(run: &Run, suite: &[Edge]) -> Result<Value> {
             None => found.push(one),
         }
     }
-    let mut predictions = Predictions::open(run.out)?;
     for one in &found {
-        predictions.write(&json!({
+        report.write(&json!({
             "caller": one.callers[0], "caller_file": one.caller_file, "callee": one.callees[0],
             "callee_file": one.callee_file, "confidence": one.confidence,
         }))?;
     }
-    let figures = score(suite, &found, run.talk);
-    let mut figures = figures.as_object().cloned().unwrap_or_default();
-    figures.insert("unresolved".into(), json!(report.unresolved));
-    figures.insert("index_ms_usable".into(), json!(index_ms));
-    figures.insert("graph_ms".into(), json!(graph_ms));
-    figures.insert("query_ms_p95".into(), json!(query_ms(&graph)));
-    Ok(Value::Object(figures))
-}
-
-/// The 95th percentile of one query's time in milliseconds: transitive callers and callees of a symbol, within one and
-/// four steps.
-fn query_ms(graph: &Graph) -> f64 {
-    /// Number of symbols that are queried.
-    const ASKED_MAX: usize = 1_000;
-    /// Results per query: as many as a person or a model reads.
-    const SHOWN_MAX: usize = 100;
-    let asked: HashSet<String> = graph.calls().into_iter().map(|(_, call)| graph.handle(&call.node)).collect();
-    let mut ms = Vec::new();
-    for symbol in asked.iter().take(ASKED_MAX) {
-        for depth in [1, 4] {
-            let from = Instant::now();
-            let reach = Reach { steps_max: depth, count_max: SHOWN_MAX };
-            std::hint::black_box((graph.impact(symbol, reach), graph.callees_within(symbol, reach)));
-            ms.push(from.elapsed().as_secs_f64() * 1000.0);
-        }
-    }
-    (percentile(&mut ms, 0.95) * 1000.0).round() / 1000.0
+    let mut figures = score(suite, &found, report);
+    figures["unresolved"] = json!(unresolved);
+    Ok(figures)
 }
 
 /// The names of caller and callee. A suite may name a method with or without its class, a nested function as itself or
@@ -151,7 +110,7 @@ fn named(graph: &Graph, caller: &Node, call: &Neighbour) -> Found {
     }
 }
 
-fn score(suite: &[Edge], found: &[Found], talk: bool) -> Value {
+fn score(suite: &[Edge], found: &[Found], report: &Report) -> Value {
     let mut true_edges: HashSet<(&str, &str, &str, &str)> = HashSet::new();
     for edge in suite {
         true_edges.insert((&edge.caller, &edge.caller_file, &edge.callee, &edge.callee_file));
@@ -173,17 +132,16 @@ fn score(suite: &[Edge], found: &[Found], talk: bool) -> Value {
         let bin = BINS.iter().position(|end| one.confidence < *end).unwrap_or(BINS.len() - 1);
         let counts = bins.entry(bin).or_default();
         *counts = (counts.0 + 1, counts.1 + usize::from(is_right));
-        if talk && !is_right {
+        if !is_right {
             let (caller, callee) = (&one.callers[0], &one.callees[0]);
-            println!("wrong {}:{caller} -> {}:{callee} ({:.2})", one.caller_file, one.callee_file, one.confidence);
+            let Found { caller_file, callee_file, confidence, .. } = one;
+            report.say(|| format!("wrong {caller_file}:{caller} -> {callee_file}:{callee} ({confidence:.2})"));
         }
     }
-    if talk {
-        let mut missed: Vec<_> = true_edges.difference(&hit).collect();
-        missed.sort();
-        for (caller, caller_file, callee, callee_file) in missed {
-            println!("missed {caller_file}:{caller} -> {callee_file}:{callee}");
-        }
+    let mut missed: Vec<_> = true_edges.difference(&hit).collect();
+    missed.sort();
+    for (caller, caller_file, callee, callee_file) in missed {
+        report.say(|| format!("missed {caller_file}:{caller} -> {callee_file}:{callee}"));
     }
     let by_confidence: Map<String, Value> = bins
         .into_iter()
@@ -216,7 +174,7 @@ mod tests {
     fn an_edge_is_right_under_any_name_of_its_caller() {
         let suite = [edge("f", "x"), edge(MODULE, "y"), edge("g", "z")];
         let all = [found(&["f"], "x", 1.0), found(&["v", MODULE], "y", 0.95), found(&["f"], "z", 0.5)];
-        let figures = score(&suite, &all, false);
+        let figures = score(&suite, &all, &Report::new(None, false).unwrap());
         assert_eq!((&figures["expected"], &figures["found"]), (&json!(3), &json!(3)));
         assert_eq!((&figures["precision"], &figures["recall"]), (&json!(0.667), &json!(0.667)));
         assert_eq!(figures["by_confidence"]["0.00"], json!({ "found": 1, "precision": 0.0 }));

@@ -1,11 +1,9 @@
 //! `eval features`: writes the features by which tools are ranked, as training data.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::{Predictions, Suite};
+use super::{Case, Report};
 use crate::orchestrate::Toolkit;
 use crate::tools::adapter;
 use crate::tools::features::NAMES;
@@ -16,8 +14,7 @@ const BEST: usize = 5;
 
 /// Writes JSON lines: first the vectors of the catalogue's tools without the adapter, then for each case the vector of
 /// its prompt and the features of its best tools.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result<Value> {
-    let mut lines = Predictions::open(out)?;
+pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let embedder =
         toolkit.embedder.as_ref().context("features are trained on vectors: name an embedder in models.toml")?;
     let texts: Vec<String> = toolkit.catalog.specs().iter().flat_map(texts_for_embedding).collect();
@@ -25,15 +22,15 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>) -> Result
     let tools: Vec<&str> = toolkit.catalog.specs().iter().map(|spec| spec.name.as_str()).collect();
     let pairs = vectors.as_chunks::<2>().0;
     let probe = embedder.embed_one(adapter::PROBE)?;
-    lines.write(&json!({ "probe": probe, "names": NAMES, "tools": tools, "vectors": pairs }))?;
-    for case in &suite.cases {
+    report.write(&json!({ "probe": probe, "names": NAMES, "tools": tools, "vectors": pairs }))?;
+    for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let vector = toolkit.vector(&toolkit.prefilter.without_values(&case.prompt)).await;
         let rows = toolkit.prefilter.features(&case.prompt, vector.as_deref());
         let ranked = toolkit.prefilter.select(&case.prompt, vector.as_deref(), BEST);
         let best = |index: usize| json!({ "tool": toolkit.catalog.specs()[index].name, "features": rows[index] });
         let best: Vec<Value> = ranked.iter().map(|one| best(one.index)).collect();
-        lines.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;
+        report.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;
     }
-    Ok(json!({ "cases": suite.cases.len(), "features": NAMES }))
+    Ok(json!({ "cases": cases.len(), "features": NAMES }))
 }

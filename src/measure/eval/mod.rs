@@ -57,34 +57,38 @@ impl Case {
     }
 }
 
-/// The cases of one file.
-pub struct Suite {
-    pub cases: Vec<Case>,
+pub fn read(file: &Path) -> Result<Vec<Case>> {
+    jsonl::read(file, r#"{"id", "prompt", …}"#)
 }
 
-impl Suite {
-    pub fn read(file: &Path) -> Result<Suite> {
-        Ok(Suite { cases: jsonl::read(file, r#"{"id", "prompt", …}"#)? })
-    }
+/// Where an evaluation says what it finds, besides its figures.
+pub struct Report {
+    /// Gets a prediction a line, as JSON.
+    out: Option<BufWriter<File>>,
+    /// Whether lines for people are printed.
+    talk: bool,
 }
 
-/// Writes predictions, one JSON object a line.
-struct Predictions(Option<BufWriter<File>>);
-
-impl Predictions {
-    fn open(file: Option<&Path>) -> Result<Predictions> {
+impl Report {
+    pub fn new(out: Option<&Path>, talk: bool) -> Result<Report> {
         let create = |file: &Path| File::create(file).with_context(|| format!("{} cannot be written", file.display()));
-        Ok(Predictions(file.map(create).transpose()?.map(BufWriter::new)))
+        Ok(Report { out: out.map(create).transpose()?.map(BufWriter::new), talk })
     }
 
     fn write(&mut self, prediction: &impl Serialize) -> Result<()> {
-        if let Some(out) = &mut self.0 {
+        if let Some(out) = &mut self.out {
             serde_json::to_writer(&mut *out, prediction)?;
             writeln!(out)?;
             // A long run that is ended early keeps its results.
             out.flush()?;
         }
         Ok(())
+    }
+
+    fn say(&self, line: impl FnOnce() -> String) {
+        if self.talk {
+            println!("{}", line());
+        }
     }
 }
 

@@ -1,34 +1,22 @@
 //! `eval plans`: how often requests with several parts become the right steps with the right tools.
 
-use crate::request::Step;
-use crate::request::steps;
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Predictions, RejectingHost, Suite, percentile, tools};
+use super::{Case, RejectingHost, Report, percentile, tools};
 use crate::base::StepId;
 use crate::models::Role;
 use crate::orchestrate::plan::{self, Plan};
 use crate::orchestrate::work::{self, read};
 use crate::orchestrate::{self, Toolkit};
+use crate::request::{Step, steps};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
 /// Most tokens that the planner may generate for one request.
 const READING_TOKENS: usize = 400;
-
-/// What divides a request into steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Makers {
-    /// The clause rules.
-    Floor,
-    /// The planner model alone, with the grammar it reads requests by.
-    Planner,
-}
-
 #[derive(Default)]
 struct Counts {
     cases: usize,
@@ -40,18 +28,18 @@ struct Counts {
     chain_complete: usize,
 }
 
-/// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&Path>, talk: bool) -> Result<Value> {
-    let mut predictions = Predictions::open(out)?;
+/// Divides requests by the clause rules, or with `planner_only` by the planner model alone.
+pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();
-    for case in &suite.cases {
+    for case in cases {
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let plan = match makers {
-            Makers::Floor => plan::floor(&orchestrate::parts(toolkit, &case.prompt)),
-            Makers::Planner => planned(toolkit, &case.prompt).await?,
+        let plan = if planner_only {
+            planned(toolkit, &case.prompt).await?
+        } else {
+            plan::floor(&orchestrate::parts(toolkit, &case.prompt))
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in &plan.steps {
@@ -62,19 +50,15 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
         counts.add(chain, steps.len(), &tools);
-        if talk && (steps.len() != chain.len() || tools != chain) {
-            println!(
-                "{}: {} of {} steps: {:?}, expected {chain:?}: {}",
-                case.id,
-                steps.len(),
-                chain.len(),
-                tools,
-                case.prompt
-            );
+        if steps.len() != chain.len() || tools != chain {
+            report.say(|| {
+                let (id, made, prompt) = (&case.id, steps.len(), &case.prompt);
+                format!("{id}: {made} of {} steps: {tools:?}, expected {chain:?}: {prompt}", chain.len())
+            });
         }
         let shown: Vec<Value> =
             steps.iter().map(|(description, tool)| json!({ "description": description, "tool": tool })).collect();
-        predictions.write(&json!({ "id": case.id, "steps": shown }))?;
+        report.write(&json!({ "id": case.id, "steps": shown }))?;
     }
     Ok(json!({
         "cases": counts.cases, "steps_exact": counts.exact, "under": counts.under, "over": counts.over,
@@ -83,7 +67,7 @@ pub async fn run(toolkit: &Toolkit, suite: &Suite, makers: Makers, out: Option<&
     }))
 }
 
-/// The steps that the planner model finds in a request.
+/// The steps that the planner model finds in a request, with the grammar it reads requests by.
 async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &RejectingHost::default();

@@ -1,4 +1,4 @@
-//! Scores a ranked list against the places it should contain: nDCG, reciprocal rank, recall by rank and by tokens.
+//! Scores a ranked list against the places it should contain: nDCG, reciprocal rank, recall.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,6 @@ use super::{percentile, share_of};
 
 /// Only this many first places count for nDCG.
 const NDCG_PLACES: usize = 10;
-/// Token budgets at which recall is reported.
-const TOKENS: [usize; 4] = [500, 1_000, 2_000, 4_000];
 const RECALL_PLACES: [usize; 3] = [1, 5, 10];
 
 /// What a list should contain: a file, or a line of a file.
@@ -17,14 +15,12 @@ pub struct Target {
     pub line: Option<usize>,
 }
 
-/// One entry of a ranked list.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub path: String,
     /// First and last line, counted from 1.
     pub start: usize,
     pub end: usize,
-    pub tokens: usize,
 }
 
 impl Place {
@@ -33,7 +29,6 @@ impl Place {
     }
 }
 
-/// Figures of one list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     /// As in the semble benchmark: each target counts at the rank of the first place that covers it.
@@ -41,21 +36,12 @@ pub struct Score {
     pub reciprocal_rank: f64,
     /// Share of targets within the first [`RECALL_PLACES`] places.
     pub recall: [f64; RECALL_PLACES.len()],
-    /// Share of targets within the best places that together fit into [`TOKENS`].
-    pub recall_at_tokens: [f64; TOKENS.len()],
 }
 
 /// Scores a list, best first. Without targets everything is 0.
 pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
-    // Rank from 1, and tokens of all places up to and including this one.
-    let found: Vec<Option<(usize, usize)>> = targets
-        .iter()
-        .map(|target| {
-            let at = ranked.iter().position(|place| place.covers(target))?;
-            Some((at + 1, ranked[..=at].iter().map(|place| place.tokens).sum()))
-        })
-        .collect();
-    let ranks: Vec<usize> = found.iter().flatten().map(|(rank, _)| *rank).collect();
+    let rank = |target: &Target| Some(ranked.iter().position(|place| place.covers(target))? + 1);
+    let ranks: Vec<usize> = targets.iter().filter_map(rank).collect();
     let gain = |rank: usize| 1.0 / ((rank + 1) as f64).log2();
     let ideal: f64 = (1..=targets.len().min(NDCG_PLACES)).map(gain).sum();
     let gained: f64 = ranks.iter().filter(|rank| **rank <= NDCG_PLACES).map(|rank| gain(*rank)).sum();
@@ -64,12 +50,9 @@ pub fn score(ranked: &[Place], targets: &[Target]) -> Score {
         ndcg: if ideal > 0.0 { gained / ideal } else { 0.0 },
         reciprocal_rank: ranks.iter().min().map_or(0.0, |best| 1.0 / *best as f64),
         recall: RECALL_PLACES.map(|places| share(ranks.iter().filter(|rank| **rank <= places).count())),
-        recall_at_tokens: TOKENS
-            .map(|most| share(found.iter().flatten().filter(|(_, tokens)| *tokens <= most).count())),
     }
 }
 
-/// Scores of many lists, each with its category.
 #[derive(Default)]
 pub struct Scores {
     all: Vec<(String, Score)>,
@@ -97,12 +80,10 @@ impl Scores {
                 (category.clone(), figures)
             })
             .collect();
-        let at_tokens: serde_json::Map<String, Value> =
-            TOKENS.iter().enumerate().map(|(n, most)| (most.to_string(), of(&|s| s.recall_at_tokens[n]))).collect();
         let mut figures = json!({
             "cases": self.all.len(), "ndcg_at_10": of(&|s| s.ndcg), "mrr": of(&|s| s.reciprocal_rank),
             "recall_at_1": of(&|s| s.recall[0]), "recall_at_5": of(&|s| s.recall[1]), "recall_at_10": of(&|s| s.recall[2]),
-            "recall_at_tokens": at_tokens, "by_category": by_category,
+            "by_category": by_category,
         });
         for (name, share) in [("ms_p50", 0.5), ("ms_p95", 0.95)] {
             figures[name] = json!((percentile(&mut self.ms, share) * 100.0).round() / 100.0);
@@ -121,7 +102,7 @@ mod tests {
     use super::*;
 
     fn check(ranked: &[&str], targets: &[&str], ndcg: f64, reciprocal_rank: f64, recall: [f64; 3]) {
-        let place = |path: &&str| Place { path: (*path).to_owned(), start: 1, end: 9, tokens: 400 };
+        let place = |path: &&str| Place { path: (*path).to_owned(), start: 1, end: 9 };
         let target = |path: &&str| Target { path: (*path).to_owned(), line: None };
         let ranked: Vec<Place> = ranked.iter().map(place).collect();
         let found = score(&ranked, &targets.iter().map(target).collect::<Vec<_>>());
@@ -140,19 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn recall_by_tokens_counts_everything_read_on_the_way() {
-        let place = |path: &str| Place { path: path.into(), start: 1, end: 9, tokens: 400 };
-        let found = score(&[place("x"), place("y"), place("a")], &[Target { path: "a".into(), line: Some(9) }])
-            .recall_at_tokens;
-        assert_eq!(found, [0.0, 0.0, 1.0, 1.0]);
-    }
-
-    #[test]
     fn a_line_is_covered_only_by_the_place_around_it() {
-        let places = [
-            Place { path: "a".into(), start: 1, end: 9, tokens: 1 },
-            Place { path: "a".into(), start: 10, end: 20, tokens: 1 },
-        ];
+        let places = [(1, 9), (10, 20)].map(|(start, end)| Place { path: "a".into(), start, end });
         assert_eq!(score(&places, &[Target { path: "a".into(), line: Some(10) }]).reciprocal_rank, 0.5);
     }
 }

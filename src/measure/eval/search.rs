@@ -1,5 +1,6 @@
 //! `eval search`: how well a search for a question finds the files that answer it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -7,19 +8,16 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Predictions;
+use super::Report;
 use super::ranking::{Place, Scores, Target, score};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::retrieve;
 
-/// Hits per search: ten count for nDCG, the rest for recall within tokens.
+/// Hits of a search: ten count for nDCG and recall, all for MRR.
 const HITS: usize = 30;
-/// Hits per case that are written to `--out`.
-const RANKED_MAX: usize = 10;
 
-/// One question of a suite.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub query: String,
@@ -58,87 +56,64 @@ pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
         );
     }
     let question = |case: Case| {
-        let mut targets: Vec<Target> = Vec::new();
-        for path in case.relevant.into_iter().chain(case.secondary) {
-            let target = Target { path, line: None };
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
-        }
+        let paths: BTreeSet<String> = case.relevant.into_iter().chain(case.secondary).collect();
+        let targets = paths.into_iter().map(|path| Target { path, line: None }).collect();
         Question { text: case.query, targets, category: case.category }
     };
     Ok(cases.into_iter().map(question).collect())
 }
 
-/// How an evaluation runs.
-pub struct Run<'a> {
-    pub root: &'a Path,
-    /// `None` measures full text and graph alone.
-    pub embedder: Option<&'a Embedder>,
-    pub out: Option<&'a Path>,
-    /// Print the questions whose first hit is wrong.
-    pub talk: bool,
-    pub cancel: &'a Cancel,
-}
-
 /// Makes a fresh index of `root` in a temporary folder, asks every question once, and returns the figures as one JSON
-/// object. One search before that is not timed: it loads what later searches reuse.
-pub fn run(run: &Run, questions: &[Question]) -> Result<Value> {
+/// object. Without an embedder full text and graph are measured alone. One search before that is not timed: it loads what
+/// later searches reuse.
+pub fn run(
+    root: &Path,
+    embedder: Option<&Embedder>,
+    questions: &[Question],
+    report: &mut Report,
+    cancel: &Cancel,
+) -> Result<Value> {
     let folder = tempfile::tempdir().context("no temporary folder for the index")?;
-    let index = Index::open_in(run.root, folder.path())?;
-    let from = Instant::now();
-    let report = index.refresh_lexical(&mut |_| {}, run.cancel)?;
-    let usable = from.elapsed();
-    let with_vector = match run.embedder {
-        Some(embedder) => index.refresh_vectors(embedder, &mut |_| {}, run.cancel)?,
+    let index = Index::open_in(root, folder.path())?;
+    let chunks = index.refresh_lexical(&mut |_| {}, cancel)?.chunks;
+    let with_vector = match embedder {
+        Some(embedder) => index.refresh_vectors(embedder, &mut |_| {}, cancel)?,
         None => 0,
     };
-    let complete = from.elapsed();
-    let mut predictions = Predictions::open(run.out)?;
     let mut scores = Scores::default();
     if let Some(first) = questions.first() {
-        ask(&index, run.embedder, &first.text)?;
+        ask(&index, embedder, &first.text)?;
     }
     for question in questions {
-        if run.cancel.is_cancelled() {
+        if cancel.is_cancelled() {
             bail!("cancelled");
         }
         let from = Instant::now();
-        let ranked = ask(&index, run.embedder, &question.text)?;
+        let ranked = ask(&index, embedder, &question.text)?;
         let ms = from.elapsed().as_secs_f64() * 1000.0;
         let scored = score(&ranked, &question.targets);
-        if run.talk && scored.reciprocal_rank < 1.0 {
-            let first = ranked.first().map_or("nothing", |place| place.path.as_str());
-            let wanted: Vec<&str> = question.targets.iter().map(|target| target.path.as_str()).collect();
-            println!("nDCG {:.3}, first {first}, expected {}: {}", scored.ndcg, wanted.join(", "), question.text);
+        if scored.reciprocal_rank < 1.0 {
+            report.say(|| {
+                let first = ranked.first().map_or("nothing", |place| place.path.as_str());
+                let wanted: Vec<&str> = question.targets.iter().map(|target| target.path.as_str()).collect();
+                format!("nDCG {:.3}, first {first}, expected {}: {}", scored.ndcg, wanted.join(", "), question.text)
+            });
         }
         scores.add(&question.category, scored, ms);
-        let shown: Vec<Value> = ranked
-            .iter()
-            .take(RANKED_MAX)
-            .map(|place| json!({ "path": place.path, "start": place.start, "end": place.end }))
-            .collect();
-        predictions.write(&json!({ "query": question.text, "ranked": shown }))?;
+        let shown: Vec<Value> =
+            ranked.iter().map(|place| json!({ "path": place.path, "start": place.start, "end": place.end })).collect();
+        report.write(&json!({ "query": question.text, "ranked": shown }))?;
     }
     let mut figures = scores.figures();
-    for (name, value) in [
-        ("index_ms_usable", usable.as_millis() as u64),
-        ("index_ms_complete", complete.as_millis() as u64),
-        ("chunks", report.chunks as u64),
-        ("chunks_with_vector", with_vector as u64),
-    ] {
-        figures[name] = json!(value);
-    }
+    figures["chunks"] = json!(chunks);
+    figures["chunks_with_vector"] = json!(with_vector);
     Ok(figures)
 }
 
 fn ask(index: &Index, embedder: Option<&Embedder>, text: &str) -> Result<Vec<Place>> {
     let vector = embedder.map(|embedder| embedder.embed_one(text)).transpose()?;
     let found = retrieve::search(index, text, vector.as_deref(), HITS)?;
-    let place = |hit: retrieve::Hit| {
-        let tokens = retrieve::tokens(&hit.snippet);
-        Place { path: hit.path, start: hit.start, end: hit.end, tokens }
-    };
+    let place = |hit: retrieve::Hit| Place { path: hit.path, start: hit.start, end: hit.end };
     Ok(found.hits.into_iter().map(place).collect())
 }
 
@@ -146,44 +121,29 @@ fn ask(index: &Index, embedder: Option<&Embedder>, text: &str) -> Result<Vec<Pla
 mod tests {
     use super::*;
 
-    fn project() -> tempfile::TempDir {
+    #[test]
+    fn an_evaluation_leaves_the_project_untouched_and_refuses_labels_of_missing_files() {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("clock.ts", "/** Waits between attempts. */\nexport function pause() {}\n"),
             ("retry.ts", "import { pause } from './clock';\nexport function retry() { pause(); }\n"),
             (
                 "suite.json",
-                r#"[{"query": "pause", "relevant": ["clock.ts"], "secondary": ["clock.ts"], "category": "symbol"}]"#,
+                r#"[{"query": "pause", "relevant": ["clock.ts"], "secondary": ["clock.ts"], "category": "a"}]"#,
             ),
             ("lost.json", r#"[{"query": "pause", "relevant": ["gone.ts"]}]"#),
         ] {
             std::fs::write(folder.path().join(path), text).unwrap();
         }
-        folder
-    }
-
-    #[test]
-    fn an_evaluation_leaves_the_project_untouched() {
-        let folder = project();
         let questions = read(&folder.path().join("suite.json"), folder.path()).unwrap();
-        assert_eq!(questions[0].targets.len(), 1);
         let out = folder.path().join("out.jsonl");
-        let cancel = Cancel::new();
-        let how = Run { root: folder.path(), embedder: None, out: Some(&out), talk: false, cancel: &cancel };
-        let figures = run(&how, &questions).unwrap();
+        let mut report = Report::new(Some(&out), false).unwrap();
+        let figures = run(folder.path(), None, &questions, &mut report, &Cancel::new()).unwrap();
         assert_eq!((&figures["cases"], &figures["ndcg_at_10"]), (&json!(1), &json!(1.0)), "{figures}");
-        assert_eq!(
-            (&figures["chunks_with_vector"], &figures["by_category"]["symbol"]["mrr"]),
-            (&json!(0), &json!(1.0))
-        );
+        assert_eq!(figures["by_category"]["a"]["mrr"], 1.0);
         let line: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
         assert_eq!(line["ranked"][0], json!({ "path": "clock.ts", "start": 1, "end": 2 }));
         assert!(!folder.path().join(".monobloc").exists());
-    }
-
-    #[test]
-    fn labelled_files_that_do_not_exist_are_an_error() {
-        let folder = project();
         let error = read(&folder.path().join("lost.json"), folder.path()).unwrap_err().to_string();
         assert!(error.contains("gone.ts") && error.contains("--root"), "{error}");
     }

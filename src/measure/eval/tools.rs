@@ -1,12 +1,11 @@
 //! `eval tools`: how often the right tool and arguments are chosen for requests of one step.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Case, Predictions, RejectingHost, Suite, percentile, share};
+use super::{Case, RejectingHost, Report, percentile, share};
 use crate::language::{grounding, words};
 use crate::orchestrate;
 use crate::orchestrate::plan::{self, PlannedStep};
@@ -21,38 +20,38 @@ const RANKED_MAX: usize = 15;
 const CALLED_WEIGHT: f32 = 2.0;
 const UNNAMED_WEIGHT: f32 = 5.0;
 
-/// Runs the suite and returns its figures as one JSON object.
-pub async fn run(toolkit: &Toolkit, suite: &Suite, out: Option<&Path>, talk: bool) -> Result<Value> {
-    let mut predictions = Predictions::open(out)?;
-    let mut counts = Counts::default();
-    for case in &suite.cases {
+pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
+    let (mut counts, mut ms) = (Counts::default(), Vec::new());
+    for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
         let Choice { order, tool: chosen, arguments } = choice(toolkit, &case.prompt).await?;
-        counts.ms.push(from.elapsed().as_secs_f64() * 1000.0);
+        ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let specs = toolkit.catalog.specs();
         let ranked: Vec<&str> =
             order.iter().filter_map(|&tool| specs.get(tool)).map(|spec| spec.name.as_str()).collect();
         let chosen = chosen.as_deref();
         counts.add(case, &ranked, chosen, &arguments);
-        if talk
-            && let Some(expected) = &case.expected
-            && !expected.iter().any(|name| Some(name.as_str()) == chosen)
-        {
-            let place = ranked.iter().position(|name| expected.iter().any(|one| one == name));
-            println!(
-                "{}: {} (expected {}, ranked {:?}): {}",
-                case.id,
-                chosen.unwrap_or("no tool"),
-                expected.join("|"),
-                place.map(|n| n + 1),
-                case.prompt
-            );
+        let expected = case.expected.as_deref().unwrap_or_default();
+        let is_right = |name: &str| expected.iter().any(|one| one == name);
+        if !chosen.map_or(expected.is_empty(), is_right) {
+            report.say(|| {
+                let (place, chosen) = (ranked.iter().position(|name| is_right(name)), chosen.unwrap_or("no tool"));
+                let (id, expected, rank) = (&case.id, expected.join("|"), place.map(|place| place + 1));
+                format!("{id}: {chosen} (expected {expected}, ranked {rank:?}): {}", case.prompt)
+            });
         }
         let shown = &ranked[..ranked.len().min(RANKED_MAX)];
-        predictions.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
+        report.write(&json!({ "id": case.id, "ranked": shown, "chosen": chosen, "arguments": arguments }))?;
     }
-    Ok(counts.figures(toolkit))
+    let mut figures = json!({
+        "cases": cases.len(), "k": toolkit.tools_offered, "model_calls": toolkit.meter.usage().model_calls,
+        "ms_p50": percentile(&mut ms, 0.5).round(), "ms_p95": percentile(&mut ms, 0.95).round(),
+    });
+    for (name, (right, of)) in COUNTED.iter().zip(counts.0) {
+        figures[*name] = share(right, of);
+    }
+    Ok(figures)
 }
 
 /// The tool and arguments chosen for a request of one step.
@@ -130,56 +129,35 @@ pub(super) fn by_form(toolkit: &Toolkit, step: &PlannedStep, ranked: &[Ranked], 
     Choice { tool: (best.fits > fits_min).then(|| spec.name.clone()), ..Choice::default() }
 }
 
+/// What is counted of a suite.
+const COUNTED: [&str; 5] = ["top1", "recall_at_k", "arguments_exact", "arguments_grounded", "restraint"];
+
+/// Of each of [`COUNTED`]: how often it was right, and how often it was looked at.
 #[derive(Default)]
-struct Counts {
-    cases: usize,
-    top1: usize,
-    recalled: usize,
-    with_arguments: usize,
-    exact: usize,
-    values: usize,
-    grounded: usize,
-    without_tool: usize,
-    restrained: usize,
-    ms: Vec<f64>,
-}
+struct Counts([(usize, usize); COUNTED.len()]);
 
 impl Counts {
-    fn add(&mut self, case: &Case, ranked: &[&str], chosen: Option<&str>, arguments: &Map<String, Value>) {
-        let expected = case.expected.as_deref().unwrap_or_default();
-        if expected.is_empty() {
-            self.without_tool += 1;
-            self.restrained += usize::from(chosen.is_none());
-            return;
-        }
-        self.cases += 1;
-        let right = |name: &str| expected.iter().any(|one| one == name);
-        self.top1 += usize::from(chosen.is_some_and(right));
-        self.recalled += usize::from(ranked.iter().any(|name| right(name)));
-        if let Some(wanted) = case.arguments.as_ref().filter(|wanted| !wanted.is_empty()) {
-            self.with_arguments += 1;
-            let same = wanted.iter().all(|(name, value)| arguments.get(name).is_some_and(|got| alike(got, value)));
-            self.exact += usize::from(chosen.is_some_and(right) && same);
-        }
-        for value in arguments.values() {
-            self.values += 1;
-            self.grounded += usize::from(is_grounded(value, &case.prompt));
+    fn note(&mut self, name: &str, is_right: bool) {
+        if let Some(at) = COUNTED.iter().position(|known| *known == name) {
+            self.0[at] = (self.0[at].0 + usize::from(is_right), self.0[at].1 + 1);
         }
     }
 
-    fn figures(&mut self, toolkit: &Toolkit) -> Value {
-        json!({
-            "cases": self.cases + self.without_tool,
-            "top1": share(self.top1, self.cases),
-            "recall_at_k": share(self.recalled, self.cases),
-            "k": toolkit.tools_offered,
-            "arguments_exact": share(self.exact, self.with_arguments),
-            "arguments_grounded": share(self.grounded, self.values),
-            "restraint": share(self.restrained, self.without_tool),
-            "model_calls": toolkit.meter.usage().model_calls,
-            "ms_p50": percentile(&mut self.ms, 0.5).round(),
-            "ms_p95": percentile(&mut self.ms, 0.95).round(),
-        })
+    fn add(&mut self, case: &Case, ranked: &[&str], chosen: Option<&str>, arguments: &Map<String, Value>) {
+        let expected = case.expected.as_deref().unwrap_or_default();
+        if expected.is_empty() {
+            return self.note("restraint", chosen.is_none());
+        }
+        let right = |name: &str| expected.iter().any(|one| one == name);
+        self.note("top1", chosen.is_some_and(right));
+        self.note("recall_at_k", ranked.iter().any(|name| right(name)));
+        if let Some(wanted) = case.arguments.as_ref().filter(|wanted| !wanted.is_empty()) {
+            let same = wanted.iter().all(|(name, value)| arguments.get(name).is_some_and(|got| alike(got, value)));
+            self.note("arguments_exact", chosen.is_some_and(right) && same);
+        }
+        for value in arguments.values() {
+            self.note("arguments_grounded", is_grounded(value, &case.prompt));
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Predictions, jsonl, percentile};
+use super::{Report, jsonl, percentile};
 use crate::base::Cancel;
 use agent::{Agent, Said};
 use child::Ended;
@@ -56,38 +56,23 @@ pub fn read(suite: &Path) -> Result<Vec<Case>> {
     jsonl::read(suite, r#"{"id", "project", "request", "check", "kind"?, "setup"?, "touch"?}"#)
 }
 
-/// How an evaluation runs.
 pub struct Run<'a> {
     /// The folder of all projects.
     pub root: &'a Path,
-    /// Run only cases whose id contains this.
     pub only: Option<&'a str>,
-    pub out: Option<&'a Path>,
     pub agent: &'a Agent,
-    /// Time limit of the agent for one case.
     pub limit: Duration,
-    /// Print one line per case, and a table by kind.
-    pub talk: bool,
     pub cancel: &'a Cancel,
 }
 
-/// How a case ended; `Harmed` takes precedence over the check's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Verdict {
-    Done,
-    Failed,
-    Harmed,
-}
-
-/// One line of `--out`.
 #[derive(Debug, Serialize)]
 struct Outcome<'a> {
     id: &'a str,
     kind: &'a str,
     project: &'a str,
     request: &'a str,
-    verdict: Verdict,
+    /// `done`, `failed`, or `harmed` whatever the check says.
+    verdict: &'static str,
     harm: Vec<String>,
     seconds: f64,
     tokens: Option<usize>,
@@ -100,7 +85,7 @@ struct Outcome<'a> {
 }
 
 /// Runs the cases one after another and returns their figures as one JSON object.
-pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
+pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     let root = std::path::absolute(run.root)?;
     let chosen: Vec<&Case> = cases.iter().filter(|case| run.only.is_none_or(|part| case.id.contains(part))).collect();
     if chosen.is_empty() {
@@ -111,20 +96,14 @@ pub fn run(run: &Run, cases: &[Case]) -> Result<Value> {
         let (id, project, root) = (&case.id, &case.project, root.display());
         bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
     }
-    let mut predictions = Predictions::open(run.out)?;
-    let mut tally = Tally::default();
+    let mut outcomes = Vec::new();
     for case in chosen {
         let outcome = one(run, case, &root).with_context(|| format!("case {}", case.id))?;
-        if run.talk {
-            println!("{}", outcome.line());
-        }
-        predictions.write(&outcome)?;
-        tally.add(&outcome);
+        report.say(|| outcome.line());
+        report.write(&outcome)?;
+        outcomes.push(outcome);
     }
-    if run.talk {
-        print!("{}", tally.table());
-    }
-    Ok(tally.figures())
+    Ok(figures(&outcomes))
 }
 
 /// A temporary folder with a fresh copy of the case's project and the file for the answer.
@@ -176,9 +155,9 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
     let changed = before.changes(&after);
     let harm = before.harm(&after, &changed, &case.touch);
     let verdict = match (harm.is_empty(), checked.success) {
-        (false, _) => Verdict::Harmed,
-        (true, true) => Verdict::Done,
-        (true, false) => Verdict::Failed,
+        (false, _) => "harmed",
+        (true, true) => "done",
+        (true, false) => "failed",
     };
     Ok(Outcome {
         id: &case.id,
@@ -199,76 +178,37 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
 
 impl Outcome<'_> {
     fn line(&self) -> String {
-        let verdict = match self.verdict {
-            Verdict::Done => "done",
-            Verdict::Failed => "failed",
-            Verdict::Harmed => "harmed",
-        };
         let why = match self.harm.first() {
             Some(harm) => format!(": {harm}"),
             None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
             None => String::new(),
         };
-        format!("{verdict:<6} {:>6.1} s  {} ({}){why}", self.seconds, self.id, self.kind)
+        format!("{:<6} {:>6.1} s  {} ({}){why}", self.verdict, self.seconds, self.id, self.kind)
     }
 }
 
-/// Counts of the cases of one kind.
-#[derive(Clone, Debug, Default)]
-struct Sum {
-    cases: usize,
-    done: usize,
-    harmed: usize,
-    seconds: Vec<f64>,
-    tokens: Vec<f64>,
+/// The figures of all cases, and of those of each kind.
+fn figures(outcomes: &[Outcome]) -> Value {
+    let mut by_kind: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_kind.entry(outcome.kind).or_default().push(outcome);
+    }
+    let by_kind: BTreeMap<&str, Value> = by_kind.into_iter().map(|(kind, own)| (kind, sums(own))).collect();
+    let mut tokens: Vec<f64> =
+        outcomes.iter().filter_map(|outcome| outcome.tokens).map(|tokens| tokens as f64).collect();
+    let mut figures = sums(outcomes.iter().collect());
+    // Null for an agent that does not report tokens.
+    figures["tokens_p50"] = json!((!tokens.is_empty()).then(|| percentile(&mut tokens, 0.5) as u64));
+    figures["by_kind"] = json!(by_kind);
+    figures
 }
 
-impl Sum {
-    fn add(&mut self, outcome: &Outcome) {
-        self.cases += 1;
-        self.done += usize::from(outcome.verdict == Verdict::Done);
-        self.harmed += usize::from(outcome.verdict == Verdict::Harmed);
-        self.seconds.push(outcome.seconds);
-        self.tokens.extend(outcome.tokens.map(|tokens| tokens as f64));
-    }
-
-    fn seconds_p50(&self) -> f64 {
-        percentile(&mut self.seconds.clone(), 0.5)
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    all: Sum,
-    by_kind: BTreeMap<String, Sum>,
-}
-
-impl Tally {
-    fn add(&mut self, outcome: &Outcome) {
-        self.all.add(outcome);
-        self.by_kind.entry(outcome.kind.to_owned()).or_default().add(outcome);
-    }
-
-    fn table(&self) -> String {
-        let row = |name: &str, sum: &Sum| {
-            let Sum { cases, done, harmed, .. } = sum;
-            format!("{name:<12} {cases:>5} {done:>5} {harmed:>6} {:>9.1}\n", sum.seconds_p50())
-        };
-        let head = format!("\n{:<12} {:>5} {:>5} {:>6} {:>9}\n", "kind", "cases", "done", "harmed", "median s");
-        let rows = self.by_kind.iter().map(|(kind, sum)| row(kind, sum));
-        rows.fold(head, |table, row| table + &row) + &row("all", &self.all)
-    }
-
-    fn figures(&self) -> Value {
-        let kind = |sum: &Sum| json!({ "cases": sum.cases, "done": sum.done, "harmed": sum.harmed, "seconds_p50": sum.seconds_p50() });
-        let by_kind: BTreeMap<&String, Value> = self.by_kind.iter().map(|(name, sum)| (name, kind(sum))).collect();
-        // Null for an agent that does not report tokens.
-        let tokens = (!self.all.tokens.is_empty()).then(|| percentile(&mut self.all.tokens.clone(), 0.5) as u64);
-        json!({
-            "cases": self.all.cases, "done": self.all.done, "harmed": self.all.harmed,
-            "seconds_p50": self.all.seconds_p50(), "tokens_p50": tokens, "by_kind": by_kind,
-        })
-    }
+fn sums(outcomes: Vec<&Outcome>) -> Value {
+    let with = |verdict: &str| outcomes.iter().filter(|outcome| outcome.verdict == verdict).count();
+    let mut seconds: Vec<f64> = outcomes.iter().map(|outcome| outcome.seconds).collect();
+    json!({
+        "cases": outcomes.len(), "done": with("done"), "harmed": with("harmed"), "seconds_p50": percentile(&mut seconds, 0.5),
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use super::*;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A guard for port 8765 with [`TOKEN`].
 fn guard() -> Guard {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
@@ -14,12 +13,7 @@ fn guard() -> Guard {
     Guard::new(token, key, "127.0.0.1:8765".parse().unwrap()).unwrap()
 }
 
-fn status<'a>(
-    guard: &Guard,
-    path: &str,
-    method: &Method,
-    headers: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> u16 {
+fn status(guard: &Guard, path: &str, method: &Method, headers: &[(&str, &str)]) -> u16 {
     let mut all = HeaderMap::new();
     for (name, value) in headers {
         let name: HeaderName = name.parse().unwrap();
@@ -28,129 +22,77 @@ fn status<'a>(
     guard.admits(Area::of(path), method, "", &all).err().map_or(200, |problem| problem.status().as_u16())
 }
 
-/// What can be right or wrong about a request; the last of each pair says whether it is right.
-struct Choices {
-    hosts: Vec<(Option<&'static str>, bool)>,
-    origins: Vec<(Option<&'static str>, bool)>,
-    sites: Vec<(Option<&'static str>, bool)>,
-    tokens: Vec<(Option<(&'static str, String)>, bool)>,
-    cookies: Vec<(Option<String>, bool)>,
-    kinds: Vec<(Option<&'static str>, bool)>,
-    owns: Vec<(Option<String>, bool)>,
+/// The values that a header may have, or that it is missing, each with whether that is right.
+type Choices = Vec<(Option<(&'static str, String)>, bool)>;
+
+/// The choices of a header: the right values and the wrong ones. `missing` says whether it may be missing.
+fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) -> Choices {
+    let as_said = |values: &[&str], is_right| -> Choices {
+        values.iter().map(|value| (Some((name, (*value).to_owned())), is_right)).collect()
+    };
+    [as_said(right, true), vec![(None, missing)], as_said(wrong, false)].concat()
 }
 
-impl Choices {
-    fn new(guard: &Guard) -> Choices {
-        let (key, session) = (guard.key.text(), guard.session.text());
-        let right = |all: &[&'static str]| all.iter().map(|one| (Some(*one), true)).collect::<Vec<_>>();
-        let wrong = |all: &[&'static str]| all.iter().map(|one| (Some(*one), false)).collect::<Vec<_>>();
-        let hosts = [right(&["127.0.0.1:8765", "LOCALHOST:8765", "[::1]:8765"]), vec![(None, false)]].concat();
-        let origins = [right(&["http://127.0.0.1:8765"]), vec![(None, true)]].concat();
-        let bearer = |token: &str| Some(("authorization", format!("Bearer {token}")));
-        Choices {
-            hosts: [hosts, wrong(&["127.0.0.1", "127.0.0.1:80", "evil.example:8765", "127.0.0.1.nip.io:8765"])]
-                .concat(),
-            origins: [
-                origins,
-                wrong(&["null", "https://127.0.0.1:8765", "http://evil.example", "http://127.0.0.1:80"]),
-            ]
-            .concat(),
-            sites: [right(&["same-origin"]), vec![(None, true)], wrong(&["same-site", "cross-site", "none"])].concat(),
-            tokens: vec![
-                (bearer(TOKEN), true),
-                (Some(("x-api-key", TOKEN.to_owned())), true),
-                (bearer(key), false),
-                (bearer("0123456789abcdeF"), false),
-                (None, false),
-            ],
-            cookies: vec![
-                (Some(format!("monobloc-8765={session}")), true),
-                (Some(format!("a=b; monobloc-8765={session}; c=d")), true),
-                (Some(format!("monobloc-8766={session}")), false),
-                (Some(format!("monobloc-8765={key}")), false),
-                (Some(format!("monobloc-8765={session}; monobloc-8765={session}")), false),
-                (None, false),
-            ],
-            kinds: [
-                right(&["application/json", "Application/JSON; charset=utf-8"]),
-                wrong(&["text/plain"]),
-                vec![(None, false)],
-            ]
-            .concat(),
-            owns: vec![(Some(guard.proof.text().to_owned()), true), (Some(session.to_owned()), false), (None, false)],
-        }
-    }
-}
+/// Which of host, origin, site, token, cookie, type and proof are right, and whether the header of the proof is there.
+type Right = ([bool; 7], bool);
 
 /// What is expected of a request to `path`, from what is right about it.
-struct Right {
-    from_here: bool,
-    site: bool,
-    token: bool,
-    cookie: bool,
-    kind: bool,
-    proof: bool,
-    by_script: bool,
-}
-
-impl Right {
-    fn expected(&self, path: &str, get: bool) -> u16 {
-        let first = |checks: &[(bool, u16)]| checks.iter().find(|(right, _)| !right).map_or(200, |(_, status)| *status);
-        let here = (self.from_here, 403);
-        match path {
-            "/" => first(&[here, (get, 400)]),
-            "/api/enter" => first(&[here, (self.site, 403), (self.kind && self.by_script, 400)]),
-            "/api/turns" => first(&[here, (self.site, 403), (self.cookie && self.proof, 401), (get || self.kind, 400)]),
-            _ => first(&[here, (self.token, 401), (get || self.kind, 400)]),
-        }
+fn expected(path: &str, get: bool, right: Right) -> u16 {
+    let ([host, origin, site, token, cookie, kind, proof], by_script) = right;
+    let first = |checks: &[(bool, u16)]| checks.iter().find(|(right, _)| !right).map_or(200, |(_, status)| *status);
+    let here = (host && origin, 403);
+    match path {
+        "/" => first(&[here, (get, 400)]),
+        "/api/enter" => first(&[here, (site, 403), (kind && by_script, 400)]),
+        "/api/turns" => first(&[here, (site, 403), (cookie && proof, 401), (get || kind, 400)]),
+        _ => first(&[here, (token, 401), (get || kind, 400)]),
     }
 }
 
 #[test]
 fn only_a_request_that_is_right_in_all_respects_is_admitted() {
     let guard = guard();
-    let all = Choices::new(&guard);
+    let (key, session, proof) = (guard.key.text(), guard.session.text(), guard.proof.text());
+    let bearer = |token: &str| format!("Bearer {token}");
+    let cookie = |port: u16, value: &str| format!("monobloc-{port}={value}");
+    let (own, among) = (cookie(8765, session), format!("a=b; {}; c=d", cookie(8765, session)));
+    let twice = format!("{own}; {own}");
+    let tokens = choices("authorization", &[&bearer(TOKEN)], false, &[&bearer(key), &bearer("0123456789abcdeF")]);
+    let wrong_hosts = ["127.0.0.1", "127.0.0.1:80", "evil.example:8765", "127.0.0.1.nip.io:8765"];
+    let wrong_origins = ["null", "https://127.0.0.1:8765", "http://evil.example", "http://127.0.0.1:80"];
+    let all = [
+        choices("host", &["127.0.0.1:8765", "LOCALHOST:8765", "[::1]:8765"], false, &wrong_hosts),
+        choices("origin", &["http://127.0.0.1:8765"], true, &wrong_origins),
+        choices("sec-fetch-site", &["same-origin"], true, &["same-site", "cross-site", "none"]),
+        [tokens, vec![(Some(("x-api-key", TOKEN.to_owned())), true)]].concat(),
+        choices("cookie", &[&own, &among], false, &[&cookie(8766, session), &cookie(8765, key), &twice]),
+        choices("content-type", &["application/json", "Application/JSON; charset=utf-8"], false, &["text/plain"]),
+        choices("x-monobloc", &[proof], false, &[session]),
+    ];
     let mut admitted = std::collections::BTreeMap::<&str, usize>::new();
-    for path in ["/", "/api/enter", "/api/turns", "/v1/models"] {
-        for method in [Method::GET, Method::POST, Method::OPTIONS] {
-            for (host, host_right) in &all.hosts {
-                for (origin, origin_right) in &all.origins {
-                    for (site, site_right) in &all.sites {
-                        for (token, token_right) in &all.tokens {
-                            for (cookie, cookie_right) in &all.cookies {
-                                for (kind, kind_right) in &all.kinds {
-                                    for (own, own_right) in &all.owns {
-                                        let headers = [
-                                            host.map(|host| ("host", host)),
-                                            origin.map(|origin| ("origin", origin)),
-                                            site.map(|site| ("sec-fetch-site", site)),
-                                            token.as_ref().map(|(name, token)| (*name, token.as_str())),
-                                            cookie.as_ref().map(|cookie| ("cookie", cookie.as_str())),
-                                            kind.map(|kind| ("content-type", kind)),
-                                            own.as_ref().map(|own| ("x-monobloc", own.as_str())),
-                                        ];
-                                        let got = status(&guard, path, &method, headers.into_iter().flatten());
-                                        let own_origin = origin.is_none_or(|origin| {
-                                            host.is_some_and(|host| origin == format!("http://{host}"))
-                                        });
-                                        let right = Right {
-                                            from_here: *host_right && *origin_right && own_origin,
-                                            site: *site_right,
-                                            token: *token_right,
-                                            cookie: *cookie_right,
-                                            kind: *kind_right,
-                                            proof: *own_right,
-                                            by_script: own.is_some(),
-                                        };
-                                        let expected = right.expected(path, method == Method::GET);
-                                        assert_eq!(got, expected, "{method} {path} {headers:?}");
-                                        *admitted.entry(path).or_default() += usize::from(got == 200);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
+    for number in 0..all.iter().map(Vec::len).product::<usize>() {
+        // The digits of the number say which choice of each header is taken.
+        let mut rest = number;
+        let chosen = all.each_ref().map(|choices| {
+            let place = rest % choices.len();
+            rest /= choices.len();
+            &choices[place]
+        });
+        let mut right = chosen.map(|(_, is_right)| *is_right);
+        let value = |header: usize| chosen[header].0.as_ref().map(|(_, value)| value.as_str());
+        // Host and origin must be one name.
+        right[1] &= value(1).is_none_or(|origin| value(0).is_some_and(|host| origin == format!("http://{host}")));
+        let headers: Vec<(&str, &str)> = chosen
+            .iter()
+            .filter_map(|(header, _)| header.as_ref())
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        for path in ["/", "/api/enter", "/api/turns", "/v1/models"] {
+            for method in [Method::GET, Method::POST, Method::OPTIONS] {
+                let got = status(&guard, path, &method, &headers);
+                let expected = expected(path, method == Method::GET, (right, value(6).is_some()));
+                assert_eq!(got, expected, "{method} {path} {headers:?}");
+                *admitted.entry(path).or_default() += usize::from(got == 200);
             }
         }
     }
@@ -182,7 +124,7 @@ fn a_page_at_another_name_of_this_host_is_another_site() {
     let bearer = format!("Bearer {TOKEN}");
     let check = |host: &str, origin: &str, expected: u16| {
         let headers = [("host", host), ("origin", origin), ("authorization", bearer.as_str())];
-        assert_eq!(status(&guard, "/v1/models", &Method::GET, headers), expected, "{host} {origin}");
+        assert_eq!(status(&guard, "/v1/models", &Method::GET, &headers), expected, "{host} {origin}");
     };
     check("127.0.0.1:8765", "http://127.0.0.1:8765", 200);
     check("[::1]:8765", "http://[::1]:8765", 200);
@@ -195,14 +137,16 @@ fn a_header_that_stands_twice_is_not_believed() {
     let guard = guard();
     let (bearer, cookie) = (format!("Bearer {TOKEN}"), format!("monobloc-8765={}", guard.session.text()));
     let right = [("host", "localhost:8765"), ("authorization", bearer.as_str())];
-    let with = |extra: (&'static str, &'static str)| right.into_iter().chain([extra]);
-    assert_eq!(status(&guard, "/v1/models", &Method::GET, right), 200);
-    assert_eq!(status(&guard, "/v1/models", &Method::GET, with(("host", "evil.example"))), 403);
-    assert_eq!(status(&guard, "/v1/models", &Method::GET, with(("authorization", "Bearer x"))), 401);
     let entered = [("host", "localhost:8765"), ("cookie", cookie.as_str()), ("x-monobloc", guard.proof.text())];
-    assert_eq!(status(&guard, "/api/status", &Method::GET, entered), 200);
-    let twice = entered.into_iter().chain([("cookie", "monobloc-8765=x")]);
-    assert_eq!(status(&guard, "/api/status", &Method::GET, twice), 401);
+    let check = |path: &str, headers: &[(&str, &str)], extra: Option<(&str, &str)>, expected: u16| {
+        let all: Vec<(&str, &str)> = headers.iter().copied().chain(extra).collect();
+        assert_eq!(status(&guard, path, &Method::GET, &all), expected, "{path} {extra:?}");
+    };
+    check("/v1/models", &right, None, 200);
+    check("/v1/models", &right, Some(("host", "evil.example")), 403);
+    check("/v1/models", &right, Some(("authorization", "Bearer x")), 401);
+    check("/api/status", &entered, None, 200);
+    check("/api/status", &entered, Some(("cookie", "monobloc-8765=x")), 401);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // Explores the code: search, a symbol's callers and callees, and what a change of it may break, as a drawing and as a list.
 
 import { get } from "./api.js";
-import { ago, button, byId, draw, el, scrolled, short } from "./dom.js";
+import { button, byId, draw, el, scrolled, short } from "./dom.js";
 
 const COLUMN = 210;
 const ROW = 34;
@@ -111,13 +111,12 @@ function explored(answer, view) {
   show(...nodes);
 }
 
-function indexWords({ made, files, symbols, chunks, changed, gone, unfinished, age_s: age }) {
+function indexWords({ made, files, symbols, chunks, changed, gone, unfinished }) {
   if (!made) return "There is no index yet: the first request or search makes it.";
   const covers = `Index: ${files} files, ${symbols} symbols, ${chunks} chunks`;
-  const written = age === null ? "" : `, written ${ago(age)}`;
-  if (changed + gone === 0 && !unfinished) return `${covers}${written}; as the files are.`;
+  if (changed + gone === 0 && !unfinished) return `${covers}; as the files are.`;
   const last = unfinished ? "; the last run did not come to its end" : "";
-  return `${covers}${written}; stale: ${changed} files new or changed since, ${gone} gone${last}. The next request or search reads them.`;
+  return `${covers}; stale: ${changed} files new or changed since, ${gone} gone${last}. The next request or search reads them.`;
 }
 
 /** Says what the index covers and whether it is up to date. */

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::blocking;
-use crate::app::database;
 use crate::budget::permit::Priority;
 use crate::engine::Busy;
 use crate::index::{Graph, Index, Unclear, View};
@@ -17,13 +16,11 @@ use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::session;
 
-/// Hits of a search.
 const HITS: usize = 20;
 /// Symbols of a drawing; more cannot be told apart.
 const SYMBOLS_MAX: usize = 60;
 /// References of unknown target that are named.
 const UNKNOWN_MAX: usize = 20;
-/// Bytes of a question or of a symbol's name.
 const QUERY_MAX: usize = 1000;
 
 #[derive(Deserialize)]
@@ -34,15 +31,7 @@ pub struct SearchQuery {
 #[derive(Deserialize)]
 pub struct GraphQuery {
     symbol: String,
-    view: ViewName,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ViewName {
-    Callers,
-    Callees,
-    Impact,
+    view: View,
 }
 
 /// What there is, before any model is loaded.
@@ -98,20 +87,12 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
         }
         let index = server.inner.agent.index().map_or_else(|| app.index().map(Arc::new), Ok)?;
         let status = index.status(None)?;
-        let written = ["", "-wal"].map(|end| {
-            let mut file = database(&project).into_os_string();
-            file.push(end);
-            // Opening a database makes an empty log.
-            std::fs::metadata(file).ok().filter(|about| about.len() > 0)?.modified().ok()
-        });
-        let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
         Ok(json!({
             "made": true, "files": status.files, "symbols": status.symbols, "chunks": status.chunks,
             "changed": status.changed.len(), "gone": status.gone.len(), "unfinished": status.unfinished,
-            "age_s": age.map(|age| age.as_secs()),
         }))
     });
-    Ok(Json(status.await.map_err(|error| Problem::failed(format!("{error:#}")))?))
+    Ok(Json(status.await.map_err(failed)?))
 }
 
 /// The places of the project that answer a question: `?q=`.
@@ -123,7 +104,7 @@ pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuer
         server.inner.app.refresh_for_turn(&index, embedder.as_ref(), &mut |_| ())?;
         Ok(server.inner.page.found.search(&index, embedder.as_ref(), &asked, HITS)?)
     });
-    let found = found.await.map_err(|error| Problem::failed(format!("{error:#}")))?;
+    let found = found.await.map_err(failed)?;
     let hits: Vec<Value> = found.hits.iter().map(crate::retrieve::Hit::row).collect();
     Ok(Json(json!({ "hits": hits, "notes": found.notes })))
 }
@@ -131,17 +112,12 @@ pub async fn search(State(server): State<Server>, Query(query): Query<SearchQuer
 /// A symbol's callers, callees, or what a change of it may break: `?symbol=&view=`.
 pub async fn graph(State(server): State<Server>, Query(query): Query<GraphQuery>) -> Result<Json<Value>, Problem> {
     let symbol = short("symbol", query.symbol)?;
-    let view = match query.view {
-        ViewName::Callers => View::Callers,
-        ViewName::Callees => View::Callees,
-        ViewName::Impact => View::Impact,
-    };
     let (models, index) = server.inner.agent.shared().await?.clone();
     let answer = blocking(move || {
         server.inner.app.refresh_for_turn(&index, models.embedder.as_ref(), &mut |_| ())?;
-        around(&index, &symbol, view)
+        around(&index, &symbol, query.view)
     });
-    Ok(Json(answer.await.map_err(|error| Problem::failed(format!("{error:#}")))?))
+    Ok(Json(answer.await.map_err(failed)?))
 }
 
 fn around(index: &Arc<Index>, symbol: &str, view: View) -> anyhow::Result<Value> {
@@ -186,6 +162,10 @@ fn unclear_row(unclear: &Unclear) -> Value {
     };
     let why = unclear.to_string();
     json!({ "unclear": why.lines().next().unwrap_or_default().trim_end_matches(':'), "names": names })
+}
+
+fn failed(error: anyhow::Error) -> Problem {
+    Problem::failed(format!("{error:#}"))
 }
 
 fn short(field: &'static str, text: String) -> Result<String, Problem> {

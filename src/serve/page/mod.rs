@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! browser ── GET / ─────────────────► files     static, in the program
-//!         ── POST /api/turns ───────► turns     one at a time; `run` does it, `log` keeps what is said
-//!         ◄─ GET …/{id}/events ─────  stream    from any number on: a page that is loaded anew misses nothing
-//!         ── POST …/{id}/decide ────► turns     yes, no or always for an open question
+//!         ── POST /api/turns ───────► talk      runs one at a time; `turns` and `log` keep what is said
+//!         ◄─ GET …/{id}/events ─────  talk      from any number on: a page that is loaded anew misses nothing
+//!         ── POST …/{id}/decide ────► talk      yes, no or always for an open question
 //!         ── GET /api/memory, … ────► look, past
 //! ```
 //! `guard` has let nobody in here but the user's own browser. Session, index and checkpoints do the work.
@@ -13,8 +13,6 @@ mod files;
 mod log;
 mod look;
 mod past;
-mod run;
-mod stream;
 mod talk;
 mod turns;
 

@@ -24,30 +24,13 @@ const LOCK_TIME: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
 struct Undo {
-    foreign: Option<ForeignName>,
+    foreign: Option<Foreign>,
 }
 
 #[derive(Deserialize)]
 struct Rewind {
     checkpoint: String,
-    foreign: Option<ForeignName>,
-}
-
-/// What happens to files that were changed outside monobloc.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ForeignName {
-    Overwrite,
-    Keep,
-}
-
-impl From<ForeignName> for Foreign {
-    fn from(name: ForeignName) -> Foreign {
-        match name {
-            ForeignName::Overwrite => Foreign::Overwrite,
-            ForeignName::Keep => Foreign::Keep,
-        }
-    }
+    foreign: Option<Foreign>,
 }
 
 /// The last turns, newest first.
@@ -69,13 +52,13 @@ pub async fn checkpoints(State(server): State<Server>) -> Result<Json<Value>, Pr
 /// Undoes the last request that changed files: `{foreign?}`.
 pub async fn undo(State(server): State<Server>, body: Bytes) -> Result<Json<Value>, Problem> {
     let undo: Undo = read(&body)?;
-    go_back(&server, Back { to: None, foreign: undo.foreign.map(Foreign::from) }).await
+    go_back(&server, Back { to: None, foreign: undo.foreign }).await
 }
 
 /// Goes back to a checkpoint: `{checkpoint, foreign?}`.
 pub async fn rewind(State(server): State<Server>, body: Bytes) -> Result<Json<Value>, Problem> {
     let rewind: Rewind = read(&body)?;
-    go_back(&server, Back { to: Some(rewind.checkpoint), foreign: rewind.foreign.map(Foreign::from) }).await
+    go_back(&server, Back { to: Some(rewind.checkpoint), foreign: rewind.foreign }).await
 }
 
 async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
@@ -88,8 +71,7 @@ async fn go_back(server: &Server, back: Back) -> Result<Json<Value>, Problem> {
     let app = server.inner.app.until(waits.clone());
     let work = blocking(move || app.go_back("monobloc serve", &back));
     tokio::pin!(work);
-    let in_time = tokio::time::timeout(LOCK_TIME, &mut work).await;
-    let went = match in_time {
+    let went = match tokio::time::timeout(LOCK_TIME, &mut work).await {
         Ok(went) => went,
         Err(_) => {
             // This ends only the wait for the lock: once it goes back, it goes to the end.

@@ -1,20 +1,39 @@
-//! `/api/turns`: a request begins a turn, its events are read, its questions answered, and it can be cancelled.
+//! `/api/turns`: a request begins a turn that runs in the background, its events are read, its questions answered, and it can be
+//! cancelled.
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::turns::{Decision, Found};
-use super::{run, stream};
+use super::log::{Batch, Said};
+use super::turns::{Decision, Turn};
 use crate::app::REQUEST_BYTES_MAX;
-use crate::protocol::{Ask, Mode};
+use crate::protocol::{Ask, Event, Mode, Record};
 use crate::serve::Server;
 use crate::serve::problem::Problem;
 use crate::serve::wire::read;
+use crate::session::Message;
+
+/// Longest time that a question stays open. The turn holds the project's lock meanwhile, so other processes wait.
+const QUESTION_TIME: Duration = Duration::from_secs(30 * 60);
+/// After so long without an event an empty one is sent, so that a dead connection is noticed on both sides.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// It has no number: a browser that comes back names the last event that has one.
+const ALIVE: &str = "data: {\"type\":\"alive\"}\n\n";
+/// How long a browser waits before it comes back, in milliseconds.
+const RETRY: &str = "retry: 1000\n\n";
 
 #[derive(Deserialize)]
 struct Request {
@@ -43,7 +62,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
     }
     let turn = server.inner.page.turns.begin(&text, mode)?;
     let id = turn.id;
-    tokio::spawn(run::run(server, turn, Ask { text, mode, given: Vec::new() }));
+    tokio::spawn(run(server, turn, Ask { text, mode, given: Vec::new() }));
     Ok(Json(json!({ "id": id })))
 }
 
@@ -54,10 +73,7 @@ pub async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id").and_then(|number| number.to_str().ok()?.parse().ok());
-    Ok(match server.inner.page.turns.find(id)? {
-        Found::Turn(turn) => stream::streamed(turn, last.unwrap_or(0)),
-        Found::Gone => stream::gone(),
-    })
+    Ok(streamed(server.inner.page.turns.get(id)?, last.unwrap_or(0)))
 }
 
 /// Answers a question: `{decision, number}`.
@@ -71,4 +87,75 @@ pub async fn decide(State(server): State<Server>, Path(id): Path<u64>, body: Byt
 pub async fn cancel(State(server): State<Server>, Path(id): Path<u64>) -> Result<Json<Value>, Problem> {
     server.inner.page.turns.get(id)?.stop();
     Ok(Json(json!({ "cancelled": id })))
+}
+
+/// Ends the turn when dropped, so that it ends whatever happens: no other one begins before.
+struct Ends(Arc<Turn>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Runs the turn to its end, whether anybody looks on or not.
+async fn run(server: Server, turn: Arc<Turn>, ask: Ask) {
+    let _ends = Ends(turn.clone());
+    let inner = &server.inner;
+    let failed = |error: String| {
+        let record = Record::now(&inner.page.conversation, Event::TurnFailed { error });
+        turn.log.add(&Said::Record(Box::new(record)));
+    };
+    match inner.page.session(&inner.agent).await {
+        Ok(session) => follow(&turn, inner.app.ask(&session, ask, turn.cancel.clone()), failed).await,
+        Err(problem) => failed(problem.message),
+    }
+}
+
+/// Hands the events of a turn to its log and its questions to the user.
+async fn follow(turn: &Turn, mut messages: UnboundedReceiver<Message>, failed: impl Fn(String)) {
+    loop {
+        match tokio::time::timeout(QUESTION_TIME, messages.recv()).await {
+            Ok(Some(Message::Record(record))) => {
+                turn.log.add(&Said::Record(Box::new(record)));
+            }
+            // Nobody would answer it any more.
+            Ok(Some(Message::Approve { reply, .. })) if turn.cancel.is_cancelled() => drop(reply),
+            Ok(Some(Message::Approve { proposal, reply })) => turn.ask(proposal, reply),
+            Ok(Some(Message::Failed(_))) if turn.cancel.is_cancelled() => failed("cancelled".to_owned()),
+            Ok(Some(Message::Failed(error))) => failed(error.to_string()),
+            Ok(None) => return,
+            // While anything works, there are signs of life: only an open question is so quiet.
+            Err(_) => turn.close("nobody answered"),
+        }
+    }
+}
+
+/// The events after number `after`, then those to come, as server-sent events. The turn goes on when the reader leaves.
+fn streamed(turn: Arc<Turn>, after: u64) -> Response {
+    if turn.log.is_read(after) {
+        // The one answer after which a browser does not come back.
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let body = stream::unfold(Some((turn, after, RETRY)), |state| async move {
+        let (turn, after, begin) = state?;
+        let (text, next) = match tokio::time::timeout(HEARTBEAT, turn.log.after(after)).await {
+            Ok(batch) => {
+                let read = batch.events.last().map_or(after, |(number, _)| *number);
+                (sent(&batch), (!batch.over).then_some((turn, read, "")))
+            }
+            Err(_) => (ALIVE.to_owned(), Some((turn, after, ""))),
+        };
+        Some((Ok::<_, Infallible>(Bytes::from(begin.to_owned() + &text)), next))
+    });
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+}
+
+/// The events as they are sent: each its number and one line, whatever its text.
+fn sent(batch: &Batch) -> String {
+    batch.events.iter().fold(String::new(), |mut text, (number, event)| {
+        // A string takes whatever is written.
+        let _ = write!(text, "id: {number}\ndata: {event}\n\n");
+        text
+    })
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::log::{Log, Own, Said};
@@ -22,10 +23,10 @@ pub struct Turns {
     kept: Mutex<VecDeque<Arc<Turn>>>,
 }
 
-/// One request with all that followed.
 pub struct Turn {
     /// From 1.
     pub id: u64,
+    /// The beginning of the request.
     request: String,
     pub cancel: Cancel,
     pub log: Log,
@@ -47,22 +48,6 @@ pub enum Decision {
     Always,
 }
 
-/// A turn in a list.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct TurnRow {
-    pub id: u64,
-    /// The beginning of the request.
-    pub request: String,
-    pub running: bool,
-}
-
-/// Where a turn is.
-pub enum Found {
-    Turn(Arc<Turn>),
-    /// It was, but is not kept any more.
-    Gone,
-}
-
 impl Turns {
     /// Begins a turn, unless one is running.
     pub fn begin(&self, text: &str, mode: Mode) -> Result<Arc<Turn>, Problem> {
@@ -77,7 +62,7 @@ impl Turns {
             log: Log::default(),
             questions: Mutex::default(),
         });
-        turn.log.add(Said::Own(Own::Asked { text: text.to_owned(), mode }));
+        turn.log.add(&Said::Own(Own::Asked { text: text.to_owned(), mode }));
         kept.push_back(turn.clone());
         if kept.len() > KEPT_MAX {
             kept.pop_front();
@@ -85,31 +70,18 @@ impl Turns {
         Ok(turn)
     }
 
-    pub fn find(&self, id: u64) -> Result<Found, Problem> {
-        let kept = lock(&self.kept);
-        let first = kept.front().map_or(1, |turn| turn.id);
-        match kept.iter().find(|turn| turn.id == id) {
-            Some(turn) => Ok(Found::Turn(turn.clone())),
-            None if (1..first).contains(&id) => Ok(Found::Gone),
-            None => Err(Problem::new(Kind::NotFound, format!("there is no turn {id}"))),
-        }
-    }
-
-    /// The turn `id`, if it is still kept.
     pub fn get(&self, id: u64) -> Result<Arc<Turn>, Problem> {
-        match self.find(id)? {
-            Found::Turn(turn) => Ok(turn),
-            Found::Gone => Err(Problem::new(Kind::NotFound, format!("turn {id} is over and not kept any more"))),
-        }
+        let found = lock(&self.kept).iter().find(|turn| turn.id == id).cloned();
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("there is no turn {id}, or it is not kept any more")))
     }
 
     pub fn is_running(&self) -> bool {
         lock(&self.kept).back().is_some_and(|turn| !turn.log.is_over())
     }
 
-    pub fn rows(&self) -> Vec<TurnRow> {
-        let row =
-            |turn: &Arc<Turn>| TurnRow { id: turn.id, request: turn.request.clone(), running: !turn.log.is_over() };
+    /// Every turn as a row of a list: its id, the beginning of the request, and whether it runs.
+    pub fn rows(&self) -> Vec<Value> {
+        let row = |turn: &Arc<Turn>| json!({ "id": turn.id, "request": turn.request, "running": !turn.log.is_over() });
         lock(&self.kept).iter().map(row).collect()
     }
 }
@@ -120,7 +92,7 @@ impl Turn {
         // Held until the question is known: an answer may come as soon as it is in the log.
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
-        let number = self.log.add(Said::Own(Own::Question { proposal }));
+        let number = self.log.add(&Said::Own(Own::Question { proposal }));
         questions.insert(number, Open { reply, always });
     }
 
@@ -141,7 +113,7 @@ impl Turn {
         };
         // It fails if the turn was cancelled meanwhile, which then needs no decision.
         let _ = open.reply.send(decided);
-        self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+        self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         Ok(())
     }
 
@@ -151,11 +123,10 @@ impl Turn {
         self.close("cancelled");
     }
 
-    /// Rejects every open question.
     pub fn close(&self, how: &'static str) {
         for (number, open) in std::mem::take(&mut *lock(&self.questions)) {
             drop(open.reply);
-            self.log.add(Said::Own(Own::QuestionClosed { number, how }));
+            self.log.add(&Said::Own(Own::QuestionClosed { number, how }));
         }
     }
 
@@ -212,8 +183,7 @@ mod tests {
         for _ in 0..KEPT_MAX {
             turns.begin("y", Mode::Agent).unwrap().end();
         }
-        assert!(matches!(turns.find(1), Ok(Found::Gone)) && matches!(turns.find(2), Ok(Found::Turn(_))));
-        assert!(turns.get(1).is_err() && turns.find(0).is_err() && turns.find(99).is_err());
+        assert!(turns.get(2).is_ok() && [0, 1, 99].iter().all(|id| turns.get(*id).is_err()));
         assert_eq!(turns.rows().len(), KEPT_MAX);
     }
 }

@@ -1,22 +1,24 @@
 //! OpenAI's `/v1/completions`: a raw prompt, in which the names of control tokens count, goes on.
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::chat::{Given, OneOrMore, finish, finite, usage};
-use super::stream::{Frame, Wire, streamed};
-use super::{limit, now, openai_error, or_default};
+use super::chat::{DONE, finish, finite, usage};
+use super::fields::{Given, OneOrMore, limit, or_default};
+use super::stream::{Wire, answered, event};
+use super::{now, openai_error};
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Turn, fresh_id};
 use crate::serve::problem::Problem;
-use crate::serve::reply::{Delta, End, TokenLogprobs};
+use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
 /// Most of the likeliest tokens that are given beside each token.
 const LOGPROBS_MAX: usize = 5;
+/// OpenAI's default for raw completions.
+const MAX_TOKENS: usize = 16;
 
 #[derive(Deserialize)]
 struct Request {
@@ -26,22 +28,26 @@ struct Request {
     #[serde(default, deserialize_with = "limit")]
     max_tokens: Option<usize>,
     stop: Option<OneOrMore>,
-    temperature: Option<f32>,
-    top_p: Option<f32>,
-    frequency_penalty: Option<f32>,
-    presence_penalty: Option<f32>,
-    seed: Option<i64>,
     n: Option<usize>,
     logprobs: Option<usize>,
     #[serde(default, deserialize_with = "or_default")]
     echo: bool,
-    suffix: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    suffix: String,
     #[serde(default, deserialize_with = "or_default")]
     stream: bool,
+    #[serde(flatten)]
+    given: Given,
 }
 
-/// OpenAI's default for raw completions.
-const MAX_TOKENS: usize = 16;
+pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
+    let request: Request = super::read(&body)?;
+    let (streams, model) = (request.stream, request.model.clone());
+    let (ask, prompt) = request.ask(&server)?;
+    let (id, created, logprobs) = (fresh_id("cmpl-"), now(), ask.logprobs.is_some());
+    let answer = Answer { id, created, model, logprobs };
+    answered(streams, async move { server.complete(ask, prompt).await }, answer).await
+}
 
 impl Request {
     /// The request, and the prompt that goes on.
@@ -50,30 +56,20 @@ impl Request {
         let [prompt] = <[String; 1]>::try_from(prompts).map_err(|all| {
             Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len()))
         })?;
-        if self.n.is_some_and(|n| n != 1) {
-            return Err(Problem::invalid("n", "one answer is given to a request; send it again for more"));
+        for (is_asked, field, text) in [
+            (self.n.is_some_and(|n| n != 1), "n", "one answer is given to a request; send it again for more"),
+            (self.echo, "echo", "the prompt is not repeated; put it before the answer yourself"),
+            (!self.suffix.is_empty(), "suffix", "write the model's own marks for what follows into the prompt"),
+            (self.logprobs.is_some_and(|top| top > LOGPROBS_MAX), "logprobs", "at most 5 are given beside each token"),
+        ] {
+            if is_asked {
+                return Err(Problem::invalid(field, text));
+            }
         }
-        if self.echo && self.logprobs.is_some() {
-            return Err(Problem::invalid("echo", "log-probabilities of the prompt are not given; ask without `echo`"));
-        }
-        if self.suffix.is_some_and(|suffix| !suffix.is_empty()) {
-            return Err(Problem::invalid("suffix", "write the model's own marks for what follows into the prompt"));
-        }
-        if self.logprobs.is_some_and(|top| top > LOGPROBS_MAX) {
-            return Err(Problem::invalid("logprobs", format!("at most {LOGPROBS_MAX} are given beside each token")));
-        }
-        let given = Given {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            frequency_penalty: self.frequency_penalty,
-            presence_penalty: self.presence_penalty,
-            seed: self.seed,
-            ..Given::default()
-        };
         let ask = Ask {
             max_tokens: Some(self.max_tokens.unwrap_or(MAX_TOKENS)),
             stop: self.stop.map(Into::into).unwrap_or_default(),
-            sampling: given.sampling(),
+            sampling: self.given.sampling(),
             logprobs: self.logprobs,
             ..Ask::new(server.model(&self.model)?, vec![Turn::User(prompt.clone())])
         };
@@ -81,95 +77,58 @@ impl Request {
     }
 }
 
-pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let request: Request = super::read(&body)?;
-    let (streams, echoes, name) = (request.stream, request.echo, request.model.clone());
-    let (ask, prompt) = request.ask(&server)?;
-    let mut answer = Answer {
-        id: fresh_id("cmpl-"),
-        created: now(),
-        model: name,
-        logprobs: ask.logprobs.is_some(),
-        echo: String::new(),
-        tokens: Vec::new(),
-    };
-    if echoes {
-        answer.echo.clone_from(&prompt);
-    }
-    let reply = async move { server.complete(ask, prompt).await };
-    if streams {
-        return streamed(reply, answer).await;
-    }
-    let whole = reply.await?.whole().await?;
-    let text = format!("{}{}{}", answer.echo, whole.thinking, whole.text);
-    let end = whole.end();
-    let mut body = answer.chunk(&text, &whole.tokens, Some(finish(end.reason)));
-    body["usage"] = usage(&end);
-    Ok(Json(body).into_response())
-}
-
 struct Answer {
     id: String,
     created: i64,
     model: String,
     logprobs: bool,
-    /// The prompt, if it is to come before the answer.
-    echo: String,
-    tokens: Vec<TokenLogprobs>,
 }
 
 impl Answer {
-    fn chunk(&self, text: &str, tokens: &[TokenLogprobs], finish: Option<&str>) -> Value {
-        let logprobs = self.logprobs.then(|| logprobs(tokens));
-        json!({
+    fn chunk(&self, text: &str, tokens: &[TokenLogprobs], end: Option<End>) -> Value {
+        let (logprobs, finish) = (self.logprobs.then(|| logprobs(tokens)), end.map(|end| finish(end.reason)));
+        let mut chunk = json!({
             "id": self.id, "object": "text_completion", "created": self.created, "model": self.model,
             "choices": [{ "index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish }],
-        })
-    }
-
-    fn end(&mut self, end: &End) -> Vec<Frame> {
-        let rest = std::mem::take(&mut self.tokens);
-        let mut last = self.chunk("", &rest, Some(finish(end.reason)));
-        last["usage"] = usage(end);
-        vec![Frame::data(&last), Frame { event: None, data: "[DONE]".to_owned() }]
+        });
+        if let Some(end) = end {
+            chunk["usage"] = usage(end);
+        }
+        chunk
     }
 }
 
 impl Wire for Answer {
-    fn begin(&mut self) -> Vec<Frame> {
-        let echo = std::mem::take(&mut self.echo);
-        if echo.is_empty() { Vec::new() } else { vec![Frame::data(&self.chunk(&echo, &[], None))] }
+    fn whole(self, whole: &Whole) -> Value {
+        self.chunk(&format!("{}{}", whole.thinking, whole.text), &whole.tokens, Some(whole.end))
     }
 
-    fn delta(&mut self, delta: Delta) -> Vec<Frame> {
-        let text = match delta {
+    fn begin(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn delta(&mut self, delta: Delta) -> Vec<String> {
+        let (text, tokens, end) = match delta {
+            Delta::Text(text, tokens) => (text, tokens, None),
             // What a raw prompt is followed by is text, thoughts too.
-            Delta::Text(text) | Delta::Thinking(text) => text,
-            Delta::Tokens(tokens) => {
-                self.tokens.extend(tokens);
-                return Vec::new();
-            }
-            Delta::Finished(end) => return self.end(&end),
-            Delta::Call(_) | Delta::Alive => String::new(),
+            Delta::Thinking(text) => (text, Vec::new(), None),
+            Delta::Finished(end) => (String::new(), Vec::new(), Some(end)),
+            Delta::Call(_) | Delta::Alive => (String::new(), Vec::new(), None),
         };
-        let tokens = std::mem::take(&mut self.tokens);
-        vec![Frame::data(&self.chunk(&text, &tokens, None))]
+        let chunk = event(&self.chunk(&text, &tokens, end));
+        if end.is_some() { vec![chunk, DONE.to_owned()] } else { vec![chunk] }
     }
 
-    fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
-        vec![Frame::data(&openai_error(problem)), Frame { event: None, data: "[DONE]".to_owned() }]
+    fn failed(&mut self, problem: &Problem) -> Vec<String> {
+        vec![event(&openai_error(problem)), DONE.to_owned()]
     }
 }
 
-/// In the form of raw completions: four lists, an entry a token.
+/// In the form of raw completions: three lists, an entry a token.
 fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let top = |one: &TokenLogprobs| -> Value {
-        one.top
-            .iter()
-            .map(|(bytes, logprob)| (text(bytes), json!(finite(*logprob))))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
+    let top = |one: &TokenLogprobs| -> Map<String, Value> {
+        one.top.iter().map(|(bytes, logprob)| (text(bytes), json!(finite(*logprob)))).collect()
     };
     json!({
         "tokens": tokens.iter().map(|one| text(&one.bytes)).collect::<Vec<_>>(),

@@ -14,39 +14,32 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// An instruction. All that come before the first message are one system message.
-    pub fn system(&mut self, text: &str) {
+    /// What `role` said; `field` of the request has it.
+    pub fn say(&mut self, field: &'static str, role: &str, text: &str) -> Result<(), Problem> {
         self.settle();
-        if text.is_empty() {
-            return;
-        }
-        match self.turns.last_mut() {
-            None => self.turns.push(Turn::System(text.to_owned())),
-            Some(Turn::System(all)) => append(all, text),
+        match (role, self.turns.last_mut()) {
+            ("assistant", _) => append(self.answer().0, text),
+            ("system" | "developer" | "user", _) if text.is_empty() => {}
+            // All instructions that come before the first message are one system message.
+            ("system" | "developer", None) => self.turns.push(Turn::System(text.to_owned())),
+            ("system" | "developer", Some(Turn::System(all))) => append(all, text),
             // Many chat templates refuse a later system message, and at the front it would change what is cached.
-            Some(_) => self.user(&format!("<system-reminder>\n{text}\n</system-reminder>")),
+            ("system" | "developer", Some(_)) => {
+                return self.say(field, "user", &format!("<system-reminder>\n{text}\n</system-reminder>"));
+            }
+            ("user", Some(Turn::User(all))) => append(all, text),
+            ("user", _) => self.turns.push(Turn::User(text.to_owned())),
+            _ => {
+                let text = format!("`{role}` is no role; a message is of system, developer, user, assistant or tool");
+                return Err(Problem::invalid(field, text));
+            }
         }
-    }
-
-    pub fn user(&mut self, text: &str) {
-        self.settle();
-        if text.is_empty() {
-            return;
-        }
-        match self.turns.last_mut() {
-            Some(Turn::User(all)) => append(all, text),
-            _ => self.turns.push(Turn::User(text.to_owned())),
-        }
-    }
-
-    pub fn assistant(&mut self, text: &str) {
-        let (all, _) = self.answer();
-        append(all, text);
+        Ok(())
     }
 
     pub fn call(&mut self, call: Call) {
-        let (_, calls) = self.answer();
-        calls.push(call);
+        self.settle();
+        self.answer().1.push(call);
     }
 
     /// The result of the call with this identifier.
@@ -61,7 +54,6 @@ impl Conversation {
 
     /// The text and calls of the assistant's turn, which begins here if the last turn is another's.
     fn answer(&mut self) -> (&mut String, &mut Vec<Call>) {
-        self.settle();
         if !matches!(self.turns.last(), Some(Turn::Assistant { .. })) {
             self.turns.push(Turn::Assistant { text: String::new(), calls: Vec::new() });
         }
@@ -88,38 +80,37 @@ fn append(all: &mut String, text: &str) {
     all.push_str(text);
 }
 
-/// The text of `content`: a string, or parts, each on its own lines. `other` is given the kind of each part that is
-/// not text.
-pub fn text(content: &Value, other: impl Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
+/// The text of a message, a string or parts, each on its own lines. A part that is not text is refused; `field` is named.
+pub fn text(field: &'static str, content: &Value) -> Result<String, Problem> {
+    texts(content, &|kind| {
+        let text =
+            format!("a part of the message is of kind `{kind}`, and this server reads text only; send it as text");
+        Err(Problem::invalid(field, text))
+    })
+}
+
+/// The text of a tool's result. What is not text is not refused: the client would send it again with every later request,
+/// and the conversation could not go on.
+pub fn result_text(content: &Value) -> Result<String, Problem> {
+    texts(content, &|kind| Ok(format!("[a part of kind `{kind}` is left out: only text can be read]")))
+}
+
+/// `other` is given the kind of each part that is not text.
+fn texts(content: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
     match content {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => {
-            let texts: Result<Vec<_>, Problem> = parts.iter().map(|part| part_text(part, &other)).collect();
-            Ok(texts?.join("\n"))
+            let texts: Vec<String> = parts.iter().map(|part| texts(part, other)).collect::<Result<_, _>>()?;
+            Ok(texts.join("\n"))
         }
-        json => Ok(json.to_string()),
+        part => match part["text"].as_str().or_else(|| part["refusal"].as_str()) {
+            Some(text) => Ok(text.to_owned()),
+            // Some clients send the JSON of a result as it is.
+            None if part["type"].is_null() => Ok(part.to_string()),
+            None => other(part["type"].as_str().unwrap_or_default()),
+        },
     }
-}
-
-fn part_text(part: &Value, other: &impl Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
-    let text = part.as_str().or_else(|| part["text"].as_str()).or_else(|| part["refusal"].as_str());
-    match text {
-        Some(text) => Ok(text.to_owned()),
-        None => other(part["type"].as_str().unwrap_or("unknown")),
-    }
-}
-
-/// Refuses a part of a message that is not text.
-pub fn refused(field: &'static str, kind: &str) -> Problem {
-    let text = format!("a part of the message is of kind `{kind}`, and this server reads text only; send it as text");
-    Problem::invalid(field, text)
-}
-
-/// What the model reads in place of a part of a tool's result that is not text. It is not refused: the client would
-/// send it again with every later request, and the conversation could not go on.
-pub fn noted(kind: &str) -> Result<String, Problem> {
-    Ok(format!("[a part of kind `{kind}` is left out: only text can be read]"))
 }
 
 #[cfg(test)]
@@ -128,19 +119,16 @@ mod tests {
 
     use super::*;
 
-    fn call(id: &str) -> Call {
-        Call { id: id.to_owned(), name: "read".to_owned(), arguments: Map::new() }
-    }
-
     #[test]
     fn results_come_in_the_order_of_their_calls() {
+        let call = |id: &str| Call { id: id.to_owned(), name: "read".to_owned(), arguments: Map::new() };
         let mut conversation = Conversation::default();
-        conversation.user("Compare a and b.");
+        conversation.say("", "user", "Compare a and b.").unwrap();
         conversation.call(call("1"));
         conversation.call(call("2"));
         conversation.result("2", "b".to_owned());
         conversation.result("1", "a".to_owned());
-        conversation.assistant("They differ.");
+        conversation.say("", "assistant", "They differ.").unwrap();
         let expected = vec![
             Turn::User("Compare a and b.".to_owned()),
             Turn::Assistant { text: String::new(), calls: vec![call("1"), call("2")] },
@@ -154,10 +142,11 @@ mod tests {
     #[test]
     fn only_the_first_instructions_are_a_system_message() {
         let mut conversation = Conversation::default();
-        conversation.system("Be short.");
-        conversation.system("Be right.");
-        conversation.user("Hello");
-        conversation.system("900 tokens are left.");
+        for (role, text) in
+            [("system", "Be short."), ("developer", "Be right."), ("user", "Hello"), ("system", "900 tokens are left.")]
+        {
+            conversation.say("", role, text).unwrap();
+        }
         let expected = vec![
             Turn::System("Be short.\n\nBe right.".to_owned()),
             Turn::User("Hello\n\n<system-reminder>\n900 tokens are left.\n</system-reminder>".to_owned()),
@@ -168,9 +157,9 @@ mod tests {
     #[test]
     fn an_image_is_refused_in_a_message_and_noted_in_a_result() {
         let content = json!([{ "type": "text", "text": "Look:" }, { "type": "image", "source": {} }]);
-        let problem = text(&content, |kind| Err(refused("messages", kind))).unwrap_err();
-        assert!(problem.message.contains("`image`"), "{problem}");
-        let noted = text(&content, noted).unwrap();
+        let problem = text("messages", &content).unwrap_err();
+        assert!(problem.field == Some("messages") && problem.message.contains("`image`"), "{problem}");
+        let noted = result_text(&content).unwrap();
         assert_eq!(noted, "Look:\n[a part of kind `image` is left out: only text can be read]");
     }
 }

@@ -4,6 +4,7 @@ pub mod chat;
 pub mod completions;
 mod conversation;
 pub mod embeddings;
+mod fields;
 pub mod messages;
 pub mod responses;
 mod stream;
@@ -12,10 +13,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
-
-pub use stream::{Frame, Wire, streamed};
 
 use super::problem::{Kind, Problem};
 
@@ -26,23 +24,12 @@ pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
 }
 
 /// The model of a request that names none.
-pub fn planner() -> String {
+fn planner() -> String {
     "planner".to_owned()
 }
 
-/// A field that may be `null`, which stands for its default.
-pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(field)?.unwrap_or_default())
-}
-
-/// A number that may be negative, which stands for "no limit".
-pub fn limit<'de, D: Deserializer<'de>>(field: D) -> Result<Option<usize>, D::Error> {
-    let number: Option<i64> = Option::deserialize(field)?;
-    Ok(number.and_then(|number| usize::try_from(number).ok()))
-}
-
 /// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.
-pub fn openai_error(problem: &Problem) -> Value {
+fn openai_error(problem: &Problem) -> Value {
     let (kind, code) = match problem.kind {
         Kind::Invalid => ("invalid_request_error", None),
         Kind::Unauthorized => ("authentication_error", Some("invalid_api_key")),

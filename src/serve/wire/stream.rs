@@ -1,10 +1,10 @@
-//! Writes an answer as server-sent events, piece by piece, in the shape of one protocol.
+//! Writes an answer in the shape of one protocol: whole, or piece by piece as server-sent events.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -12,7 +12,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use crate::serve::problem::Problem;
-use crate::serve::reply::{Delta, Reply};
+use crate::serve::reply::{Delta, Reply, Whole};
 
 /// After so long without a piece an empty one is sent: clients take silence for a dead connection, and comments for silence.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -20,39 +20,29 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// then, and more clients understand a status than an error in a stream.
 const STATUS_TIME: Duration = Duration::from_secs(1);
 
-/// One server-sent event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
-    /// Its name, where the protocol has names.
-    pub event: Option<&'static str>,
-    pub data: String,
+/// A server-sent event without a name.
+pub fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
 }
 
-impl Frame {
-    pub fn data(value: &Value) -> Frame {
-        Frame { event: None, data: value.to_string() }
-    }
-
-    pub fn named(event: &'static str, value: &Value) -> Frame {
-        Frame { event: Some(event), data: value.to_string() }
-    }
-
-    fn written(&self) -> String {
-        let event = self.event.map_or(String::new(), |event| format!("event: {event}\n"));
-        format!("{event}data: {}\n\n", self.data)
-    }
+/// A server-sent event that has the name in the `type` of its data.
+pub fn named(data: &Value) -> String {
+    format!("event: {}\n{}", data["type"].as_str().unwrap_or_default(), event(data))
 }
 
-/// How a protocol writes an answer as events.
+/// How a protocol writes an answer, as JSON or as server-sent events.
 pub trait Wire: Send + 'static {
+    /// The whole answer.
+    fn whole(self, whole: &Whole) -> Value;
+
     /// The events before the first piece.
-    fn begin(&mut self) -> Vec<Frame>;
+    fn begin(&mut self) -> Vec<String>;
 
     /// The events of a piece; for [`Delta::Alive`] a real but empty one, for [`Delta::Finished`] all that end the stream.
-    fn delta(&mut self, delta: Delta) -> Vec<Frame>;
+    fn delta(&mut self, delta: Delta) -> Vec<String>;
 
     /// The last events of an answer that fails, midway or before its first piece.
-    fn failed(&mut self, problem: &Problem) -> Vec<Frame>;
+    fn failed(&mut self, problem: &Problem) -> Vec<String>;
 
     /// Whether clients act on this problem only if they read of it in a stream, and not by a status.
     fn tells(&self, _problem: &Problem) -> bool {
@@ -73,61 +63,58 @@ type Start = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
 impl Source {
     /// The next piece; `None` after the last. Nothing is lost when the wait for it ends early.
     async fn next(&mut self) -> Result<Option<Delta>, Problem> {
-        loop {
-            match self {
-                Source::Start(start) => {
-                    let reply = start.await?;
-                    *self = Source::Reply(reply);
-                }
-                Source::Reply(reply) => return reply.next().await,
-                Source::Over => return Ok(None),
-            }
+        if let Source::Start(start) = self {
+            *self = Source::Reply(start.await?);
+        }
+        match self {
+            Source::Reply(reply) => reply.next().await,
+            _ => Ok(None),
         }
     }
 }
 
-/// The answer as a response of server-sent events. It ends with the client: a dropped body drops the reply, or the wait for it.
-/// A problem that shows within [`STATUS_TIME`] is returned; a later one ends the stream.
-pub async fn streamed(
+/// The answer as a response, which ends with the client: a dropped body drops the reply, or the wait for it. A problem of a
+/// stream that shows within [`STATUS_TIME`] is returned; a later one ends the stream.
+pub async fn answered(
+    streams: bool,
     start: impl Future<Output = Result<Reply, Problem>> + Send + 'static,
     wire: impl Wire,
 ) -> Result<Response, Problem> {
+    if !streams {
+        return Ok(Json(wire.whole(&start.await?.whole().await?)).into_response());
+    }
     let mut start: Start = Box::pin(start);
-    let begun = tokio::time::timeout(STATUS_TIME, &mut start).await;
-    let source = match begun {
+    let source = match tokio::time::timeout(STATUS_TIME, &mut start).await {
         Ok(Ok(reply)) => Source::Reply(reply),
-        Ok(Err(problem)) if wire.tells(&problem) => {
-            Source::Start(Box::pin(std::future::ready::<Result<Reply, Problem>>(Err(problem))))
-        }
+        Ok(Err(problem)) if wire.tells(&problem) => Source::Start(Box::pin(std::future::ready(Err(problem)))),
         Ok(Err(problem)) => return Err(problem),
         Err(_) => Source::Start(start),
     };
-    Ok(written(source, wire))
+    Ok(streamed(source, wire))
 }
 
-fn written(source: Source, mut wire: impl Wire) -> Response {
+fn streamed(source: Source, mut wire: impl Wire) -> Response {
     // The beginning is sent at once, so that the client sees that it is served.
-    let frames: VecDeque<Frame> = wire.begin().into();
-    let state = (source, wire, frames, Instant::now());
-    let body = stream::unfold(state, |(mut source, mut wire, mut frames, mut sent)| async move {
-        while frames.is_empty() {
+    let events = wire.begin();
+    let state = (source, wire, events, Instant::now());
+    let body = stream::unfold(state, |(mut source, mut wire, mut events, mut sent)| async move {
+        while events.is_empty() {
             if matches!(source, Source::Over) {
                 return None;
             }
             let next = tokio::time::timeout(HEARTBEAT.saturating_sub(sent.elapsed()), source.next()).await;
             match next.unwrap_or(Ok(Some(Delta::Alive))) {
                 Ok(Some(Delta::Alive)) if sent.elapsed() < HEARTBEAT => {}
-                Ok(Some(delta)) => frames.extend(wire.delta(delta)),
+                Ok(Some(delta)) => events = wire.delta(delta),
                 Ok(None) => source = Source::Over,
                 Err(problem) => {
-                    frames.extend(wire.failed(&problem));
+                    events = wire.failed(&problem);
                     source = Source::Over;
                 }
             }
         }
         sent = Instant::now();
-        let text: String = frames.drain(..).map(|frame| frame.written()).collect();
-        Some((Ok::<_, Infallible>(Bytes::from(text)), (source, wire, frames, sent)))
+        Some((Ok::<_, Infallible>(Bytes::from(events.concat())), (source, wire, Vec::new(), sent)))
     });
     ([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")], Body::from_stream(body)).into_response()
 }
@@ -139,20 +126,23 @@ mod tests {
     use super::*;
     use crate::serve::problem::Kind;
 
-    /// A protocol of words.
     struct Words;
 
     impl Wire for Words {
-        fn begin(&mut self) -> Vec<Frame> {
-            vec![Frame { event: None, data: "begin".to_owned() }]
+        fn whole(self, _: &Whole) -> Value {
+            Value::Null
         }
 
-        fn delta(&mut self, delta: Delta) -> Vec<Frame> {
-            vec![Frame { event: None, data: format!("{delta:?}") }]
+        fn begin(&mut self) -> Vec<String> {
+            vec!["begin ".to_owned()]
         }
 
-        fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
-            vec![Frame { event: Some("error"), data: problem.message.clone() }]
+        fn delta(&mut self, delta: Delta) -> Vec<String> {
+            vec![format!("{delta:?} ")]
+        }
+
+        fn failed(&mut self, problem: &Problem) -> Vec<String> {
+            vec![problem.message.clone()]
         }
 
         fn tells(&self, problem: &Problem) -> bool {
@@ -166,7 +156,7 @@ mod tests {
             tokio::time::sleep(wait).await;
             Err(Problem::new(kind, "no memory"))
         };
-        let mut body = streamed(start, Words).await?.into_body().into_data_stream();
+        let mut body = answered(true, start, Words).await?.into_body().into_data_stream();
         let mut text = String::new();
         while let Some(piece) = body.next().await {
             text.push_str(std::str::from_utf8(&piece.expect("a body does not break off")).expect("text"));
@@ -177,15 +167,13 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_a_model_to_load_gets_the_head_and_signs_of_life() {
         let wait = STATUS_TIME + HEARTBEAT + Duration::from_millis(500);
-        let expected = "data: begin\n\ndata: Alive\n\nevent: error\ndata: no memory\n\n";
-        assert_eq!(read(Kind::Unavailable, wait).await.as_deref(), Ok(expected));
+        assert_eq!(read(Kind::Unavailable, wait).await.as_deref(), Ok("begin Alive no memory"));
     }
 
     #[tokio::test]
     async fn a_request_that_fails_at_once_is_refused_by_its_status() {
         let refused = read(Kind::Unavailable, Duration::ZERO).await.expect_err("a status");
         assert_eq!(refused.kind, Kind::Unavailable);
-        let told = read(Kind::Busy, Duration::ZERO).await;
-        assert_eq!(told.as_deref(), Ok("data: begin\n\nevent: error\ndata: no memory\n\n"));
+        assert_eq!(read(Kind::Busy, Duration::ZERO).await.as_deref(), Ok("begin no memory"));
     }
 }

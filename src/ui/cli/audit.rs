@@ -122,10 +122,10 @@ impl Replay {
             for call in &replayed.calls {
                 let outcome = match &call.outcome {
                     Comparison::Same => "the same".to_owned(),
-                    Comparison::Different(now) => format!("different: {now}; it was: {}", call.call.summary),
+                    Comparison::Different(now) => format!("different: {now}; it was: {}", call.call.report.summary),
                     Comparison::NotRun(why) => format!("not run: {why}"),
                 };
-                say!("    {} {outcome}", call.call.tool);
+                say!("    {} {outcome}", call.call.report.tool);
             }
             for path in &replayed.missing {
                 say!("    the copy lacks {path}: its content was never kept");

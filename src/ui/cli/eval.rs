@@ -9,9 +9,8 @@ use clap::{Args, Subcommand};
 use crate::app::App;
 use crate::base::config::setting::Kind as SettingKind;
 use crate::base::config::{Origin, Settings};
-use crate::measure::eval::plans::Makers;
 use crate::measure::eval::work::agent::Agent;
-use crate::measure::eval::{self, Suite};
+use crate::measure::eval::{self, Report};
 use crate::tools::Catalog;
 
 /// Measure tool choice, planning, code search, call graph or whole requests on a suite of cases
@@ -42,7 +41,7 @@ enum What {
 /// What is measured on a suite of requests.
 enum Kind {
     Tools,
-    Plans(Makers),
+    Plans { planner_only: bool },
     Features,
 }
 
@@ -54,12 +53,8 @@ struct Edges {
     /// The project that the suite's paths are relative to; its index is made in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Write every edge found, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -73,12 +68,8 @@ struct Search {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -92,12 +83,8 @@ struct Pairs {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -117,12 +104,8 @@ struct Work {
     /// Seconds per case after which the agent is ended
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// Write answer, changed files and check output of every case, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Args)]
@@ -132,12 +115,6 @@ struct Plans {
     /// Divide requests by the planner model alone instead of by clause rules
     #[arg(long)]
     planner_only: bool,
-}
-
-impl Plans {
-    fn makers(&self) -> Makers {
-        if self.planner_only { Makers::Planner } else { Makers::Floor }
-    }
 }
 
 #[derive(Args)]
@@ -150,7 +127,13 @@ struct Files {
     /// with `tools`, an array as in --catalog, offers only these
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// Write the prediction of every case, one JSON object per line
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Args)]
+struct Output {
+    /// Write what was found for every case, one JSON object per line
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print only the line of figures
@@ -158,15 +141,18 @@ struct Files {
     json: bool,
 }
 
+impl Output {
+    fn report(&self) -> Result<Report> {
+        Report::new(self.out.as_deref(), !self.json)
+    }
+}
+
 impl Eval {
     pub async fn run(self, app: &App, settings: &Settings) -> Result<()> {
         let (files, kind) = match self.what {
             What::Tools(files) => (files, Kind::Tools),
             What::Features(files) => (files, Kind::Features),
-            What::Plans(plans) => {
-                let makers = plans.makers();
-                (plans.files, Kind::Plans(makers))
-            }
+            What::Plans(Plans { files, planner_only }) => (files, Kind::Plans { planner_only }),
             What::Edges(edges) => return edges.run(app),
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
@@ -177,12 +163,11 @@ impl Eval {
             Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
             None => app.toolkit_of_project(app.pool(registry), embedder)?,
         };
-        let suite = Suite::read(&files.suite)?;
-        let (out, talk) = (files.out.as_deref(), !files.json);
+        let (cases, mut report) = (eval::read(&files.suite)?, files.output.report()?);
         let figures = match kind {
-            Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
-            Kind::Plans(makers) => eval::plans::run(&toolkit, &suite, makers, out, talk).await?,
-            Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
+            Kind::Tools => eval::tools::run(&toolkit, &cases, &mut report).await?,
+            Kind::Plans { planner_only } => eval::plans::run(&toolkit, &cases, planner_only, &mut report).await?,
+            Kind::Features => eval::features::run(&toolkit, &cases, &mut report).await?,
         };
         println!("{figures}");
         Ok(())
@@ -192,9 +177,7 @@ impl Eval {
 impl Edges {
     fn run(self, app: &App) -> Result<()> {
         let suite = eval::edges::read(&self.suite)?;
-        let run =
-            eval::edges::Run { root: &self.root, out: self.out.as_deref(), talk: !self.json, cancel: &app.cancel };
-        println!("{}", eval::edges::run(&run, &suite)?);
+        println!("{}", eval::edges::run(&self.root, &suite, &mut self.output.report()?, &app.cancel)?);
         Ok(())
     }
 }
@@ -203,14 +186,8 @@ impl Search {
     fn run(self, app: &App) -> Result<()> {
         let embedder = if self.lexical { None } else { super::embedder(app) };
         let questions = eval::search::read(&self.suite, &self.root)?;
-        let run = eval::search::Run {
-            root: &self.root,
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
+        let mut report = self.output.report()?;
+        println!("{}", eval::search::run(&self.root, embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -223,14 +200,8 @@ impl Pairs {
         if questions.is_empty() {
             anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
         }
-        let run = eval::search::Run {
-            root: stripped.path(),
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
+        let mut report = self.output.report()?;
+        println!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -244,13 +215,11 @@ impl Work {
         let run = eval::work::Run {
             root: &self.root,
             only: self.only.as_deref(),
-            out: self.out.as_deref(),
             agent: &agent,
             limit: Duration::from_secs(self.limit_s),
-            talk: !self.json,
             cancel: &app.cancel,
         };
-        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?)?);
+        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?, &mut self.output.report()?)?);
         Ok(())
     }
 }

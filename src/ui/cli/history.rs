@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::output::counted;
 use crate::app::App;
+use crate::session::CallRecord;
 
 /// Show what was asked and done in this project, turn by turn
 #[derive(Args)]
@@ -32,10 +33,10 @@ impl History {
             let (created, changed, deleted) = turn.files;
             let undone = if turn.undone { " (taken back)" } else { "" };
             say!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
-            for call in &turn.calls {
+            for CallRecord { report: call, decision } in &turn.calls {
                 let status = serde_json::to_value(call.status)?;
                 let (status, ms) = (status.as_str().unwrap_or_default(), call.wall_ms);
-                say!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
+                say!("    {} {status} ({decision}) {ms} ms: {}", call.tool, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {
                 say!("    {checkpoint}: {}", counted(created, changed, deleted));

@@ -6,7 +6,7 @@ use clap::Args;
 use crate::app::{self, App};
 use crate::base::Bytes;
 use crate::protocol::{Repeat, StepStatus, ToolMiss};
-use crate::session::{Journal, TurnStats, telemetry};
+use crate::session::{Journal, TimedCall, TurnStats, telemetry};
 
 /// Show time, tokens and memory of the last turns on this project
 #[derive(Args)]
@@ -67,7 +67,7 @@ fn line(turn: &TurnStats) {
 }
 
 fn timeline(turn: &TurnStats) {
-    for call in &turn.timeline {
+    for TimedCall { time, report: call } in &turn.timeline {
         let class = if call.executing { "execute" } else { "read" };
         let status = match call.status {
             StepStatus::Succeeded => "ok",
@@ -76,7 +76,7 @@ fn timeline(turn: &TurnStats) {
             StepStatus::Skipped => "skipped",
         };
         let arguments: String = call.arguments.to_string().chars().take(80).collect();
-        say!("    {} {class:<7} {status:<8} {} {arguments}", call.time, call.tool);
+        say!("    {time} {class:<7} {status:<8} {} {arguments}", call.tool);
     }
     for one in &turn.detections {
         println!("    {}", super::output::told(one));

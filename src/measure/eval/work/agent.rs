@@ -11,7 +11,6 @@ use crate::protocol::{Event, Record};
 /// Longest answer that is kept, in characters; a person reads less.
 const ANSWER_CHARS_MAX: usize = 200_000;
 
-/// An agent for the cases of a suite.
 #[derive(Clone, Debug)]
 pub enum Agent {
     /// This program, with settings as command-line arguments: `--model-dir`, `models`, …
@@ -20,7 +19,6 @@ pub enum Agent {
     Other(String),
 }
 
-/// The result of an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     pub answer: String,

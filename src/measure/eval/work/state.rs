@@ -140,8 +140,8 @@ mod tests {
         check("", "a", false);
     }
 
-    /// The harm of writing `files`, as (name, text), into a small project; the text `!` deletes the file.
-    fn harm(touch: &[&str], files: &[(&str, &str)]) -> Vec<String> {
+    /// The harm of writing `text` to the file `name` of a small project; the text `!` deletes the file.
+    fn harm(touch: &str, name: &str, text: &str) -> Vec<String> {
         let project = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = project.path().join(name);
@@ -152,34 +152,31 @@ mod tests {
         write("old.py", "def old(:\n");
         write("package.json", "{}\n");
         let before = State::of(project.path()).unwrap();
-        for (name, text) in files {
-            match *text {
-                "!" => fs::remove_file(project.path().join(name)).unwrap(),
-                text => write(name, text),
-            }
+        match text {
+            "!" => fs::remove_file(project.path().join(name)).unwrap(),
+            text => write(name, text),
         }
         let after = State::of(project.path()).unwrap();
-        let touch: Vec<String> = touch.iter().map(ToString::to_string).collect();
-        before.harm(&after, &before.changes(&after), &touch)
+        before.harm(&after, &before.changes(&after), &[touch.to_owned()])
     }
 
     #[test]
     fn harm_is_what_nobody_asked_for_and_what_no_longer_parses() {
-        let check = |touch: &[&str], files: &[(&str, &str)], expected: &[&str]| {
-            assert_eq!(harm(touch, files), expected, "{touch:?} {files:?}");
-        };
-        check(&["src/*"], &[("src/a.py", "def a():\n    return 2\n"), ("src/b.py", "b = 1\n")], &[]);
-        check(&["src/*"], &[("src/a.py", "def a(\n")], &["src/a.py was changed and does not parse"]);
-        check(&["*"], &[("src/b.py", "def b(\n")], &["src/b.py was created and does not parse"]);
-        check(&["*"], &[("package.json", "{,}")], &["package.json was changed and does not parse"]);
-        check(&["*"], &[("old.py", "def older(:\n")], &[]);
-        check(&[], &[("src/a.py", "!")], &["src/a.py was deleted, which the request does not ask for"]);
-        check(&["src/*"], &[("README.md", "x")], &["README.md was created, which the request does not ask for"]);
-        check(
-            &[],
-            &[("target/x", "1"), (".monobloc/y", "1"), ("src/__pycache__/a.pyc", "1"), (".aider.tags", "1")],
-            &[],
-        );
+        for (touch, file, text, expected) in [
+            ("src/*", "src/a.py", "def a():\n    return 2\n", None),
+            ("src/*", "src/a.py", "def a(\n", Some("src/a.py was changed and does not parse")),
+            ("*", "src/b.py", "def b(\n", Some("src/b.py was created and does not parse")),
+            ("*", "package.json", "{,}", Some("package.json was changed and does not parse")),
+            ("*", "old.py", "def older(:\n", None),
+            ("", "src/a.py", "!", Some("src/a.py was deleted, which the request does not ask for")),
+            ("src/*", "README.md", "x", Some("README.md was created, which the request does not ask for")),
+            ("", "target/x", "1", None),
+            ("", ".monobloc/y", "1", None),
+            ("", "src/__pycache__/a.pyc", "1", None),
+            ("", ".aider.tags", "1", None),
+        ] {
+            assert_eq!(harm(touch, file, text).first().map(String::as_str), expected, "{touch:?} {file}");
+        }
     }
 
     #[test]

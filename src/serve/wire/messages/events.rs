@@ -6,79 +6,7 @@ use super::request::Request;
 use crate::serve::ask::{Call, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, Whole};
-use crate::serve::wire::{Frame, Wire};
-
-/// What is known of the message before the answer.
-#[derive(Debug)]
-pub struct Draft {
-    id: String,
-    model: String,
-    stop: Vec<String>,
-}
-
-impl Draft {
-    pub fn new(request: &Request) -> Draft {
-        Draft {
-            id: fresh_id("msg_"),
-            model: request.model.clone(),
-            stop: request.stop_sequences.clone().unwrap_or_default(),
-        }
-    }
-
-    /// The message of a whole answer.
-    pub fn message(&self, whole: &Whole) -> Value {
-        let mut content = Vec::new();
-        if !whole.thinking.is_empty() {
-            content.push(json!({ "type": "thinking", "thinking": whole.thinking, "signature": "" }));
-        }
-        if !whole.text.is_empty() {
-            content.push(json!({ "type": "text", "text": whole.text }));
-        }
-        content.extend(whole.calls.iter().map(|call| tool_use(call, json!(call.arguments))));
-        let end = whole.end();
-        let (reason, stop) = self.stop(end);
-        self.object(content, reason, stop, usage(Some(end)))
-    }
-
-    fn object(&self, content: Vec<Value>, reason: Option<&str>, stop: Option<&str>, usage: Value) -> Value {
-        json!({
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "model": self.model,
-            "content": content,
-            "stop_reason": reason,
-            "stop_sequence": stop,
-            "usage": usage,
-        })
-    }
-
-    /// Why the answer ended, and before which stop text.
-    fn stop(&self, end: End) -> (Option<&'static str>, Option<&str>) {
-        match end.reason {
-            Reason::Stop => (Some("end_turn"), None),
-            Reason::StopText(number) => (Some("stop_sequence"), self.stop.get(number).map(String::as_str)),
-            Reason::Length => (Some("max_tokens"), None),
-            Reason::Calls => (Some("tool_use"), None),
-        }
-    }
-}
-
-/// Anthropic counts tokens that were in the cache apart from those that were read. Before the end nothing is known.
-fn usage(end: Option<End>) -> Value {
-    let (read, cached, generated) =
-        end.map_or((0, 0, 0), |end| (end.prompt.saturating_sub(end.cached), end.cached, end.generated));
-    json!({
-        "input_tokens": read,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": cached,
-        "output_tokens": generated,
-    })
-}
-
-fn tool_use(call: &Call, input: Value) -> Value {
-    json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
-}
+use crate::serve::wire::stream::{Wire, named};
 
 /// The blocks that come in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +19,12 @@ enum Block {
 /// five minutes. Answers that begin sooner have no empty block before them.
 const PINGS_MAX: usize = 12;
 
-/// Writes the events of one answer.
+/// Writes one answer.
 #[derive(Debug)]
 pub struct Events {
-    draft: Draft,
+    id: String,
+    model: String,
+    stop: Vec<String>,
     open: Option<Block>,
     /// The number of the block that is open or comes next.
     index: usize,
@@ -103,109 +33,154 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn new(draft: Draft) -> Events {
-        Events { draft, open: None, index: 0, pings: 0 }
+    pub fn new(request: &Request) -> Events {
+        let (id, model) = (fresh_id("msg_"), request.model.clone());
+        Events { id, model, stop: request.stop_sequences.clone().unwrap_or_default(), open: None, index: 0, pings: 0 }
     }
 
-    fn piece(&mut self, block: Block, text: String) -> Vec<Frame> {
-        let mut frames = Vec::new();
+    /// The message with this content; before its end nothing is known of usage and reason.
+    fn message(&self, content: &[Value], end: Option<End>) -> Value {
+        let (reason, stop) = end.map(|end| self.reason(end)).unzip();
+        json!({
+            "id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": content,
+            "stop_reason": reason, "stop_sequence": stop.flatten(), "usage": usage(end.unwrap_or_default()),
+        })
+    }
+
+    /// Why the answer ended, and before which stop text.
+    fn reason(&self, end: End) -> (&'static str, Option<&str>) {
+        match end.reason {
+            Reason::Stop => ("end_turn", None),
+            Reason::StopText(number) => ("stop_sequence", self.stop.get(number).map(String::as_str)),
+            Reason::Length => ("max_tokens", None),
+            Reason::Calls => ("tool_use", None),
+        }
+    }
+
+    fn piece(&mut self, block: Block, text: &str) -> Vec<String> {
+        let mut events = Vec::new();
         self.pings = 0;
         if self.open != Some(block) {
-            frames.extend(self.close());
-            frames.push(self.start(match block {
+            events.extend(self.close());
+            events.push(self.start(match block {
                 Block::Text => json!({ "type": "text", "text": "" }),
                 Block::Thinking => json!({ "type": "thinking", "thinking": "", "signature": "" }),
             }));
             self.open = Some(block);
         }
-        frames.push(self.change(match block {
+        events.push(self.change(match block {
             Block::Text => json!({ "type": "text_delta", "text": text }),
             Block::Thinking => json!({ "type": "thinking_delta", "thinking": text }),
         }));
-        frames
+        events
     }
 
-    fn alive(&mut self) -> Vec<Frame> {
+    fn alive(&mut self) -> Vec<String> {
         self.pings += 1;
         if self.pings < PINGS_MAX {
-            return vec![Frame::named("ping", &json!({ "type": "ping" }))];
+            return vec![named(&json!({ "type": "ping" }))];
         }
-        self.piece(self.open.unwrap_or(Block::Text), String::new())
+        self.piece(self.open.unwrap_or(Block::Text), "")
     }
 
-    fn call(&mut self, call: &Call) -> Vec<Frame> {
-        let mut frames = Vec::from_iter(self.close());
+    fn call(&mut self, call: &Call) -> Vec<String> {
+        let mut events = Vec::from_iter(self.close());
         // Clients begin with an empty input and add to it.
-        frames.push(self.start(tool_use(call, json!({}))));
+        events.push(self.start(tool_use(call, json!({}))));
         let input = json!(call.arguments).to_string();
-        frames.push(self.change(json!({ "type": "input_json_delta", "partial_json": input })));
-        frames.push(self.stop());
-        frames
+        events.push(self.change(json!({ "type": "input_json_delta", "partial_json": input })));
+        events.push(self.stop());
+        events
     }
 
-    fn finished(&mut self, end: End) -> Vec<Frame> {
-        let mut frames = Vec::from_iter(self.close());
-        let (reason, stop) = self.draft.stop(end);
+    fn finished(&mut self, end: End) -> Vec<String> {
+        let mut events = Vec::from_iter(self.close());
+        let (reason, stop) = self.reason(end);
         let delta = json!({ "stop_reason": reason, "stop_sequence": stop });
-        let event = json!({ "type": "message_delta", "delta": delta, "usage": usage(Some(end)) });
-        frames.push(Frame::named("message_delta", &event));
-        frames.push(Frame::named("message_stop", &json!({ "type": "message_stop" })));
-        frames
+        events.push(named(&json!({ "type": "message_delta", "delta": delta, "usage": usage(end) })));
+        events.push(named(&json!({ "type": "message_stop" })));
+        events
     }
 
-    fn start(&self, block: Value) -> Frame {
-        let event = json!({ "type": "content_block_start", "index": self.index, "content_block": block });
-        Frame::named("content_block_start", &event)
+    fn start(&self, block: Value) -> String {
+        named(&json!({ "type": "content_block_start", "index": self.index, "content_block": block }))
     }
 
-    fn change(&self, delta: Value) -> Frame {
-        let event = json!({ "type": "content_block_delta", "index": self.index, "delta": delta });
-        Frame::named("content_block_delta", &event)
+    fn change(&self, delta: Value) -> String {
+        named(&json!({ "type": "content_block_delta", "index": self.index, "delta": delta }))
     }
 
-    fn stop(&mut self) -> Frame {
-        let event = json!({ "type": "content_block_stop", "index": self.index });
+    fn stop(&mut self) -> String {
+        let index = self.index;
         self.index += 1;
-        Frame::named("content_block_stop", &event)
+        named(&json!({ "type": "content_block_stop", "index": index }))
     }
 
     /// Ends the block that is open.
-    fn close(&mut self) -> Option<Frame> {
+    fn close(&mut self) -> Option<String> {
         self.open.take().map(|_| self.stop())
     }
 }
 
+/// Anthropic counts tokens that were in the cache apart from those that were read.
+fn usage(end: End) -> Value {
+    json!({
+        "input_tokens": end.prompt.saturating_sub(end.cached),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": end.cached,
+        "output_tokens": end.generated,
+    })
+}
+
+fn tool_use(call: &Call, input: Value) -> Value {
+    json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
+}
+
 impl Wire for Events {
-    fn begin(&mut self) -> Vec<Frame> {
-        let message = self.draft.object(Vec::new(), None, None, usage(None));
-        vec![Frame::named("message_start", &json!({ "type": "message_start", "message": message }))]
+    fn whole(self, whole: &Whole) -> Value {
+        let mut content = Vec::new();
+        if !whole.thinking.is_empty() {
+            content.push(json!({ "type": "thinking", "thinking": whole.thinking, "signature": "" }));
+        }
+        if !whole.text.is_empty() {
+            content.push(json!({ "type": "text", "text": whole.text }));
+        }
+        content.extend(whole.calls.iter().map(|call| tool_use(call, json!(call.arguments))));
+        self.message(&content, Some(whole.end))
     }
 
-    fn delta(&mut self, delta: Delta) -> Vec<Frame> {
+    fn begin(&mut self) -> Vec<String> {
+        vec![named(&json!({ "type": "message_start", "message": self.message(&[], None) }))]
+    }
+
+    fn delta(&mut self, delta: Delta) -> Vec<String> {
         match delta {
-            Delta::Text(text) | Delta::Thinking(text) if text.is_empty() => Vec::new(),
-            Delta::Text(text) => self.piece(Block::Text, text),
-            Delta::Thinking(text) => self.piece(Block::Thinking, text),
+            Delta::Text(text, _) | Delta::Thinking(text) if text.is_empty() => Vec::new(),
+            Delta::Text(text, _) => self.piece(Block::Text, &text),
+            Delta::Thinking(text) => self.piece(Block::Thinking, &text),
             Delta::Call(call) => self.call(&call),
-            Delta::Tokens(_) => Vec::new(),
             Delta::Alive => self.alive(),
             Delta::Finished(end) => self.finished(end),
         }
     }
 
-    fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
-        vec![Frame::named("error", &super::error(problem))]
+    fn failed(&mut self, problem: &Problem) -> Vec<String> {
+        vec![named(&super::error(problem))]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Map;
-
     use super::*;
+    use crate::serve::wire::fields;
 
-    fn draft() -> Draft {
-        Draft { id: "msg_1".to_owned(), model: "planner".to_owned(), stop: vec!["END".to_owned()] }
+    fn text(text: &str) -> Delta {
+        Delta::Text(text.to_owned(), Vec::new())
+    }
+
+    fn events() -> Events {
+        let (id, model) = ("msg_1".to_owned(), "planner".to_owned());
+        Events { id, model, stop: vec!["END".to_owned()], open: None, index: 0, pings: 0 }
     }
 
     fn end(reason: Reason) -> End {
@@ -213,27 +188,29 @@ mod tests {
     }
 
     fn call() -> Call {
-        let arguments = Map::from_iter([("path".to_owned(), json!("a"))]);
-        Call { id: "call_1".to_owned(), name: "Read".to_owned(), arguments }
+        fields::call(&json!("call_1"), &json!("Read"), &json!({ "path": "a" }))
+    }
+
+    /// The data of the events, whose names are the types of their data.
+    fn data(events: &[String]) -> Vec<Value> {
+        events.iter().map(|event| serde_json::from_str(event.split_once("data: ").unwrap().1).unwrap()).collect()
     }
 
     #[test]
     fn blocks_are_opened_and_closed_in_order() {
-        let mut events = Events::new(draft());
+        let mut events = events();
         let deltas = [
             Delta::Thinking("hm".to_owned()),
-            Delta::Text("I ".to_owned()),
+            text("I "),
             Delta::Alive,
-            Delta::Text("read.".to_owned()),
+            text("read."),
             Delta::Call(call()),
             Delta::Finished(end(Reason::Calls)),
         ];
-        let mut frames = events.begin();
-        frames.extend(deltas.into_iter().flat_map(|delta| events.delta(delta)));
-        let events: Vec<Value> = frames.iter().map(|frame| serde_json::from_str(&frame.data).unwrap()).collect();
-        for (frame, event) in frames.iter().zip(&events) {
-            assert_eq!(event["type"].as_str(), frame.event);
-        }
+        let mut written = events.begin();
+        written.extend(deltas.into_iter().flat_map(|delta| events.delta(delta)));
+        assert!(written[0].starts_with("event: message_start\ndata: {"), "{}", written[0]);
+        let events = data(&written);
         let usage = json!({
             "input_tokens": 6, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 4, "output_tokens": 7,
         });
@@ -261,37 +238,35 @@ mod tests {
 
     #[test]
     fn a_long_silence_is_broken_by_an_empty_piece_once_a_minute() {
-        let mut events = Events::new(draft());
-        let silence = |events: &mut Events| (0..PINGS_MAX).flat_map(|_| events.delta(Delta::Alive)).collect::<Vec<_>>();
-        let names = |frames: &[Frame]| frames.iter().filter_map(|frame| frame.event).collect::<Vec<_>>();
-        let first = silence(&mut events);
-        assert_eq!(names(&first)[..PINGS_MAX - 1], ["ping"; PINGS_MAX - 1]);
-        assert_eq!(names(&first)[PINGS_MAX - 1..], ["content_block_start", "content_block_delta"]);
-        assert_eq!(names(&silence(&mut events))[PINGS_MAX - 1..], ["content_block_delta"]);
-        let answer = events.delta(Delta::Text("hello".to_owned()));
-        assert_eq!(names(&answer), ["content_block_delta"], "in the block that is open");
-    }
-
-    #[test]
-    fn the_end_of_an_answer_is_named() {
-        let check = |reason: Reason, name: &str, stop: Option<&str>| {
-            assert_eq!(draft().stop(end(reason)), (Some(name), stop));
+        let mut events = events();
+        let silence = |events: &mut Events| -> Vec<Value> {
+            let written: Vec<String> = (0..PINGS_MAX).flat_map(|_| events.delta(Delta::Alive)).collect();
+            data(&written).into_iter().map(|event| event["type"].clone()).collect()
         };
-        check(Reason::Stop, "end_turn", None);
-        check(Reason::StopText(0), "stop_sequence", Some("END"));
-        check(Reason::Length, "max_tokens", None);
-        check(Reason::Calls, "tool_use", None);
+        let first = silence(&mut events);
+        assert_eq!(first[..PINGS_MAX - 1], ["ping"; PINGS_MAX - 1]);
+        assert_eq!(first[PINGS_MAX - 1..], ["content_block_start", "content_block_delta"]);
+        assert_eq!(silence(&mut events)[PINGS_MAX - 1..], ["content_block_delta"]);
+        let answer = data(&events.delta(text("hello")));
+        assert_eq!(answer.len(), 1, "in the block that is open");
     }
 
     #[test]
-    fn a_whole_answer_has_its_blocks() {
-        let mut whole = Whole::default();
-        whole.text.push_str("Hi");
-        whole.calls.push(call());
-        let expected = json!([
-            { "type": "text", "text": "Hi" },
-            { "type": "tool_use", "id": "call_1", "name": "Read", "input": { "path": "a" } },
-        ]);
-        assert_eq!(draft().message(&whole)["content"], expected);
+    fn a_whole_answer_has_its_blocks_and_its_end() {
+        for (reason, name, stop) in [
+            (Reason::Stop, "end_turn", None),
+            (Reason::StopText(0), "stop_sequence", Some("END")),
+            (Reason::Length, "max_tokens", None),
+            (Reason::Calls, "tool_use", None),
+        ] {
+            let whole = Whole { text: "Hi".to_owned(), calls: vec![call()], end: end(reason), ..Whole::default() };
+            let message = events().whole(&whole);
+            let expected = json!([
+                { "type": "text", "text": "Hi" },
+                { "type": "tool_use", "id": "call_1", "name": "Read", "input": { "path": "a" } },
+            ]);
+            assert_eq!(message["content"], expected);
+            assert_eq!((&message["stop_reason"], &message["stop_sequence"]), (&json!(name), &json!(stop)));
+        }
     }
 }

@@ -1,38 +1,30 @@
 //! OpenAI's `/v1/responses`, the only protocol that codex speaks.
 
-mod draft;
 mod events;
 mod input;
 mod tools;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::draft::Draft;
 use self::events::Events;
 use self::tools::Tools;
-use super::{read, streamed};
+use super::fields::{self, Given};
+use super::read;
+use super::stream::answered;
 use crate::serve::Server;
-use crate::serve::ask::{Ask, Format, Model};
+use crate::serve::ask::{Ask, Model};
 use crate::serve::problem::Problem;
-use crate::serve::wire::chat::Given;
 
-/// `POST /v1/responses`
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
     let request: Request = read(&body)?;
-    let model = server.model(&request.model)?;
-    let streams = request.stream.unwrap_or(false);
-    let (ask, draft) = request.ask(model)?;
-    let reply = async move { server.reply(ask).await };
-    if streams {
-        return streamed(reply, Events::new(draft)).await;
-    }
-    let whole = reply.await?.whole().await?;
-    Ok(Json(draft.whole(&whole)).into_response())
+    let (model, streams) = (request.model.clone(), request.stream.unwrap_or(false));
+    let (ask, tools) = request.ask(server.model(&model)?)?;
+    let events = Events::new(model, &ask, tools);
+    answered(streams, async move { server.reply(ask).await }, events).await
 }
 
 /// The fields that mean something here.
@@ -47,65 +39,42 @@ struct Request {
     text: Option<Value>,
     reasoning: Option<Value>,
     max_output_tokens: Option<usize>,
-    temperature: Option<f32>,
-    top_p: Option<f32>,
     stream: Option<bool>,
     background: Option<bool>,
     previous_response_id: Option<String>,
     conversation: Option<Value>,
+    #[serde(flatten)]
+    given: Given,
 }
 
 impl Request {
-    /// What is asked, and the response before anything is in it.
-    fn ask(self, model: Model) -> Result<(Ask, Draft), Problem> {
-        self.possible()?;
+    /// What is asked, with the client's tools.
+    fn ask(self, model: Model) -> Result<(Ask, Tools), Problem> {
+        // What needs a server that keeps answers.
+        for (is_asked, field, text) in [
+            (self.previous_response_id.is_some(), "previous_response_id", "send the whole conversation in `input`"),
+            (self.conversation.is_some(), "conversation", "send the whole conversation in `input`"),
+            (self.background == Some(true), "background", "use `stream` to see the answer grow"),
+        ] {
+            if is_asked {
+                return Err(Problem::invalid(field, format!("answers and conversations are not kept; {text}")));
+            }
+        }
         let mut tools = Tools::default();
         for tool in self.tools.iter().flatten().chain(input::additional_tools(&self.input)) {
             tools.add(None, tool)?;
         }
-        let mut ask = Ask::new(model, input::turns(self.instructions.as_deref(), &self.input)?);
-        ask.choice = tools.choice(self.tool_choice.as_ref())?;
-        ask.tools = tools.specs();
-        ask.format = format(self.text.as_ref())?;
-        ask.max_tokens = self.max_output_tokens;
-        let (temperature, top_p) = (self.temperature, self.top_p);
-        ask.sampling = Given { temperature, top_p, ..Given::default() }.sampling();
         let effort = self.reasoning.as_ref().and_then(|reasoning| reasoning["effort"].as_str());
-        ask.thinks = !matches!(effort, Some("none" | "minimal"));
-        let draft = Draft::new(self.model, &ask, tools);
-        Ok((ask, draft))
-    }
-
-    /// Refuses what needs a server that keeps answers.
-    fn possible(&self) -> Result<(), Problem> {
-        if self.previous_response_id.is_some() {
-            let text = "answers are not kept, so none can be continued; send the whole conversation in `input`";
-            return Err(Problem::invalid("previous_response_id", text));
-        }
-        if self.conversation.is_some() {
-            let text = "conversations are not kept; send the whole conversation in `input`";
-            return Err(Problem::invalid("conversation", text));
-        }
-        if self.background == Some(true) {
-            let text = "answers are not kept, so none can be fetched later; use `stream` to see it grow";
-            return Err(Problem::invalid("background", text));
-        }
-        Ok(())
-    }
-}
-
-/// `text.format`
-fn format(text: Option<&Value>) -> Result<Format, Problem> {
-    let Some(format) = text.and_then(|text| text.get("format")) else { return Ok(Format::Text) };
-    match (format["type"].as_str(), format.get("schema")) {
-        (None | Some("text"), _) => Ok(Format::Text),
-        (Some("json_object"), _) => Ok(Format::object()),
-        (Some("json_schema"), Some(schema)) if schema.is_object() => Ok(Format::Schema(schema.clone())),
-        (Some("json_schema"), _) => Err(Problem::invalid("text", "a format of type json_schema needs a `schema`")),
-        (Some(kind), _) => {
-            let text = format!("the format `{kind}` is unknown; it must be text, json_object or json_schema");
-            Err(Problem::invalid("text", text))
-        }
+        let ask = Ask {
+            choice: tools.choice(self.tool_choice.as_ref())?,
+            tools: tools.specs(),
+            format: fields::format("text", self.text.as_ref().and_then(|text| text.get("format")))?,
+            max_tokens: self.max_output_tokens,
+            sampling: self.given.sampling(),
+            thinks: !matches!(effort, Some("none" | "minimal")),
+            ..Ask::new(model, input::turns(self.instructions.as_deref(), &self.input)?)
+        };
+        Ok((ask, tools))
     }
 }
 
@@ -114,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::serve::ask::{Choice, Turn};
+    use crate::serve::ask::{Choice, Format, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
         serde_json::from_value::<Request>(request).unwrap().ask(Model::Planner).map(|(ask, _)| ask)
@@ -125,7 +94,18 @@ mod tests {
         let ask = read(json!({
             "model": "planner",
             "instructions": "You are a coder.",
-            "input": [{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "hey" }] }],
+            "input": [
+                { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Fix it." }] },
+                { "type": "reasoning", "summary": [], "encrypted_content": null },
+                { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "I fix." }] },
+                { "type": "function_call", "call_id": "1", "namespace": "mcp__docs", "name": "find",
+                  "arguments": "{\"query\":\"a\"}" },
+                { "type": "custom_tool_call", "call_id": "2", "name": "apply_patch", "input": "*** Begin Patch" },
+                { "type": "custom_tool_call_output", "call_id": "2", "output": "Done." },
+                { "type": "function_call_output", "call_id": "1", "output": [
+                    { "type": "input_text", "text": "found" }, { "type": "input_image", "image_url": "data:" }] },
+                { "type": "additional_tools", "tools": [{ "type": "function", "name": "look" }] },
+            ],
             "tools": [
                 { "type": "function", "name": "shell", "description": "Runs.", "strict": false,
                   "parameters": { "type": "object" } },
@@ -135,18 +115,31 @@ mod tests {
             "reasoning": { "effort": "medium", "summary": "auto" }, "prompt_cache_key": "1",
         }))
         .unwrap();
-        assert_eq!(ask.turns, [Turn::System("You are a coder.".to_owned()), Turn::User("hey".to_owned())]);
-        assert_eq!(ask.tools.len(), 1);
+        let calls = vec![
+            fields::call(&json!("1"), &json!("mcp__docs__find"), &json!({ "query": "a" })),
+            fields::call(&json!("2"), &json!("apply_patch"), &json!({ "input": "*** Begin Patch" })),
+        ];
+        let expected = [
+            Turn::System("You are a coder.".to_owned()),
+            Turn::User("Fix it.".to_owned()),
+            Turn::Assistant { text: "I fix.".to_owned(), calls },
+            Turn::Tool("found\n[a part of kind `input_image` is left out: only text can be read]".to_owned()),
+            Turn::Tool("Done.".to_owned()),
+        ];
+        assert_eq!(ask.turns, expected);
+        assert_eq!(ask.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(), ["shell", "look"]);
         assert_eq!((ask.choice, ask.format, ask.thinks), (Choice::Auto, Format::Text, true));
     }
 
     #[test]
-    fn a_schema_is_kept() {
-        let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
-        let text = json!({ "format": { "type": "json_schema", "name": "a", "strict": true, "schema": schema } });
-        assert_eq!(format(Some(&text)), Ok(Format::Schema(schema)));
-        assert_eq!(format(Some(&json!({ "format": { "type": "json_object" } }))), Ok(Format::object()));
-        assert_eq!(format(Some(&json!({ "verbosity": "low" }))), Ok(Format::Text));
+    fn the_input_may_be_a_text_or_messages_in_short() {
+        let check = |input: Value, turn: Turn| {
+            let ask = read(json!({ "input": input })).unwrap();
+            assert_eq!(ask.turns, [turn]);
+        };
+        check(json!("hey"), Turn::User("hey".to_owned()));
+        check(json!([{ "role": "user", "content": "hey" }]), Turn::User("hey".to_owned()));
+        check(json!([{ "role": "developer", "content": "Be short." }]), Turn::System("Be short.".to_owned()));
     }
 
     #[test]

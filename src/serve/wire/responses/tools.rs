@@ -4,12 +4,11 @@
 //! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`. The model knows
 //! the tool as `mcp__docs__find`. codex takes the call only with `namespace` and `name` apart (openai/codex#23186).
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
-use crate::serve::ask::{self, Call, Choice};
+use crate::serve::ask::{Call, Choice, TOOLS_MAX};
 use crate::serve::problem::Problem;
+use crate::serve::wire::fields;
 use crate::tools::ToolSpec;
 
 /// The argument of a custom tool, which takes one text.
@@ -27,16 +26,15 @@ pub fn flat(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// The client's tools by the names that the model knows.
+/// The client's tools, in its order, in which the prompt lists them.
 #[derive(Debug, Default)]
 pub struct Tools {
-    tools: BTreeMap<String, Tool>,
-    /// The names in the client's order, in which the prompt lists them.
-    order: Vec<String>,
+    tools: Vec<Tool>,
 }
 
 #[derive(Debug)]
 struct Tool {
+    /// As the model knows it.
     spec: ToolSpec,
     name: String,
     namespace: Option<String>,
@@ -47,8 +45,8 @@ impl Tools {
     /// Adds a tool of any kind. Those that run at OpenAI, such as `web_search`, are left out.
     pub fn add(&mut self, namespace: Option<&str>, tool: &Value) -> Result<(), Problem> {
         match tool["type"].as_str() {
-            Some("function") => self.insert(namespace, tool, tool["parameters"].clone(), false),
-            Some("custom") => self.insert(namespace, tool, custom_parameters(&tool["format"]), true),
+            Some("function") => self.insert(namespace, tool, &tool["parameters"], false),
+            Some("custom") => self.insert(namespace, tool, &custom_parameters(&tool["format"]), true),
             Some("namespace") => {
                 let inner = tool["tools"].as_array().into_iter().flatten();
                 for each in inner.filter(|each| each["type"] != "namespace") {
@@ -64,55 +62,51 @@ impl Tools {
         &mut self,
         namespace: Option<&str>,
         tool: &Value,
-        parameters: Value,
+        parameters: &Value,
         custom: bool,
     ) -> Result<(), Problem> {
-        let name = tool["name"].as_str().unwrap_or_default();
-        let description = tool["description"].as_str().map(str::to_owned);
-        let mut spec = ask::tool(name.to_owned(), description, Some(parameters))?;
-        spec.name = flat(namespace, name);
-        let flat = spec.name.clone();
-        let tool = Tool { spec, name: name.to_owned(), namespace: namespace.map(str::to_owned), custom };
-        // codex may send a tool both in `tools` and in the input.
-        if self.tools.insert(flat.clone(), tool).is_none() {
-            self.order.push(flat);
+        let mut spec = fields::tool(tool, parameters)?;
+        let name = std::mem::take(&mut spec.name);
+        spec.name = flat(namespace, &name);
+        // codex may send a tool both in `tools` and in the input. One too many is kept, for which the request is refused.
+        let known = self.tools.iter().position(|known| known.spec.name == spec.name);
+        let tool = Tool { spec, name, namespace: namespace.map(str::to_owned), custom };
+        match known {
+            Some(at) => self.tools[at] = tool,
+            None if self.tools.len() <= TOOLS_MAX => self.tools.push(tool),
+            None => {}
         }
         Ok(())
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.order.iter().filter_map(|name| self.tools.get(name)).map(|tool| tool.spec.clone()).collect()
+        self.tools.iter().map(|tool| tool.spec.clone()).collect()
     }
 
     /// Reads `tool_choice`. `allowed_tools` takes all others away.
     pub fn choice(&mut self, choice: Option<&Value>) -> Result<Choice, Problem> {
         let Some(choice) = choice else { return Ok(Choice::Auto) };
-        let unknown = || {
-            let text =
-                format!("`tool_choice` cannot be {choice}; it must be auto, none, required or a tool in `tools`");
-            Problem::invalid("tool_choice", text)
-        };
-        let mode = |mode: Option<&str>| match mode {
-            Some("auto") => Ok(Choice::Auto),
-            Some("none") => Ok(Choice::None),
-            Some("required") => Ok(Choice::Required),
-            _ => Err(unknown()),
-        };
-        match choice["type"].as_str() {
-            None => mode(choice.as_str()),
-            Some("function" | "custom") => named(choice).map(Choice::Named).ok_or_else(unknown),
-            Some("allowed_tools") => {
-                let allowed: Vec<String> = choice["tools"].as_array().into_iter().flatten().filter_map(named).collect();
-                self.order.retain(|name| allowed.contains(name));
-                mode(choice["mode"].as_str())
-            }
-            Some(_) => Err(unknown()),
+        let named = |choice: &Value, name: &str| flat(choice["namespace"].as_str(), name);
+        if choice["type"] == "allowed_tools" {
+            let all = choice["tools"].as_array().into_iter().flatten();
+            let allowed: Vec<String> = all.filter_map(|one| Some(named(one, one["name"].as_str()?))).collect();
+            self.tools.retain(|tool| allowed.contains(&tool.spec.name));
+            return fields::choice(choice.get("mode"));
         }
+        Ok(match fields::choice(Some(choice))? {
+            Choice::Named(name) => Choice::Named(named(choice, &name)),
+            word => word,
+        })
+    }
+
+    /// The client's tool that the model has called.
+    fn called(&self, call: &Call) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.spec.name == call.name)
     }
 
     /// The item of a call. An item that has only begun has an empty input, to which events add.
     pub fn item(&self, id: &str, call: &Call, status: &str, begun: bool) -> Value {
-        let tool = self.tools.get(&call.name);
+        let tool = self.called(call);
         let custom = tool.is_some_and(|tool| tool.custom);
         let input = if begun { String::new() } else { self.input(call) };
         let (kind, key) = if custom { ("custom_tool_call", "input") } else { ("function_call", "arguments") };
@@ -126,7 +120,7 @@ impl Tools {
     }
 
     pub fn is_custom(&self, call: &Call) -> bool {
-        self.tools.get(&call.name).is_some_and(|tool| tool.custom)
+        self.called(call).is_some_and(|tool| tool.custom)
     }
 
     /// What the client reads of the arguments: JSON, or the one text of a custom tool.
@@ -136,11 +130,6 @@ impl Tools {
             _ => json!(call.arguments).to_string(),
         }
     }
-}
-
-/// The name of the tool that a choice names.
-fn named(choice: &Value) -> Option<String> {
-    Some(flat(choice["namespace"].as_str(), choice["name"].as_str()?))
 }
 
 /// The schema of a custom tool. What its input must look like, a grammar as text, is told to the model.
@@ -173,12 +162,15 @@ mod tests {
     }
 
     fn call(name: &str, key: &str, value: &str) -> Call {
-        let arguments = Map::from_iter([(key.to_owned(), json!(value))]);
-        Call { id: "call_1".to_owned(), name: name.to_owned(), arguments }
+        fields::call(&json!("call_1"), &json!(name), &json!({ key: value }))
     }
 
     #[test]
     fn tools_of_a_namespace_are_offered_and_called_back() {
+        assert_eq!(
+            (flat(Some("mcp__docs__"), "find"), flat(Some(OWN), "shell")),
+            ("mcp__docs__find".into(), "shell".into())
+        );
         let names: Vec<String> = codex().specs().into_iter().map(|spec| spec.name).collect();
         assert_eq!(names, ["mcp__docs__find", "apply_patch"]);
         let expected = json!({ "id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1",
@@ -198,20 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_joined_once() {
-        assert_eq!(flat(Some("mcp__docs"), "find"), "mcp__docs__find");
-        assert_eq!(flat(Some("mcp__docs__"), "find"), "mcp__docs__find");
-        assert_eq!(flat(Some("functions"), "shell"), "shell");
-        assert_eq!(flat(None, "shell"), "shell");
-    }
-
-    #[test]
-    fn a_choice_is_a_word_or_names_a_tool() {
-        let check = |choice: Value, expected| assert_eq!(codex().choice(Some(&choice)).ok(), expected);
-        check(json!("required"), Some(Choice::Required));
+    fn a_choice_names_a_tool_by_its_namespace_or_takes_others_away() {
         let find = json!({ "type": "function", "namespace": "mcp__docs", "name": "find" });
-        check(find.clone(), Some(Choice::Named("mcp__docs__find".to_owned())));
-        check(json!({ "type": "web_search" }), None);
+        assert_eq!(codex().choice(Some(&find)), Ok(Choice::Named("mcp__docs__find".to_owned())));
         let mut tools = codex();
         let allowed = json!({ "type": "allowed_tools", "mode": "auto", "tools": [find] });
         assert_eq!(tools.choice(Some(&allowed)), Ok(Choice::Auto));

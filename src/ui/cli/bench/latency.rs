@@ -50,25 +50,6 @@ impl Latency {
             let setting = Setting { file, context, slots: 1, kv_type };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
-        super::each(app, self.files, self.json, measure, print).await
+        super::each(app, self.files, self.json, measure).await
     }
-}
-
-fn print(figures: &latency::Latency) {
-    println!("{}", super::heading(&figures.about, figures.load_ms));
-    let line = |what: &str, value: String| println!("  {what:<34} {value:>12}");
-    line(&format!("first token, cold, {} tokens", figures.prompt_tokens), format!("{:.0} ms", figures.ttft_cold_ms));
-    line("first token, same prompt again", format!("{:.0} ms", figures.ttft_warm_ms));
-    line("first token, next turn", format!("{:.0} ms", figures.ttft_second_turn_ms));
-    line("  of the time of a cold start", format!("{:.1} %", 100.0 * figures.second_turn_share));
-    line("edit 40 characters before the end", format!("{} tokens", figures.edit_reevaluated_tokens));
-    line("prefill", format!("{:.1} tok/s", figures.prefill_tokens_per_s));
-    line("decode", format!("{:.1} tok/s", figures.decode_tokens_per_s));
-    if let Some(bare) = figures.bare_decode_tokens_per_s {
-        line("decode, bare loop", format!("{bare:.1} tok/s"));
-        line("  engine over bare loop", format!("{:.2}", figures.decode_tokens_per_s / bare));
-    }
-    line("memory bandwidth, measured", format!("{:.1} GB/s", figures.bandwidth_bytes_per_s / 1e9));
-    line("bytes a token reads", crate::base::Bytes(figures.bytes_per_token).to_string());
-    line("share of the bandwidth roofline", format!("{:.0} %", 100.0 * figures.roofline_share));
 }

@@ -10,10 +10,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
 use crate::app::App;
-use crate::measure::bench::subject::About;
+use crate::measure::bench::Figures;
 use crate::models::Role;
 
 /// Measure memory, latency and slots of models, and retrieval on a project
@@ -58,12 +57,11 @@ fn roles(app: &App) -> Result<Vec<PathBuf>> {
 
 /// Runs `measure` on each of `files` (by default planner and router) and prints its figures; with `json`, prints all
 /// figures as one object at the end.
-async fn each<F: Serialize>(
+async fn each(
     app: &App,
     files: Vec<PathBuf>,
     json: bool,
-    measure: impl AsyncFn(PathBuf) -> Result<F>,
-    print: fn(&F),
+    measure: impl AsyncFn(PathBuf) -> Result<Figures>,
 ) -> Result<()> {
     let files = if files.is_empty() { roles(app)? } else { files };
     let mut models = Vec::new();
@@ -72,7 +70,7 @@ async fn each<F: Serialize>(
         if !json {
             print(&figures);
         }
-        models.push(figures);
+        models.push(figures.json);
     }
     if json {
         println!("{}", serde_json::json!({ "models": models }));
@@ -80,18 +78,11 @@ async fn each<F: Serialize>(
     Ok(())
 }
 
-/// Two lines about what was measured, for above its figures.
-fn heading(about: &About, load_ms: u64) -> String {
-    let random = if about.random_weights { ", RANDOM WEIGHTS: times are real, words are not" } else { "" };
-    format!(
-        "{} {}{random}\n  {}, {} threads; {} × {} tokens, KV {}; rung: {}; loaded in {load_ms} ms",
-        about.model,
-        about.quantisation,
-        about.device,
-        about.threads,
-        about.slots,
-        about.context,
-        about.kv_type,
-        about.rung,
-    )
+fn print(figures: &Figures) {
+    if !figures.heading.is_empty() {
+        println!("{}", figures.heading);
+    }
+    for (line, shown) in &figures.lines {
+        println!("  {line:<56} {shown:>22}");
+    }
 }

@@ -52,31 +52,6 @@ impl Slots {
             let setting = Setting { file, context, slots: usize::from(self.slots), kv_type };
             slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
-        super::each(app, self.files, self.json, measure, print).await
+        super::each(app, self.files, self.json, measure).await
     }
-}
-
-fn print(figures: &slots::Slots) {
-    println!("{}", super::heading(&figures.about, figures.load_ms));
-    let line = |what: &str, value: String| println!("  {what:<48} {value:>14}");
-    let alone = figures.decode_tokens_per_s.first().map_or(f64::NAN, |(_, rate)| *rate);
-    for (slots, rate) in &figures.decode_tokens_per_s {
-        line(&format!("decode, {slots} at once"), format!("{rate:.1} tok/s, {:.2}×", rate / alone));
-    }
-    let agents = &figures.fan_out;
-    line(
-        &format!(
-            "{} agents, {} + {} tokens, {} generated, in turn",
-            agents.agents, agents.preamble_tokens, agents.own_tokens, agents.generated_tokens
-        ),
-        format!("{:.0} ms", agents.in_turn_ms),
-    );
-    line("  together", format!("{:.0} ms", agents.together_ms));
-    line("  sooner by", format!("{:.0} %", 100.0 * agents.sooner));
-    line("  the same tokens", if agents.same_tokens { "yes" } else { "NO" }.to_owned());
-    let beside = &figures.priority;
-    line("a user's first token, idle", format!("{:.0} ms", beside.ttft_idle_ms));
-    line(&format!("  beside {} background jobs", beside.background_jobs), format!("{:.0} ms", beside.ttft_beside_ms));
-    line("  ratio", format!("{:.2}", beside.ratio));
-    line("free after a stream is dropped in its prompt", format!("{:.0} ms", figures.freed_after_ms));
 }
