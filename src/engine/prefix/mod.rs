@@ -5,7 +5,6 @@
 
 mod disk;
 mod store;
-mod tree;
 
 use crate::base::hex;
 use std::fs::File;
@@ -16,7 +15,6 @@ use sha2::{Digest, Sha256};
 
 pub use disk::Disk;
 pub use store::{Copied, PrefixStore, Prefixes, TOKENS_MIN};
-pub use tree::Tree;
 
 use super::llama::{self, Shape};
 
