@@ -129,11 +129,6 @@ impl Inner {
         Ok(meant.into_iter().rev().map(|index| resident.entries.remove(index)).collect())
     }
 
-    /// [`Inner::remove`] for those of the contexts `keys` that are still in memory.
-    fn remove_keys(&self, keys: &[Key]) -> Result<Vec<Entry>, PoolError> {
-        self.remove(|resident| Ok(resident.places(keys)))
-    }
-
     fn swap(self: &Arc<Inner>, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let (old, roles) = self.to_be_replaced(from)?;
         let spec = self.named(to, roles.first().copied().unwrap_or(Role::Planner))?;
@@ -142,12 +137,7 @@ impl Inner {
             return self.describe(&need.key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let has_place = self.missing_places(&need, self.resident().files()) == 0;
-        let new = if has_place && need.amount().fits(self.ledger.free()) {
-            self.load_then_unload(&old, need, &spec, progress)?
-        } else {
-            self.unload_then_load(&old, need, &spec, progress)?
-        };
+        let new = self.unload_then_load(&old, need, &spec, progress)?;
         let mut resident = self.resident();
         for role in roles {
             resident.assign(role, &new);
@@ -171,25 +161,6 @@ impl Inner {
         Ok((keys, roles))
     }
 
-    /// Loads the new model first and unloads the old one only once that has succeeded.
-    fn load_then_unload(
-        self: &Arc<Inner>,
-        old: &[Key],
-        need: Need,
-        spec: &ModelSpec,
-        progress: Progress,
-    ) -> Result<Key, PoolError> {
-        let new = self.load_needed(need, spec, None, progress)?;
-        match self.remove_keys(old) {
-            Ok(gone) => self.released(gone, None)?,
-            Err(error) => {
-                self.released(self.remove_keys(std::slice::from_ref(&new))?, None)?;
-                return Err(error);
-            }
-        }
-        Ok(new)
-    }
-
     /// Unloads the old model to make room for the new one, which fits then. If the load fails all the same (a damaged
     /// file, a cancelled load), the old one is loaded again.
     fn unload_then_load(
@@ -200,7 +171,7 @@ impl Inner {
         progress: Progress,
     ) -> Result<Key, PoolError> {
         self.fits_without(old, &need)?;
-        let gone = self.remove_keys(old)?;
+        let gone = self.remove(|resident| Ok(resident.places(old)))?;
         let before: Vec<_> = gone.iter().map(|one| (one.spec.clone(), one.roles.clone(), one.pinned)).collect();
         let released = self.released(gone, Some(&need));
         let loaded = released.and_then(|()| self.load_needed(need, spec, None, progress));

@@ -3,17 +3,17 @@
 //! Nothing is allocated before its memory is reserved. Callers hold the lock `changing`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use super::evict::{Holder, Room};
 use super::fitting::FittedSettings;
 use super::resident::{Entry, Key, Loading, Model, file_name};
-use super::usage::{ReleaseSignal, ReleaseWait, Usage};
 use super::weights::Held;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::place::{self, Footprint, Settings};
-use crate::budget::{self, Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
+use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -27,8 +27,8 @@ pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
-    /// The weights and the signal of their release, if they are in memory already; then only a context is needed.
-    pub there: Option<(Arc<Held>, ReleaseWait)>,
+    /// The weights, if they are in memory already; then only a context is needed.
+    pub there: Option<Arc<Held>>,
     pub adapters: Bytes,
     /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
@@ -82,7 +82,7 @@ impl Inner {
         let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
         let there = self.resident().weights(&spec.path);
-        if let Some((held, _)) = &there {
+        if let Some(held) = &there {
             let wanted = LoadSettings { repack: held.settings.wanted.repack, ..settings.wanted };
             settings = Settings { wanted, ..held.settings.clone() };
         }
@@ -172,14 +172,18 @@ impl Inner {
     /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
     /// weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
-        let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
+        let way_out = format!("raise --budget, or choose a smaller model for [{}] in models.toml", need.role());
+        let refused = |refused| {
+            let (label, way_out) = (self.known_as(need), way_out.clone());
+            self.no_room(need, Refused { label, way_out, ..refused })
+        };
         let Footprint { weights, context } = need.takes;
         let reserve = |part, bytes: Amount| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
         let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters.into())).transpose()?;
         let (weights, context) = if need.there.is_some() {
             (None, reserve("context", context)?)
         } else {
-            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.settings).map_err(refused)?;
+            let whole = reserve("model", need.takes.all())?;
             (Some(whole.split(&label(need, "weights"), weights)), whole.split(&label(need, "context"), context))
         };
         Ok(Admitted { weights, context, adapters })
@@ -193,11 +197,12 @@ impl Inner {
         spec: &ModelSpec,
         progress: Progress,
     ) -> Result<Entry, PoolError> {
-        let (held, weights_gone) = match (need.there.clone(), admitted.weights) {
-            (Some(there), _) => there,
-            (None, weights) => self.weights(&need, weights, progress)?,
+        let held = match (need.there.clone(), admitted.weights) {
+            (None, Some(reserved)) => self.weights(&need, reserved, progress)?,
+            (there, _) => there.expect("weights that are not there were reserved; this is a bug in admit"),
         };
-        let (context_gone, released) = ReleaseWait::new();
+        let released = Arc::new(());
+        let context_gone = Arc::downgrade(&released);
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, released)?;
@@ -207,15 +212,15 @@ impl Inner {
         });
         let context = need.key.shape.context;
         Ok(Entry {
-            model: Model {
+            model: Arc::new(Model {
                 engine,
                 dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
                 capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
                 said: spec.capable.is_some(),
                 measured,
                 rung: need.rung,
-                usage: Usage::new(),
-            },
+                used: Mutex::new(Instant::now()),
+            }),
             roles: Vec::new(),
             pinned: spec.pinned,
             spec: spec.clone(),
@@ -226,18 +231,12 @@ impl Inner {
             held: Arc::downgrade(&held),
             key: need.key,
             context_gone,
-            weights_gone,
+            weights_gone: Arc::downgrade(&held.released),
         })
     }
 
     /// Reads the weights from the file into the `reserved` memory.
-    fn weights(
-        &self,
-        need: &Need,
-        reserved: Option<Reservation>,
-        mut progress: Progress,
-    ) -> Result<(Arc<Held>, ReleaseWait), PoolError> {
-        let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
+    fn weights(&self, need: &Need, reserved: Reservation, mut progress: Progress) -> Result<Arc<Held>, PoolError> {
         let (header, settings) = (&need.spec.header, &need.settings);
         let reading = Reading {
             gpu_layers: settings.gpu_layers(header),
@@ -246,26 +245,12 @@ impl Inner {
             mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
         let weights = Weights::load(header, reading, |share| progress("", share))?;
-        let (gone, released) = ReleaseWait::new();
-        Ok((
-            Arc::new(Held {
-                weights,
-                settings: settings.clone(),
-                _lease: reserved.commit(need.takes.weights),
-                _released: released,
-            }),
-            gone,
-        ))
+        let _lease = reserved.commit(need.takes.weights);
+        Ok(Arc::new(Held { weights, settings: settings.clone(), _lease, released: Arc::new(()) }))
     }
 
-    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then signals.
-    fn start(
-        &self,
-        need: &Need,
-        held: Arc<Held>,
-        leases: Vec<Lease>,
-        released: ReleaseSignal,
-    ) -> Result<Engine, PoolError> {
+    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then drops `released`.
+    fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, released: Arc<()>) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
         let vocabulary = held.clone();

@@ -10,15 +10,15 @@ mod load;
 mod release;
 mod resident;
 pub(crate) mod shape;
-mod usage;
 mod weights;
 
 use crate::base::lock;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
+use std::time::Instant;
 
-use super::handle::Engine;
 use super::prefix::PrefixStore;
 use super::request::EngineError;
 use super::scripted::Script;
@@ -26,7 +26,7 @@ use crate::base::Bytes;
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{Measured, ModelCapability, ModelSpec, Registry, Role, Tier};
+use crate::models::{ModelCapability, ModelSpec, Registry, Role, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -34,7 +34,6 @@ pub use error::PoolError;
 pub use load::Progress;
 pub use resident::Loading;
 use resident::{Model, Resident};
-use usage::Usage;
 
 /// A model on loan, with all that a caller needs to use it. Cheap to clone. Hold it for one call only, because a model
 /// on loan is never unloaded.
@@ -42,16 +41,21 @@ use usage::Usage;
 pub struct Leased {
     /// The role it was asked for.
     pub role: Role,
-    pub engine: Engine,
-    pub dialect: Arc<dyn Dialect>,
-    pub capability: ModelCapability,
-    /// Whether the user declared the capability, which then overrides the measured one.
-    pub said: bool,
-    /// What the probe found, if this file was probed before it was loaded.
-    pub measured: Option<Measured>,
-    /// What was given up for it to fit, in words; `None` if nothing was.
-    pub rung: Option<String>,
-    _loan: usage::Loan,
+    model: Arc<Model>,
+}
+
+impl Deref for Leased {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        *lock(&self.model.used) = Instant::now();
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -121,8 +125,9 @@ impl Pool {
             };
             let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
-            let (dialect, usage) = (dialect.clone(), Usage::new());
-            fixed.insert(role, Model { engine, dialect, capability, said, measured, rung: None, usage });
+            let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
+            let model = Model { engine, dialect, capability, said, measured, rung: None, used };
+            fixed.insert(role, Arc::new(model));
         }
         let memory = EngineMemory::default();
         let options = PoolOptions {
@@ -251,7 +256,7 @@ impl Inner {
         let entry = resident
             .find(key)
             .ok_or_else(|| PoolError::NotLoaded { name: resident::file_name(&key.path), there: resident.told() })?;
-        Ok(entry.model.lend(role))
+        Ok(Leased { role, model: entry.model.clone() })
     }
 
     fn key_of(&self, role: Role) -> Option<resident::Key> {

@@ -1,6 +1,8 @@
 //! Unloads models, given ones or as many idle ones as a load needs, and waits until their memory is free.
 
 use std::collections::BTreeMap;
+use std::sync::Weak;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::evict::{Holder, Room, victims};
@@ -43,7 +45,7 @@ impl Inner {
         let stays =
             |one: &Leaving| one.weights && coming.is_some_and(|need| need.there.is_some() && need.key.path == one.path);
         let deadline = Instant::now() + RELEASE_MAX;
-        match leaving.iter().find(|one| !stays(one) && !one.word.wait(deadline)) {
+        match leaving.iter().find(|one| !stays(one) && !is_freed(&one.memory, deadline)) {
             Some(one) => Err(PoolError::NotReleased { file: file_name(&one.path) }),
             None => Ok(()),
         }
@@ -75,6 +77,17 @@ impl Inner {
         let parts = if refused.parts.is_empty() { need.told() } else { refused.parts.clone() };
         PoolError::Memory { refused: Box::new(Refused { parts, ..refused }), loaded }
     }
+}
+
+/// Waits until what stands for some memory is dropped, at most until `deadline`; false if it is not by then.
+fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
+    while memory.strong_count() > 0 {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// The contexts to unload for `need`, never those with the role `spare`; `None` if that is not enough.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::llama::devices;
-use crate::engine::pool::{Leased, Pool};
+use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::engine::{Engine, Piece, Request, Tally, Token};
 use crate::measure::complete;
@@ -55,7 +55,8 @@ impl Subject {
     pub async fn load(pool: &Pool, setting: &Setting, threads: usize, cancel: &Cancel) -> Result<Subject> {
         let spec = complete::model(&setting.file, setting.slots, setting.context, &setting.kv_type)?;
         let from = Instant::now();
-        let Leased { engine, rung, .. } = complete::load(pool, &spec, cancel).await?;
+        let model = complete::load(pool, &spec, cancel).await?;
+        let engine = model.engine.clone();
         let load_ms = from.elapsed().as_millis() as u64;
         let about = About {
             file: setting.file.clone(),
@@ -67,7 +68,7 @@ impl Subject {
             context: engine.limits().context as u32,
             slots: engine.limits().sequences,
             kv_type: setting.kv_type.clone(),
-            rung: rung.unwrap_or_else(|| "as asked".to_owned()),
+            rung: model.rung.clone().unwrap_or_else(|| "as asked".to_owned()),
         };
         Ok(Subject { about, spec, engine, load_ms })
     }
