@@ -58,5 +58,5 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
 
 pub fn wanted(context: u32, slots: usize, kv_type: &str) -> LoadSettings {
     let kv_type = kv_type.into();
-    LoadSettings { context, slots, kv_type, rows: 64, outputs: slots as u32, repack: true, marks: 0, swa_full: true }
+    LoadSettings { context, slots, kv_type, rows: 64, outputs: slots as u32, repack: true, marks: 0 }
 }

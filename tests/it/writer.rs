@@ -45,7 +45,6 @@ fn a_token_takes_28_kib_of_kv_cache() {
         outputs: 1,
         repack: true,
         marks: 0,
-        swa_full: true,
     };
     assert_eq!(Estimate::of(header, &wanted).kv, Bytes::kib(28) * 32_768);
 }

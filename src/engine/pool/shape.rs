@@ -32,7 +32,6 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
         // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
         marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
-        swa_full: true,
     }
 }
 
