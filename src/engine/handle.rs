@@ -119,13 +119,15 @@ impl Engine {
     }
 
     /// Starts a generation. It runs while the returned stream lives.
-    pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
+    pub fn generate(&self, mut request: Request) -> Result<Generation, EngineError> {
         self.fits(&request.prompt, 1)?;
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
         let constraint = request.grammar.as_ref().map(compile).transpose()?;
-        let (inner, deadline) = (&*self.inner, request.deadline);
+        let (inner, priority, deadline) = (&*self.inner, request.priority, request.deadline);
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
-        let Submitted { updates, standing } = self.submit(Task::Generate { request, constraint }, deadline)?;
+        let prompt = std::mem::take(&mut request.prompt);
+        let task = Task::Generate { request, constraint };
+        let Submitted { updates, standing } = self.submit(prompt, priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
@@ -139,7 +141,7 @@ impl Engine {
     ) -> Result<Scores, EngineError> {
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
         self.fits(&prefix, longest)?;
-        let mut submitted = self.submit(Task::Score { prefix, continuations, priority }, DEADLINE)?;
+        let mut submitted = self.submit(prefix, priority, Task::Score { continuations }, DEADLINE)?;
         while let Some(update) = submitted.updates.recv().await {
             match update {
                 Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
@@ -150,12 +152,18 @@ impl Engine {
         Err(self.stopped())
     }
 
-    fn submit(&self, task: Task, deadline: Duration) -> Result<Submitted, EngineError> {
+    fn submit(
+        &self,
+        prompt: Vec<Token>,
+        priority: Priority,
+        task: Task,
+        deadline: Duration,
+    ) -> Result<Submitted, EngineError> {
         let (sender, updates) = updates::unbounded_channel();
         let standing = Arc::new(QueuePosition::default());
         standing.position.store(1, Ordering::Relaxed);
-        let job = Job { task, updates: sender, standing: standing.clone(), submitted: Instant::now(), deadline };
-        let priority = job.priority();
+        let (standing_of_job, submitted) = (standing.clone(), Instant::now());
+        let job = Job { prompt, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
         let refused = if self.inner.pressure.enter(priority) >= QUEUE_MAX {
             EngineError::QueueFull { model: self.inner.model.clone() }
         } else if self.inner.jobs.send(job).is_err() {
@@ -220,9 +228,8 @@ mod tests {
         let mut script = Script::saying("");
         script.row_time = Duration::from_millis(10);
         let engine = script.engine(Permit::new()).unwrap();
-        let continuations = vec![vec![Token(1); 60]];
-        let task = Task::Score { prefix: vec![Token(1)], continuations, priority: Priority::Step };
-        let mut submitted = engine.submit(task, Duration::from_millis(100)).unwrap();
+        let task = Task::Score { continuations: vec![vec![Token(1); 60]] };
+        let mut submitted = engine.submit(vec![Token(1)], Priority::Step, task, Duration::from_millis(100)).unwrap();
         let update = submitted.updates.blocking_recv();
         assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
     }
