@@ -98,8 +98,7 @@ fn works(models: &[Settled]) -> bool {
 /// For every model the index of its candidate, or `None` if it is left out.
 type Choice = Vec<Option<usize>>;
 
-/// All choices, best first: for every candidate of the first model, the others with their best file, then with their smallest,
-/// then without optional ones.
+/// All choices, best first: for every candidate of the first model, all others with their best file, then without optional ones.
 fn choices(asked: &[Asked]) -> Vec<Choice> {
     let mut choices = Vec::new();
     let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));
@@ -108,12 +107,8 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
             let rest = asked.iter().skip(1).map(others);
             std::iter::once(Some(candidate)).chain(rest).collect()
         };
-        choices.push(with(&|_| Some(0)));
-        let smallest = with(&|model| model.candidates.len().min(CANDIDATES_MAX).checked_sub(1));
-        let without = with(&|model| (!model.optional).then_some(0));
-        choices.extend([smallest, without]);
+        choices.extend([with(&|_| Some(0)), with(&|model| (!model.optional).then_some(0))]);
     }
-    choices.dedup();
     choices
 }
 

@@ -1,10 +1,7 @@
 //! Reads and checks the folder of an embedder: config.json, tokenizer.json, model.safetensors.
 
-use crate::base::hex;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
@@ -13,10 +10,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokenizers::{Tokenizer, TruncationParams};
 
-use crate::base::Bytes;
+use crate::base::{Bytes, hex};
 use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::handle::Options;
+use crate::models::digest;
 
 /// The folder of an embedder, with its configuration read and its weights not loaded.
 pub struct Folder {
@@ -86,28 +84,16 @@ impl Folder {
         Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
     }
 
-    /// A hash of everything that determines vectors: the small files, size, modification time and sampled blocks of the weights,
-    /// `max_tokens`, and the way vectors are computed.
+    /// A hash of everything that determines vectors: the small files, the fingerprint of the weights, `max_tokens`, and the way
+    /// vectors are computed.
     pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
-        const SAMPLES: u64 = 64;
-        const BLOCK: u64 = 4096;
+        let weights = digest::fingerprint(&self.weights).map_err(|error| unreadable(&self.weights, &error))?;
         let mut hash = Sha256::new();
         hash.update(read(&self.path.join("config.json"))?);
         hash.update(read(&self.path.join("tokenizer.json"))?);
         hash.update(max_tokens.to_le_bytes());
         hash.update(ARITHMETIC);
-        let unreadable = |error: std::io::Error| unreadable(&self.weights, &error);
-        let mut file = File::open(&self.weights).map_err(unreadable)?;
-        let about = file.metadata().map_err(unreadable)?;
-        let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        hash.update(about.len().to_le_bytes());
-        hash.update(modified.map_or(0, |time| time.as_nanos()).to_le_bytes());
-        for sample in 0..SAMPLES {
-            let mut block = Vec::new();
-            file.seek(SeekFrom::Start(about.len().saturating_sub(BLOCK) / SAMPLES * sample)).map_err(unreadable)?;
-            (&mut file).take(BLOCK).read_to_end(&mut block).map_err(unreadable)?;
-            hash.update(&block);
-        }
+        hash.update(weights);
         Ok(hex(&hash.finalize()[..16]))
     }
 }

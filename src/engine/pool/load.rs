@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::evict::{Holder, Room};
 use super::fitting::FittedSettings;
+use super::release::choose;
 use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::weights::Held;
 use super::{Inner, PoolError};
@@ -151,9 +152,8 @@ impl Inner {
         }
         let places = self.missing_places(need, self.resident().files());
         let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
-        if self.give_up(wanted, spare, need)?
-            || self.could_give_up(Room { bytes: Amount::default(), ..wanted }, spare, need)
-        {
+        let a_place = Room { bytes: Amount::default(), ..wanted };
+        if self.give_up(wanted, spare, need)? || choose(&self.resident(), a_place, spare, need).is_some() {
             // If memory is still short, the reservation fails with the reason.
             return Ok(());
         }

@@ -29,11 +29,6 @@ impl Inner {
         Ok(true)
     }
 
-    /// Whether [`Inner::give_up`] would return true.
-    pub(super) fn could_give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> bool {
-        choose(&self.resident(), wanted, spare, need).is_some()
-    }
-
     /// Drops contexts and waits until their memory is back in the ledger, and that of weights which no other context
     /// and no `coming` load uses. Also waits for what the keep-alive has just unloaded.
     pub(super) fn released(&self, gone: Vec<Entry>, coming: Option<&Need>) -> Result<(), PoolError> {
@@ -91,7 +86,7 @@ fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
 }
 
 /// The contexts to unload for `need`, never those with the role `spare`; `None` if that is not enough.
-fn choose(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
+pub(super) fn choose(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
     let spared = |entry: &Entry| spare.is_some_and(|role| entry.roles.contains(&role));
     let contexts = resident.entries.iter().map(|entry| entry.holder(spared(entry)));
     let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
