@@ -109,6 +109,7 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
         };
         choices.extend([with(&|_| Some(0)), with(&|model| (!model.optional).then_some(0))]);
     }
+    choices.dedup();
     choices
 }
 

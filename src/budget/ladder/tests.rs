@@ -28,46 +28,31 @@ fn check(models: &[Asked], machine: Machine, expected: &str) {
 }
 
 #[test]
-fn with_enough_memory_nothing_is_given_up() {
-    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(16)), "planner: as asked");
-    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
-    check(&[asked("planner", vec![planner()])], cuda, "planner: as asked");
-}
-
-#[test]
-fn on_a_small_card_experts_stay_on_the_cpu() {
-    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(6));
-    check(&[asked("planner", vec![planner()])], cuda, "planner: experts of ");
-    check(
-        &[asked("planner", vec![hybrid(24, 2048, 0, "q8_0")])],
-        Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(2)),
-        "layers on the CPU",
-    );
-}
-
-#[test]
-fn without_a_card_settings_are_reduced_and_nothing_is_moved() {
-    let alone =
-        place::need(&planner(), &Settings::on_host(&planner(), wanted(8192, 2, "q8_0")), &Machine::of(Bytes::ZERO));
-    let machine = Machine::of(alone.all().host + Bytes::mib(22) - Bytes::mib(20));
-    check(&[asked("planner", vec![planner()])], machine, "planner: KV q4_0 instead of q8_0");
-}
-
-#[test]
-fn the_router_is_left_out_before_the_planners_file_changes() {
-    let router = || asked("router", vec![hybrid(16, 1024, 0, "q8_0")]);
-    let machine = Machine::of(Bytes::mib(6900));
-    check(&[asked("planner", vec![planner()]), router()], machine, "left out: router");
-    let small = hybrid(24, 1024, 128, "q4_0");
-    let both = || vec![planner(), small.clone()];
-    check(&[asked("planner", both())], Machine::of(Bytes::gib(8)), "planner: as asked");
-    check(
-        &[asked("planner", both())],
-        Machine::of(Bytes::gib(5)),
-        "planner: a smaller quantisation: hybrid-24-1024-Q4_0",
-    );
+fn the_least_important_is_given_up_and_the_router_before_the_planners_file() {
+    let host = |mib| Machine::of(Bytes::mib(mib));
+    let card = |gib| Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(gib));
+    let planners = |headers| [asked("planner", headers)];
+    check(&planners(vec![planner()]), host(16 << 10), "planner: as asked");
+    check(&planners(vec![planner()]), card(16), "planner: as asked");
+    check(&planners(vec![planner()]), card(6), "planner: experts of ");
+    check(&planners(vec![hybrid(24, 2048, 0, "q8_0")]), card(2), "layers on the CPU");
+    // Without a card settings are reduced, and nothing is moved.
+    let settings = Settings::on_host(&planner(), wanted(8192, 2, "q8_0"));
+    let alone = place::need(&planner(), &settings, &host(0)).all().host;
+    let little_less = Machine::of(alone + Bytes::mib(22) - Bytes::mib(20));
+    check(&planners(vec![planner()]), little_less, "planner: KV q4_0 instead of q8_0");
+    let with_router = [asked("planner", vec![planner()]), asked("router", vec![hybrid(16, 1024, 0, "q8_0")])];
+    check(&with_router, host(6900), "left out: router");
+    let small = || vec![planner(), hybrid(24, 1024, 128, "q4_0")];
+    check(&planners(small()), host(8 << 10), "planner: as asked");
+    check(&planners(small()), host(5 << 10), "planner: a smaller quantisation: hybrid-24-1024-Q4_0");
     let tiny = vec![planner(), hybrid(8, 1024, 0, "q8_0")];
-    check(&[asked("planner", tiny)], Machine::of(Bytes::gib(1)), "planner: a smaller model: hybrid-8-1024-Q8_0");
+    check(&planners(tiny), host(1 << 10), "planner: a smaller model: hybrid-8-1024-Q8_0");
+    // A refusal says how much is missing.
+    check(&planners(vec![planner()]), host(1 << 10), "planner on the lowest rung needs ");
+    check(&planners(vec![planner()]), host(1 << 10), "are needed: raise --budget, or use a smaller");
+    let cuda = host(1 << 10).with_card(Kind::Cuda, Bytes::gib(4));
+    check(&planners(vec![planner()]), cuda, "GiB of the device's memory (");
 }
 
 #[test]
@@ -79,18 +64,6 @@ fn a_router_on_the_cpu_takes_no_memory_of_the_card() {
     assert!(planner.need.all().device > Bytes::gib(5) && planner.settings.gpu_layers(&planner.header) == 25);
     assert_eq!((router.need.all().device, router.settings.gpu_layers(&router.header)), (Bytes::ZERO, 0));
     assert!(router.need.all().host > Bytes::mib(300));
-}
-
-#[test]
-fn a_refusal_says_how_much_is_missing() {
-    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(1)), "planner on the lowest rung needs ");
-    check(
-        &[asked("planner", vec![planner()])],
-        Machine::of(Bytes::gib(1)),
-        "are needed: raise --budget, or use a smaller",
-    );
-    let cuda = Machine::of(Bytes::gib(1)).with_card(Kind::Cuda, Bytes::gib(4));
-    check(&[asked("planner", vec![planner()])], cuda, "GiB of the device's memory (");
 }
 
 #[test]
