@@ -33,7 +33,7 @@ pub(super) struct Need {
     pub adapters: Bytes,
     /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
-    /// The request with context, slots and KV format as in `key.shape`.
+    /// As it was asked for.
     spec: ModelSpec,
     settings: Settings,
     /// What was given up for it to fit, in words.
@@ -58,6 +58,12 @@ impl Need {
     /// The role whose settings apply.
     pub fn role(&self) -> Role {
         self.spec.role
+    }
+
+    /// Whether this model stays in memory whatever the load needs. The planner can play the router too, so it is never
+    /// unloaded for it; else the two would evict each other.
+    pub fn spares(&self, entry: &Entry) -> bool {
+        self.role() == Role::Router && entry.roles.contains(&Role::Planner)
     }
 
     /// The parts of that memory as text, as in `weights 98.0 MiB, KV 85.0 MiB`.
@@ -87,45 +93,27 @@ impl Inner {
             let wanted = LoadSettings { repack: held.settings.wanted.repack, ..settings.wanted };
             settings = Settings { wanted, ..held.settings.clone() };
         }
-        let kv_type = settings.wanted.kv_type.clone();
-        let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, kv_type, ..spec.clone() };
         Ok(Need {
             key: Key { path: spec.path.clone(), shape, lora },
             estimate: Estimate::of(&spec.header, &settings.wanted),
             takes: place::need(&spec.header, &settings, &self.ledger.machine()),
             there,
             adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
-            spec,
+            spec: spec.clone(),
             settings,
             rung,
         })
     }
 
-    /// Loads a model if it is not in memory, unloading idle ones for it but never the one with the role `spare`.
-    pub(super) fn load(
-        self: &Arc<Inner>,
-        spec: &ModelSpec,
-        spare: Option<Role>,
-        progress: Progress,
-    ) -> Result<Key, PoolError> {
-        self.load_needed(self.need(spec)?, spec, spare, progress)
-    }
-
-    /// [`Inner::load`] with the need already computed.
-    pub(super) fn load_needed(
-        self: &Arc<Inner>,
-        need: Need,
-        spec: &ModelSpec,
-        spare: Option<Role>,
-        mut progress: Progress,
-    ) -> Result<Key, PoolError> {
+    /// Loads a model if it is not in memory, unloading idle ones for it.
+    pub(super) fn load(self: &Arc<Inner>, need: Need, mut progress: Progress) -> Result<Key, PoolError> {
         if let Some(there) = self.resident().entries.iter_mut().find(|entry| entry.key == need.key) {
-            there.kept_as(spec);
+            there.kept_as(&need.spec);
             return Ok(need.key);
         }
-        self.make_room(&need, spare)?;
+        self.make_room(&need)?;
         let admitted = self.admit(&need)?;
-        let name = file_name(&spec.path);
+        let name = file_name(&need.key.path);
         self.resident().loading = Some(Loading { file: name.clone(), share: 0.0 });
         let inner = self.clone();
         let report = Box::new(move |_: &str, share| {
@@ -134,7 +122,7 @@ impl Inner {
             }
             progress(&name, share)
         });
-        let loaded = self.load_admitted(need, admitted, spec, report);
+        let loaded = self.load_admitted(need, admitted, report);
         self.resident().loading = None;
         let entry = loaded?;
         let key = entry.key.clone();
@@ -144,7 +132,7 @@ impl Inner {
     }
 
     /// Unloads idle models if this load needs their memory and place and that is enough. Fails if a place is missing.
-    fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
+    fn make_room(&self, need: &Need) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
         // Copies of sequences are dropped first: they are cheapest to compute again.
         if let Some(prefixes) = &self.options.memory.prefixes {
@@ -153,7 +141,7 @@ impl Inner {
         let places = self.missing_places(need, self.resident().files());
         let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
         let a_place = Room { bytes: Amount::default(), ..wanted };
-        if self.give_up(wanted, spare, need)? || choose(&self.resident(), a_place, spare, need).is_some() {
+        if self.give_up(wanted, need)? || choose(&self.resident(), a_place, need).is_some() {
             // If memory is still short, the reservation fails with the reason.
             return Ok(());
         }
@@ -194,7 +182,6 @@ impl Inner {
         self: &Arc<Inner>,
         need: Need,
         admitted: Admitted,
-        spec: &ModelSpec,
         progress: Progress,
     ) -> Result<Entry, PoolError> {
         let held = match (need.there.clone(), admitted.weights) {
@@ -207,10 +194,10 @@ impl Inner {
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, released)?;
         let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
-            let fingerprint = digest::fingerprint(&spec.path).ok()?;
+            let fingerprint = digest::fingerprint(&need.key.path).ok()?;
             Measured::remembered(folder, &fingerprint)
         });
-        let context = need.key.shape.context;
+        let (spec, context) = (need.spec, need.key.shape.context);
         Ok(Entry {
             model: Arc::new(Model {
                 engine,
@@ -223,7 +210,7 @@ impl Inner {
             }),
             roles: Vec::new(),
             pinned: spec.pinned,
-            spec: spec.clone(),
+            spec,
             settings: need.settings,
             need: need.takes,
             estimate: need.estimate,

@@ -176,7 +176,7 @@ impl Pool {
         progress: impl FnMut(&str, f32) -> bool + Send + 'static,
     ) -> Result<Leased, PoolError> {
         let _changing = self.inner.change();
-        let key = self.inner.load(spec, None, Box::new(progress))?;
+        let key = self.inner.load(self.inner.need(spec)?, Box::new(progress))?;
         self.inner.lend(spec.role, &key)
     }
 
@@ -236,9 +236,7 @@ impl Inner {
             return Ok(leased);
         }
         let spec = self.spec(role)?;
-        // The planner can play the router too, so it is never unloaded for it; else the two would evict each other.
-        let spare = (role == Role::Router).then_some(Role::Planner);
-        let key = match self.load(&spec, spare, progress) {
+        let key = match self.need(&spec).and_then(|need| self.load(need, progress)) {
             Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role == Role::Router => {
                 let planner = self.key_of(Role::Planner).ok_or(error)?;
                 tracing::warn!("the router does not fit beside the planner, which plays both");

@@ -11,17 +11,16 @@ use super::resident::{Entry, Leaving, Resident, file_name};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::Refused;
-use crate::models::Role;
 
 /// Longest wait for a thread to free its context and weights. Unmapping 24 GiB takes under a second.
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Unloads idle models so that `wanted` is free, but none with the role `spare`. If that would not be enough,
-    /// unloads none and returns false.
-    pub(super) fn give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> Result<bool, PoolError> {
+    /// Unloads idle models so that `wanted` is free for `need`. If that would not be enough, unloads none and returns
+    /// false.
+    pub(super) fn give_up(&self, wanted: Room, need: &Need) -> Result<bool, PoolError> {
         let mut resident = self.resident();
-        let Some(mut chosen) = choose(&resident, wanted, spare, need) else { return Ok(false) };
+        let Some(mut chosen) = choose(&resident, wanted, need) else { return Ok(false) };
         chosen.sort_unstable();
         let gone: Vec<Entry> = chosen.into_iter().rev().map(|index| resident.entries.remove(index)).collect();
         drop(resident);
@@ -85,10 +84,9 @@ fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     true
 }
 
-/// The contexts to unload for `need`, never those with the role `spare`; `None` if that is not enough.
-pub(super) fn choose(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
-    let spared = |entry: &Entry| spare.is_some_and(|role| entry.roles.contains(&role));
-    let contexts = resident.entries.iter().map(|entry| entry.holder(spared(entry)));
+/// The contexts to unload for `need`; `None` if all that may go are not enough.
+pub(super) fn choose(resident: &Resident, wanted: Room, need: &Need) -> Option<Vec<usize>> {
+    let contexts = resident.entries.iter().map(|entry| entry.holder(need.spares(entry)));
     let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
     victims(&holders, wanted)
 }

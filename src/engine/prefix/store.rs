@@ -85,21 +85,22 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// How many tokens the best copy shares with the start of `prompt`, in memory or on disk.
-    pub fn shared(&self, prompt: &[Token]) -> usize {
+    /// How many tokens the best copy shares with the start of `prompt`, in memory or, of its first `fixed` tokens, on disk.
+    pub fn shared(&self, prompt: &[Token], fixed: usize) -> usize {
         let held = self.store.copies().longest(&self.model, prompt).map_or(0, |(shared, _)| shared);
-        held.max(self.shared_on_disk(prompt))
+        held.max(self.shared_on_disk(&prompt[..fixed]))
     }
 
-    fn shared_on_disk(&self, prompt: &[Token]) -> usize {
-        self.store.0.disk.as_ref().map_or(0, |disk| disk.shared(&self.model, prompt))
+    fn shared_on_disk(&self, preamble: &[Token]) -> usize {
+        let is_there = |disk: &Disk| !preamble.is_empty() && disk.has(&self.model, preamble);
+        if self.store.0.disk.as_ref().is_some_and(is_there) { preamble.len() } else { 0 }
     }
 
-    /// The best copy for `prompt`; `None` if there is none or reading it from disk fails.
-    pub fn best(&self, prompt: &[Token]) -> Option<Copied> {
+    /// The best copy for `prompt`, whose first `fixed` tokens may be on disk; `None` if there is none or reading it fails.
+    pub fn best(&self, prompt: &[Token], fixed: usize) -> Option<Copied> {
         let mut copies = self.store.copies();
         match copies.longest(&self.model, prompt) {
-            Some((shared, index)) if shared >= self.shared_on_disk(prompt) => {
+            Some((shared, index)) if shared >= self.shared_on_disk(&prompt[..fixed]) => {
                 let entry = copies.kept.remove(index);
                 let copied = entry.copied.clone();
                 copies.kept.push(entry);
@@ -107,7 +108,7 @@ impl Prefixes {
             }
             _ => {
                 drop(copies);
-                self.store.0.disk.as_ref()?.read(&self.model, prompt)
+                self.store.0.disk.as_ref()?.read(&self.model, &prompt[..fixed])
             }
         }
     }
@@ -197,10 +198,10 @@ mod tests {
     fn the_least_recently_used_copy_is_dropped_to_make_room() {
         let (_, prefixes) = store(1 << 20, 2500);
         let (a, b, c) = (copied(0, 100, 600), copied(1000, 100, 600), copied(2000, 100, 600));
-        let kept = |one: &Copied| prefixes.shared(&one.tokens) == 100;
+        let kept = |one: &Copied| prefixes.shared(&one.tokens, 0) == 100;
         prefixes.put(a.clone());
         prefixes.put(b.clone());
-        assert!(prefixes.best(&a.tokens).is_some());
+        assert!(prefixes.best(&a.tokens, 0).is_some());
         prefixes.put(c.clone());
         assert!(kept(&a) && kept(&c) && !kept(&b));
     }
@@ -216,7 +217,7 @@ mod tests {
         prefixes.store.make_room(Bytes(2500));
         let held = ledger.reserve("planner", ledger.free()).unwrap();
         prefixes.put(copied(5000, 100, 600));
-        assert_eq!(prefixes.shared(&copied(5000, 100, 0).tokens), 0);
+        assert_eq!(prefixes.shared(&copied(5000, 100, 0).tokens, 0), 0);
         drop(held);
         assert_eq!(ledger.free().host + prefixes.store.bytes(), Bytes(2500));
     }
@@ -228,11 +229,11 @@ mod tests {
         let longer = Copied { tokens: [&b.tokens[..], &copied(500, 30, 10).tokens[..]].concat(), ..b };
         prefixes.put(a.clone());
         prefixes.put(longer.clone());
-        let best = |prompt: &[Token]| prefixes.best(prompt).map(|copied| copied.tokens);
+        let best = |prompt: &[Token]| prefixes.best(prompt, 0).map(|copied| copied.tokens);
         let after = |one: &Copied| [&one.tokens[..95], &[Token(9999)]].concat();
-        assert_eq!((prefixes.shared(&after(&a)), best(&after(&a))), (95, Some(a.tokens)));
-        assert_eq!((prefixes.shared(&after(&longer)), best(&after(&longer))), (95, Some(longer.tokens)));
-        assert_eq!((prefixes.shared(&[Token(9999)]), best(&[Token(9999)])), (0, None));
+        assert_eq!((prefixes.shared(&after(&a), 0), best(&after(&a))), (95, Some(a.tokens)));
+        assert_eq!((prefixes.shared(&after(&longer), 0), best(&after(&longer))), (95, Some(longer.tokens)));
+        assert_eq!((prefixes.shared(&[Token(9999)], 0), best(&[Token(9999)])), (0, None));
     }
 
     #[test]
@@ -240,7 +241,7 @@ mod tests {
         let (ledger, prefixes) = store(1 << 20, 1 << 20);
         prefixes.put(copied(0, 100, 10));
         let other = prefixes.store.of(Fingerprint::named("n"));
-        assert_eq!(other.shared(&copied(0, 100, 10).tokens), 0);
+        assert_eq!(other.shared(&copied(0, 100, 10).tokens, 0), 0);
         drop((prefixes, other));
         assert_eq!(ledger.free().host, Bytes(1 << 20));
     }

@@ -216,9 +216,9 @@ impl<D: Decoder> Worker<'_, D> {
         let here = of(&self.slots[index]);
         let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
         let (there, other) = others.map(|(other, one)| (of(one), other)).max().unwrap_or((0, index));
-        let stored = self.prefixes.as_ref().map_or(0, |prefixes| prefixes.shared(prompt));
+        let stored = self.prefixes.as_ref().map_or(0, |prefixes| prefixes.shared(prompt, prefill.fixed()));
         if stored >= here.max(there) + TOKENS_MIN
-            && let Some(copied) = self.prefixes.as_ref().and_then(|prefixes| prefixes.best(prompt))
+            && let Some(copied) = self.prefixes.as_ref().and_then(|prefixes| prefixes.best(prompt, prefill.fixed()))
         {
             let slot = Slot::of(copied.tokens, copied.cuts);
             if usable(&slot.tokens, slot.held()) >= here.max(there) + TOKENS_MIN {
