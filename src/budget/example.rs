@@ -43,7 +43,6 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         vocabulary: 65_536,
         merges: 0,
         sliding_window: None,
-        sliding: vec![false; layers as usize],
         conv_cache: Some(3),
         tensors,
         mix: BTreeMap::new(),

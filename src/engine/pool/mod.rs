@@ -58,7 +58,7 @@ impl Drop for Leased {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PoolOptions {
     pub threads: usize,
     /// Slots per model, unless models.toml asks for fewer.
@@ -129,16 +129,7 @@ impl Pool {
             let model = Model { engine, dialect, capability, said, measured, rung: None, used };
             fixed.insert(role, Arc::new(model));
         }
-        let memory = EngineMemory::default();
-        let options = PoolOptions {
-            threads: 1,
-            slots: 2,
-            tool_call_format: None,
-            max_loaded: None,
-            repack: false,
-            share: false,
-            memory,
-        };
+        let options = PoolOptions { threads: 1, slots: 2, ..PoolOptions::default() };
         let resident = Resident { fixed, ..Resident::default() };
         Ok(Pool::with(None, Ledger::new(Bytes::ZERO), permit, options, resident))
     }
