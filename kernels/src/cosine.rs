@@ -105,6 +105,7 @@ fn total(mut lanes: [f32; LANES]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check_close;
     use proptest::prelude::*;
 
     /// Sums of at most 200 products of numbers below 10 differ by their order alone: far less than this.
@@ -112,8 +113,7 @@ mod tests {
 
     fn check(query: &[f32], row: &[f32], expected: f32) {
         for simd in Simd::available() {
-            let scores = cosine_with(simd, query, row);
-            assert!((scores[0] - expected).abs() < TOLERANCE, "{simd:?} gives {scores:?}, expected {expected}");
+            check_close(simd, &cosine_with(simd, query, row), &[expected], TOLERANCE);
         }
     }
 
@@ -156,10 +156,7 @@ mod tests {
             let expected = cosine_with(Simd::PORTABLE, &query, &rows);
             prop_assert_eq!(expected.len() * query.len(), rows.len());
             for simd in Simd::available() {
-                let found = cosine_with(simd, &query, &rows);
-                for (found, expected) in found.iter().zip(&expected) {
-                    prop_assert!((found - expected).abs() < TOLERANCE, "{:?}: {} is not {}", simd, found, expected);
-                }
+                check_close(simd, &cosine_with(simd, &query, &rows), &expected, TOLERANCE);
             }
         }
 

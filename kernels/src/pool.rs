@@ -51,6 +51,7 @@ fn add_rows<const FMA: bool>(rows: &[f32], out: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check_close;
     use proptest::prelude::*;
 
     /// Components of unit vectors: the sums below them are of at most 40 numbers, each below 100.
@@ -58,11 +59,7 @@ mod tests {
 
     fn check(hidden: &[f32], d: usize, lengths: &[usize], expected: &[f32]) {
         for simd in Simd::available() {
-            let found = mean_pool_with(simd, hidden, d, lengths);
-            assert_eq!(found.len(), expected.len());
-            for (found, expected) in found.iter().zip(expected) {
-                assert!((found - expected).abs() < TOLERANCE, "{simd:?}: {found} is not {expected}");
-            }
+            check_close(simd, &mean_pool_with(simd, hidden, d, lengths), expected, TOLERANCE);
         }
     }
 
