@@ -7,7 +7,7 @@ use crate::base::Bytes;
 use crate::models::gguf::Header;
 
 /// Settings with which a model is to be loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSettings {
     /// Context window in tokens per slot.
     pub context: u32,
@@ -22,6 +22,10 @@ pub struct LoadSettings {
     pub repack: bool,
     /// Most checkpoints per slot, for models whose sequences cannot be truncated.
     pub marks: u32,
+    /// Number of first layers on the host if there is an accelerator; `layers + 1` is all of them with the output matrix.
+    pub layers_on_host: u32,
+    /// Number of first layers whose experts are on the host.
+    pub experts_on_host: u32,
 }
 
 /// Memory of one loaded model, by purpose.

@@ -37,8 +37,7 @@ fn the_least_important_is_given_up_and_the_router_before_the_planners_file() {
     check(&planners(vec![planner()]), card(6), "planner: experts of ");
     check(&planners(vec![hybrid(24, 2048, 0, "q8_0")]), card(2), "layers on the CPU");
     // Without a card settings are reduced, and nothing is moved.
-    let settings = Settings::on_host(&planner(), wanted(8192, 2, "q8_0"));
-    let alone = place::need(&planner(), &settings, &host(0)).all().host;
+    let alone = place::need(&planner(), &wanted(8192, 2, "q8_0"), &host(0)).all().host;
     let little_less = Machine::of(alone + Bytes::mib(22) - Bytes::mib(20));
     check(&planners(vec![planner()]), little_less, "planner: KV q4_0 instead of q8_0");
     let with_router = [asked("planner", vec![planner()]), asked("router", vec![hybrid(16, 1024, 0, "q8_0")])];
@@ -71,7 +70,7 @@ fn a_smaller_file_with_the_whole_context_is_preferred_to_a_larger_one_with_less(
     let small = || hybrid(24, 1024, 128, "q4_0");
     let context = |headers: Vec<Header>, mib| {
         let fitted = fit(&[asked("planner", headers)], Amount::default(), &Machine::of(Bytes::mib(mib))).ok()?;
-        Some(fitted.models[0].settings.wanted.context)
+        Some(fitted.models[0].settings.context)
     };
     let mut shortened = 0;
     for mib in (6600..6900).step_by(5) {
@@ -104,7 +103,7 @@ fn on_a_mac_the_limit_that_would_make_room_is_named() {
     let mac = Machine::metal(Bytes::gib(16));
     let said = hint(22, &mac).unwrap();
     let header = hybrid(22, 2048, 64, "q8_0");
-    let need = place::need(&header, &Settings::on_device(wanted(8192, 2, "q8_0")), &mac).all();
+    let need = place::need(&header, &wanted(8192, 2, "q8_0"), &mac).all();
     let limit = need.device.0.div_ceil(1 << 20);
     assert!(
         said.starts_with(&format!("`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves ")),
@@ -128,7 +127,7 @@ fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
                     Ok(fitted) => {
                         let placed = &fitted.models[0];
                         let held = ledger.reserve(&placed.name, placed.need.all()).expect("what fits is granted");
-                        loaded.push((held, header.clone(), placed.settings.wanted.slots));
+                        loaded.push((held, header.clone(), placed.settings.slots));
                     }
                     Err(refused) => {
                         let said = refused.to_string();
@@ -188,7 +187,7 @@ proptest! {
             prop_assert_eq!(overrun(need, &machine), Bytes::ZERO);
             for model in &fitted.models {
                 prop_assert_eq!(model.need, place::need(&model.header, &model.settings, &machine));
-                prop_assert!(model.settings.wanted.slots >= 1 && model.settings.wanted.context >= 2048);
+                prop_assert!(model.settings.slots >= 1 && model.settings.context >= 2048);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::weights::Held;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::place::{self, Footprint, Settings};
+use crate::budget::place::{self, Footprint};
 use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
@@ -35,7 +35,7 @@ pub(super) struct Need {
     takes: Footprint,
     /// As it was asked for.
     spec: ModelSpec,
-    settings: Settings,
+    settings: LoadSettings,
     /// What was given up for it to fit, in words.
     rung: Option<String>,
 }
@@ -90,12 +90,12 @@ impl Inner {
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
         let there = self.resident().weights(&spec.path);
         if let Some(held) = &there {
-            let wanted = LoadSettings { repack: held.settings.wanted.repack, ..settings.wanted };
-            settings = Settings { wanted, ..held.settings.clone() };
+            let LoadSettings { repack, layers_on_host, experts_on_host, .. } = held.settings;
+            settings = LoadSettings { repack, layers_on_host, experts_on_host, ..settings };
         }
         Ok(Need {
             key: Key { path: spec.path.clone(), shape, lora },
-            estimate: Estimate::of(&spec.header, &settings.wanted),
+            estimate: Estimate::of(&spec.header, &settings),
             takes: place::need(&spec.header, &settings, &self.ledger.machine()),
             there,
             adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
@@ -228,8 +228,8 @@ impl Inner {
         let reading = Reading {
             gpu_layers: settings.gpu_layers(header),
             experts_on_host: settings.experts_on_host,
-            repack: settings.wanted.repack,
-            mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
+            repack: settings.repack,
+            mapped: !(settings.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
         let weights = Weights::load(header, reading, |share| progress("", share))?;
         let _lease = reserved.commit(need.takes.weights);
@@ -272,9 +272,9 @@ impl Inner {
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
 /// The placement of the weights, for a fingerprint: another placement or order gives other last bits.
-fn placement(settings: &Settings) -> String {
-    let Settings { wanted, layers_on_host, experts_on_host } = settings;
-    format!("repack={} host={layers_on_host},{experts_on_host}", wanted.repack)
+fn placement(settings: &LoadSettings) -> String {
+    let LoadSettings { repack, layers_on_host, experts_on_host, .. } = settings;
+    format!("repack={repack} host={layers_on_host},{experts_on_host}")
 }
 
 /// The adapters, for a fingerprint: with size and modification time, so that a changed file counts as another adapter.

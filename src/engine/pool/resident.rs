@@ -9,8 +9,8 @@ use super::evict::Holder;
 use super::weights::Held;
 use super::{Leased, PoolError};
 use crate::base::{Bytes, lock};
-use crate::budget::place::{Footprint, Settings};
-use crate::budget::{Amount, Estimate};
+use crate::budget::place::Footprint;
+use crate::budget::{Amount, Estimate, LoadSettings};
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
@@ -49,7 +49,7 @@ pub struct Entry {
     pub model: Arc<Model>,
     pub pinned: bool,
     /// How it was loaded.
-    pub settings: Settings,
+    pub settings: LoadSettings,
     /// The memory it takes.
     pub need: Footprint,
     pub estimate: Estimate,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::Lease;
-use crate::budget::place::Settings;
+use crate::budget::{Lease, LoadSettings};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
 use crate::models::dialect::Prompt;
@@ -12,7 +11,7 @@ use crate::models::dialect::Prompt;
 pub struct Held {
     pub weights: Weights,
     /// How they were loaded: on which device, and in which order.
-    pub settings: Settings,
+    pub settings: LoadSettings,
     pub _lease: Lease,
     pub released: Arc<()>,
 }
