@@ -8,7 +8,6 @@ pub(crate) mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
@@ -253,11 +252,5 @@ fn refused(asked: &[Asked], least: Amount, machine: &Machine) -> Refused {
             overrun(least, machine)
         ),
         ..Refused::of(&label, least, machine.capacity(), capacity)
-    }
-}
-
-impl fmt::Display for Placed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.rung())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc as jobs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc as updates;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::decoder::{Limits, Token, Vocabulary};
 use super::generation::Generation;
@@ -127,7 +127,7 @@ impl Engine {
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
         let prompt = std::mem::take(&mut request.prompt);
         let task = Task::Generate { request, constraint };
-        let Submitted { updates, standing } = self.submit(prompt, priority, task, deadline)?;
+        let (updates, standing) = self.submit(prompt, priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
@@ -141,8 +141,8 @@ impl Engine {
     ) -> Result<Scores, EngineError> {
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
         self.fits(&prefix, longest)?;
-        let mut submitted = self.submit(prefix, priority, Task::Score { continuations }, DEADLINE)?;
-        while let Some(update) = submitted.updates.recv().await {
+        let (mut updates, _) = self.submit(prefix, priority, Task::Score { continuations }, DEADLINE)?;
+        while let Some(update) = updates.recv().await {
             match update {
                 Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
                 Update::Failed(error) => return Err(error),
@@ -158,8 +158,8 @@ impl Engine {
         priority: Priority,
         task: Task,
         deadline: Duration,
-    ) -> Result<Submitted, EngineError> {
-        let (sender, updates) = updates::unbounded_channel();
+    ) -> Result<(UnboundedReceiver<Update>, Arc<QueuePosition>), EngineError> {
+        let (sender, updates) = unbounded_channel();
         let standing = Arc::new(QueuePosition::default());
         standing.position.store(1, Ordering::Relaxed);
         let (standing_of_job, submitted) = (standing.clone(), Instant::now());
@@ -169,7 +169,7 @@ impl Engine {
         } else if self.inner.jobs.send(job).is_err() {
             self.stopped()
         } else {
-            return Ok(Submitted { updates, standing });
+            return Ok((updates, standing));
         };
         self.inner.pressure.leave(priority);
         Err(refused)
@@ -188,11 +188,6 @@ impl Engine {
     fn stopped(&self) -> EngineError {
         EngineError::Stopped { model: self.inner.model.clone(), reason: "its thread has ended".to_owned() }
     }
-}
-
-struct Submitted {
-    updates: updates::UnboundedReceiver<Update>,
-    standing: Arc<QueuePosition>,
 }
 
 #[cfg(test)]
@@ -229,8 +224,8 @@ mod tests {
         script.row_time = Duration::from_millis(10);
         let engine = script.engine(Permit::new()).unwrap();
         let task = Task::Score { continuations: vec![vec![Token(1); 60]] };
-        let mut submitted = engine.submit(vec![Token(1)], Priority::Step, task, Duration::from_millis(100)).unwrap();
-        let update = submitted.updates.blocking_recv();
+        let (mut updates, _) = engine.submit(vec![Token(1)], Priority::Step, task, Duration::from_millis(100)).unwrap();
+        let update = updates.blocking_recv();
         assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
     }
 }

@@ -19,7 +19,8 @@ fn planner() -> Header {
 fn check(models: &[Asked], machine: Machine, expected: &str) {
     let said = match fit(models, Bytes::mib(22).into(), &machine) {
         Ok(fitted) => {
-            let rungs: Vec<String> = fitted.models.iter().map(ToString::to_string).collect();
+            let rung = |model: &Placed| format!("{}: {}", model.name, model.rung());
+            let rungs: Vec<String> = fitted.models.iter().map(rung).collect();
             format!("{}; left out: {}", rungs.join("; "), fitted.left_out.join(", "))
         }
         Err(refused) => refused.to_string(),
