@@ -184,7 +184,7 @@ fn spread<T: Send>(
         mine.map(|index| Ok((index, part(index)?))).collect()
     };
     let lanes: Vec<_> = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(&lane)).collect();
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(lane)).collect();
         let panicked = || Err(EmbedError::Failed("a thread panicked".to_owned()));
         running.into_iter().map(|lane| lane.join().unwrap_or_else(|_| panicked())).collect()
     });

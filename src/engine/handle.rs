@@ -126,7 +126,7 @@ impl Engine {
         let (inner, priority, deadline) = (&*self.inner, request.priority, request.deadline);
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
         let prompt = std::mem::take(&mut request.prompt);
-        let task = Task::Generate { request, constraint };
+        let task = Task::Generate { request: Box::new(request), constraint };
         let (updates, standing) = self.submit(prompt, priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
