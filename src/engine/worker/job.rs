@@ -31,7 +31,7 @@ pub struct Job {
 pub enum Task {
     /// The prompt of the request is in the job.
     Generate {
-        request: Request,
+        request: Box<Request>,
         constraint: Option<Box<Constraint>>,
     },
     Score {
