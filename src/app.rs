@@ -18,7 +18,7 @@ pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 use crate::base::{self, Bytes, Cancel, Config};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
-use crate::budget::permit::{Permit, Priority};
+use crate::budget::permit::Permit;
 use crate::budget::watch::Watch;
 use crate::budget::{Lease, Ledger, device};
 use crate::embed::{self, Embedder};
@@ -216,17 +216,7 @@ impl App {
             .ledger
             .reserve("embedder", needed)
             .map_err(|refused| format!("no embedder: search goes by words only: {refused}"))?;
-        let permit = self.permit.clone();
-        let options = embed::Options {
-            gate: Arc::new(move |urgency| {
-                Box::new(permit.take(match urgency {
-                    embed::Urgency::Query => Priority::Step,
-                    embed::Urgency::Bulk => Priority::Background,
-                }))
-            }),
-            lease: Some(Box::new(reservation.commit(needed))),
-            ..plain
-        };
+        let options = embed::Options { permit: self.permit.clone(), lease: Some(reservation.commit(needed)), ..plain };
         Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::simd::{Level, Simd};
+use crate::simd::{Simd, multiply_add};
 
 /// Cosine of `query` [d] against every row of `vectors` [n, d], in order: n scores in -1..=1.
 ///
@@ -21,7 +21,17 @@ pub fn cosine_with(simd: Simd, query: &[f32], vectors: &[f32]) -> Vec<f32> {
         return Vec::new();
     }
     assert_eq!(vectors.len() % query.len(), 0, "rows as long as the query; this is a bug in the caller of cosine");
-    vectors.chunks_exact(query.len()).map(|row| score(query, row, sums(simd, query, row))).collect()
+    let mut all = vec![0.0; vectors.len() / query.len()];
+    let scores = &mut all[..];
+    compile_for_each!(simd, body(query: &[f32], vectors: &[f32], scores: &mut [f32]));
+    all
+}
+
+#[inline(always)]
+fn body<const FMA: bool>(query: &[f32], vectors: &[f32], scores: &mut [f32]) {
+    for (row, to) in vectors.chunks_exact(query.len()).zip(scores) {
+        *to = score(query, row, sums::<FMA>(query, row));
+    }
 }
 
 /// The `k` best scores as (row, score), best first; of equal scores the earlier row. NaN scores are left out.
@@ -59,103 +69,43 @@ fn score(query: &[f32], row: &[f32], sums: Sums) -> f32 {
     if lengths == 0.0 { 0.0 } else { (sum(query, row) / lengths).clamp(-1.0, 1.0) as f32 }
 }
 
-fn sums(simd: Simd, a: &[f32], b: &[f32]) -> Sums {
-    match simd.level() {
-        Level::Portable => portable(a, b),
-        // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX2 and FMA.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { avx2(a, b) },
-        // SAFETY: a `Simd` of this level exists only after the processor was seen to have AVX-512F.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { avx512(a, b) },
-        // SAFETY: a `Simd` of this level exists only after the processor was seen to have NEON.
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => unsafe { neon(a, b) },
-    }
-}
+/// Running sums side by side, which the compiler keeps in registers.
+const LANES: usize = 16;
 
-/// Eight running sums, so that rounding stays as small as in the vector versions.
-fn portable(a: &[f32], b: &[f32]) -> Sums {
-    const LANES: usize = 8;
+#[inline(always)]
+fn sums<const FMA: bool>(a: &[f32], b: &[f32]) -> Sums {
     let mut lanes = [[0.0f32; LANES]; 3];
     let (a_lanes, a_rest) = a.as_chunks::<LANES>();
     let (b_lanes, b_rest) = b.as_chunks::<LANES>();
     for (a, b) in a_lanes.iter().zip(b_lanes) {
         for i in 0..LANES {
-            lanes[0][i] += a[i] * b[i];
-            lanes[1][i] += a[i] * a[i];
-            lanes[2][i] += b[i] * b[i];
+            lanes[0][i] = multiply_add::<FMA>(a[i], b[i], lanes[0][i]);
+            lanes[1][i] = multiply_add::<FMA>(a[i], a[i], lanes[1][i]);
+            lanes[2][i] = multiply_add::<FMA>(b[i], b[i], lanes[2][i]);
         }
     }
-    let [dot, left, right] = lanes.map(|sums| sums.iter().sum());
-    with_rest(Sums { dot, left, right }, a_rest, b_rest)
+    let mut sums = Sums { dot: total(lanes[0]), left: total(lanes[1]), right: total(lanes[2]) };
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        sums = Sums { dot: sums.dot + a * b, left: sums.left + a * a, right: sums.right + b * b };
+    }
+    sums
 }
 
-fn with_rest(sums: Sums, a: &[f32], b: &[f32]) -> Sums {
-    a.iter().zip(b).fold(sums, |s, (a, b)| Sums { dot: s.dot + a * b, left: s.left + a * a, right: s.right + b * b })
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn avx2(a: &[f32], b: &[f32]) -> Sums {
-    use std::arch::x86_64::*;
-    #[target_feature(enable = "avx2,fma")]
-    fn total(v: __m256) -> f32 {
-        let half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
-        let pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
-        _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps::<1>(pair, pair)))
+/// The sum of all lanes: halves are added to each other, so that few additions wait for one another.
+#[inline(always)]
+fn total(mut lanes: [f32; LANES]) -> f32 {
+    for half in [8, 4, 2, 1] {
+        for i in 0..half {
+            lanes[i] += lanes[i + half];
+        }
     }
-    let [mut dot, mut left, mut right] = [_mm256_setzero_ps(); 3];
-    let (a_lanes, a_rest) = a.as_chunks::<8>();
-    let (b_lanes, b_rest) = b.as_chunks::<8>();
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        // SAFETY: each chunk is eight floats long, and the unaligned load asks for no alignment.
-        let (a, b) = unsafe { (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr())) };
-        dot = _mm256_fmadd_ps(a, b, dot);
-        left = _mm256_fmadd_ps(a, a, left);
-        right = _mm256_fmadd_ps(b, b, right);
-    }
-    with_rest(Sums { dot: total(dot), left: total(left), right: total(right) }, a_rest, b_rest)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn avx512(a: &[f32], b: &[f32]) -> Sums {
-    use std::arch::x86_64::*;
-    let [mut dot, mut left, mut right] = [_mm512_setzero_ps(); 3];
-    let (a_lanes, a_rest) = a.as_chunks::<16>();
-    let (b_lanes, b_rest) = b.as_chunks::<16>();
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        // SAFETY: each chunk is sixteen floats long, and the unaligned load asks for no alignment.
-        let (a, b) = unsafe { (_mm512_loadu_ps(a.as_ptr()), _mm512_loadu_ps(b.as_ptr())) };
-        dot = _mm512_fmadd_ps(a, b, dot);
-        left = _mm512_fmadd_ps(a, a, left);
-        right = _mm512_fmadd_ps(b, b, right);
-    }
-    let total = |v| _mm512_reduce_add_ps(v);
-    with_rest(Sums { dot: total(dot), left: total(left), right: total(right) }, a_rest, b_rest)
-}
-
-#[cfg(target_arch = "aarch64")]
-#[target_feature(enable = "neon")]
-fn neon(a: &[f32], b: &[f32]) -> Sums {
-    use std::arch::aarch64::*;
-    let [mut dot, mut left, mut right] = [vdupq_n_f32(0.0); 3];
-    let (a_lanes, a_rest) = a.as_chunks::<4>();
-    let (b_lanes, b_rest) = b.as_chunks::<4>();
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        // SAFETY: each chunk is four floats long, and the load asks only for the alignment of a float.
-        let (a, b) = unsafe { (vld1q_f32(a.as_ptr()), vld1q_f32(b.as_ptr())) };
-        dot = vfmaq_f32(dot, a, b);
-        left = vfmaq_f32(left, a, a);
-        right = vfmaq_f32(right, b, b);
-    }
-    with_rest(Sums { dot: vaddvq_f32(dot), left: vaddvq_f32(left), right: vaddvq_f32(right) }, a_rest, b_rest)
+    lanes[0]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check_close;
     use proptest::prelude::*;
 
     /// Sums of at most 200 products of numbers below 10 differ by their order alone: far less than this.
@@ -163,8 +113,7 @@ mod tests {
 
     fn check(query: &[f32], row: &[f32], expected: f32) {
         for simd in Simd::available() {
-            let scores = cosine_with(simd, query, row);
-            assert!((scores[0] - expected).abs() < TOLERANCE, "{simd:?} gives {scores:?}, expected {expected}");
+            check_close(simd, &cosine_with(simd, query, row), &[expected], TOLERANCE);
         }
     }
 
@@ -207,10 +156,7 @@ mod tests {
             let expected = cosine_with(Simd::PORTABLE, &query, &rows);
             prop_assert_eq!(expected.len() * query.len(), rows.len());
             for simd in Simd::available() {
-                let found = cosine_with(simd, &query, &rows);
-                for (found, expected) in found.iter().zip(&expected) {
-                    prop_assert!((found - expected).abs() < TOLERANCE, "{:?}: {} is not {}", simd, found, expected);
-                }
+                check_close(simd, &cosine_with(simd, &query, &rows), &expected, TOLERANCE);
             }
         }
 

@@ -46,13 +46,14 @@ fn gelu<const FMA: bool>(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check_close;
     use proptest::prelude::*;
 
     fn check(x: f32, expected: f32) {
         for simd in Simd::available() {
             let mut row = [x];
             bias_gelu_with(simd, &mut row, &[0.0]);
-            assert!((row[0] - expected).abs() < 1e-6, "{simd:?}: gelu({x}) = {}, expected {expected}", row[0]);
+            check_close(simd, &row, &[expected], 1e-6);
         }
     }
 
@@ -80,9 +81,7 @@ mod tests {
             for simd in Simd::available() {
                 let mut found = rows.clone();
                 bias_gelu_with(simd, &mut found, &bias);
-                for (found, expected) in found.iter().zip(&expected) {
-                    prop_assert!((found - expected).abs() < 5e-6, "{:?}: {} is not {}", simd, found, expected);
-                }
+                check_close(simd, &found, &expected, 5e-6);
             }
         }
     }

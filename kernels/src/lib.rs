@@ -1,8 +1,8 @@
 //! The numeric kernels of monobloc: one operation a file, on plain slices, the instruction set picked at run time.
 //!
-//! `pool`, `cosine` and the products inside `int8` and `attention` have hand-written code for each instruction set; the
-//! rest is generic code that the compiler vectorises for each of them (see [`simd`]). Nothing here starts a thread,
-//! holds state or depends on another crate.
+//! The products inside `int8` and `attention` have hand-written code for each instruction set; the rest is generic code
+//! that the compiler vectorises for each of them (see [`simd`]). Nothing here starts a thread, holds state or depends on
+//! another crate.
 
 #[macro_use]
 pub mod simd;

@@ -66,6 +66,7 @@ fn sum<const FMA: bool>(row: &[f32], f: impl Fn(f32) -> f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check_close;
     use proptest::prelude::*;
 
     fn check(row: &[f32], residual: &[f32], bias: &[f32], expected: &[f32]) {
@@ -75,9 +76,7 @@ mod tests {
             let mut found = row.to_vec();
             let norm = Norm { bias, weight: &ones, shift: &zeros, epsilon: 1e-12 };
             add_norm_with(simd, &mut found, residual, norm);
-            for (found, expected) in found.iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-5, "{simd:?}: {found} is not {expected}");
-            }
+            check_close(simd, &found, expected, 1e-5);
         }
     }
 
@@ -109,9 +108,7 @@ mod tests {
             for simd in Simd::available() {
                 let mut found = rows.clone();
                 add_norm_with(simd, &mut found, &residual, norm);
-                for (found, expected) in found.iter().zip(&expected) {
-                    prop_assert!((found - expected).abs() < 1e-3, "{:?}: {} is not {}", simd, found, expected);
-                }
+                check_close(simd, &found, &expected, 1e-3);
             }
         }
     }

@@ -85,6 +85,15 @@ pub(crate) fn multiply_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// Fails unless the numbers of an instruction set are as many as expected and differ by less than `tolerance`.
+#[cfg(test)]
+pub(crate) fn check_close(simd: Simd, found: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(found.len(), expected.len(), "{simd:?}");
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() < tolerance, "{simd:?}, place {at}: {found} is not {expected}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

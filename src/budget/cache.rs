@@ -15,15 +15,9 @@ pub fn is_read_in_products(kv_type: &str) -> bool {
     kv_type == "f16" && !ACCELERATED
 }
 
-/// Cells per slot in one layer. A layer with a sliding window needs the window and one batch, unless `swa_full` is set.
-pub fn cells_of(wanted: &LoadSettings, window: Option<u32>) -> u64 {
-    let all = u64::from(wanted.context).next_multiple_of(CELL_STEP);
-    match window {
-        Some(window) if !wanted.swa_full => {
-            all.min(u64::from(window) + u64::from(wanted.rows)).next_multiple_of(CELL_STEP)
-        }
-        _ => all,
-    }
+/// Cells per slot in one layer. Layers with a sliding window keep the whole context too (`swa_full`).
+pub fn cells_of(wanted: &LoadSettings) -> u64 {
+    u64::from(wanted.context).next_multiple_of(CELL_STEP)
 }
 
 /// Size of the KV cache of all slots: per layer and cell, one row of keys and one of values.
@@ -35,8 +29,7 @@ pub fn kv(header: &Header, wanted: &LoadSettings) -> Bytes {
 pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
     let mut parts = (Bytes::ZERO, Bytes::ZERO);
     for (layer, &heads) in header.kv_heads.iter().enumerate() {
-        let window = header.sliding_window.filter(|_| slides(header, layer));
-        let bytes = kv_row(header, heads, &wanted.kv_type) * cells_of(wanted, window) * wanted.slots as u64;
+        let bytes = kv_row(header, heads, &wanted.kv_type) * cells_of(wanted) * wanted.slots as u64;
         if here(layer) {
             parts.0 += bytes;
         } else {
@@ -52,14 +45,9 @@ pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
     layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
 }
 
-/// KV cache of one more token in all layers. Layers with a sliding window are included, so with windows this holds only until
-/// the window is full.
+/// KV cache of one more token in all layers.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
     header.kv_heads.iter().map(|&heads| kv_row(header, heads, kv_type)).sum()
-}
-
-fn slides(header: &Header, layer: usize) -> bool {
-    header.sliding.get(layer).copied().unwrap_or(false)
 }
 
 /// Key and value of one token in one layer.
@@ -102,34 +90,20 @@ fn state_once(header: &Header) -> Bytes {
     Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
 }
 
-/// Size of the checkpoints of all slots, each with the recurrent state and the keys and values of windows. Every call leaves one
-/// and may be short, so the maximum number is counted.
+/// Size of the checkpoints of all slots, each with the recurrent state. Every call leaves one and may be short, so the maximum
+/// number is counted.
 pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
-    let number = u64::from(wanted.marks);
-    let row: Bytes = header
-        .kv_heads
-        .iter()
-        .enumerate()
-        .filter(|(layer, _)| slides(header, *layer))
-        .map(|(_, &heads)| kv_row(header, heads, &wanted.kv_type))
-        .sum();
-    // A checkpoint has a full window; with `swa_full` it has all cells so far, on average half of the context.
-    let cells = match header.sliding_window {
-        Some(_) if wanted.swa_full => u64::from(wanted.context) / 2,
-        Some(window) => u64::from(window).min(u64::from(wanted.context)),
-        None => 0,
-    };
-    (state_once(header) + row * cells) * number * wanted.slots as u64
+    state_once(header) * u64::from(wanted.marks) * wanted.slots as u64
 }
 
-/// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use.
+/// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use. Layers
+/// with a sliding window have cells of their own.
 pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
     if header.kv_heads.iter().all(|&heads| heads == 0) {
         return Bytes::ZERO;
     }
-    let full = cells_of(wanted, None);
-    let windowed = header.sliding_window.map_or(0, |window| cells_of(wanted, Some(window)));
-    CELL * (full + windowed) * wanted.slots as u64
+    let kinds = 1 + u64::from(header.sliding_window.is_some());
+    CELL * (kinds * cells_of(wanted) * wanted.slots as u64)
 }
 
 /// Metadata of one cell.
@@ -139,12 +113,6 @@ const CELL: Bytes = Bytes(160);
 mod tests {
     use super::*;
     use crate::budget::example::{hybrid, wanted};
-
-    /// Six layers with one head each (256 bytes a token at f16), all but the last with a window.
-    fn windowed() -> Header {
-        let sliding = vec![true, true, true, true, true, false];
-        Header { kv_heads: vec![1; 6], sliding_window: Some(512), sliding, ..hybrid(6, 1024, 0, "q8_0") }
-    }
 
     #[test]
     fn a_token_takes_a_key_and_a_value_a_head_in_every_layer_with_attention() {
@@ -173,24 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_holds_the_window_or_half_of_the_context() {
-        let check = |context, swa_full, cells: u64| {
-            let wanted = LoadSettings { marks: 32, swa_full, ..wanted(context, 2, "f16") };
-            assert_eq!(marks(&windowed(), &wanted), Bytes(5 * 256 * cells * 32 * 2), "{context} {swa_full}");
-        };
-        check(8192, false, 512);
-        check(300, false, 300);
-        check(8192, true, 4096);
-    }
-
-    #[test]
     fn cells_are_described_once_for_all_layers_and_once_for_those_with_a_window() {
-        let short = LoadSettings { swa_full: false, ..wanted(8192, 2, "f16") };
-        assert_eq!(cells(&windowed(), &short), Bytes(160 * (8192 + 768) * 2));
-        assert_eq!(cells(&windowed(), &wanted(8192, 2, "f16")), Bytes(160 * (8192 + 8192) * 2));
-        assert_eq!(cells(&hybrid(8, 1024, 0, "q8_0"), &short), Bytes(160 * 8192 * 2));
-        let without_attention = Header { kv_heads: vec![0; 8], ..hybrid(8, 1024, 0, "q8_0") };
-        assert_eq!(cells(&without_attention, &short), Bytes::ZERO);
+        let check =
+            |header: Header, expected: u64| assert_eq!(cells(&header, &wanted(8192, 2, "f16")), Bytes(expected));
+        let hybrid = hybrid(8, 1024, 0, "q8_0");
+        check(hybrid.clone(), 160 * 8192 * 2);
+        check(Header { sliding_window: Some(512), ..hybrid.clone() }, 160 * (8192 + 8192) * 2);
+        check(Header { kv_heads: vec![0; 8], ..hybrid }, 0);
     }
 
     #[test]

@@ -128,16 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_container_the_systems_numbers_count() {
+    fn the_systems_numbers_count_unless_a_container_limits_them() {
         check(&[], (Bytes::gib(16), Bytes::gib(8)));
         check(
             &[("proc/self/cgroup", "4:memory:/a\n"), ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "nonsense")],
             (Bytes::gib(16), Bytes::gib(8)),
         );
-    }
-
-    #[test]
-    fn a_version_1_limit_applies_and_file_pages_are_not_used_memory() {
+        // Version 1; file pages are not used memory.
         let dir = "sys/fs/cgroup/memory/a/";
         check(
             &[
@@ -150,10 +147,7 @@ mod tests {
             ],
             (Bytes::gib(4), Bytes::gib(2)),
         );
-    }
-
-    #[test]
-    fn a_version_2_limit_applies_and_max_means_none() {
+        // Version 2; `max` is no limit.
         check(
             &[
                 ("proc/self/cgroup", "0::/a/b\n"),

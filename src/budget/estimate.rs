@@ -7,7 +7,7 @@ use crate::base::Bytes;
 use crate::models::gguf::Header;
 
 /// Settings with which a model is to be loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSettings {
     /// Context window in tokens per slot.
     pub context: u32,
@@ -22,8 +22,10 @@ pub struct LoadSettings {
     pub repack: bool,
     /// Most checkpoints per slot, for models whose sequences cannot be truncated.
     pub marks: u32,
-    /// Whether layers with a sliding window keep the whole context (`swa_full`).
-    pub swa_full: bool,
+    /// Number of first layers on the host if there is an accelerator; `layers + 1` is all of them with the output matrix.
+    pub layers_on_host: u32,
+    /// Number of first layers whose experts are on the host.
+    pub experts_on_host: u32,
 }
 
 /// Memory of one loaded model, by purpose.
@@ -112,13 +114,13 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
     let feed_forward = 3 * u64::from(header.feed_forward).max(experts);
     let logits = u64::from(header.vocabulary) * u64::from(wanted.outputs);
-    let cells = cache::cells_of(wanted, None).max(1);
+    let cells = cache::cells_of(wanted).max(1);
     let products = cache::is_read_in_products(&wanted.kv_type);
     let scores = if products { u64::from(header.heads) * rows * cells } else { 0 };
     let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows).max(scores);
     let masked = rows * if products { 4 } else { 2 };
-    let window = header.sliding_window.map_or(0, |window| masked * cache::cells_of(wanted, Some(window)));
-    Bytes(4 * values + 2 * scores + masked * cells + window)
+    let masks = 1 + u64::from(header.sliding_window.is_some());
+    Bytes(4 * values + 2 * scores + masks * masked * cells)
 }
 
 /// Memory of the vocabulary in llama.cpp's maps and in our own list.
@@ -153,45 +155,26 @@ mod tests {
         LoadSettings { rows: 256, outputs: 256, ..example::wanted(context, slots, kv_type) }
     }
 
-    fn check_kv(context: u32, slots: usize, kv_type: &str, expected: Bytes) {
-        assert_eq!(
-            Estimate::of(&lfm2_24b(), &wanted(context, slots, kv_type)).kv,
-            expected,
-            "{context} {slots} {kv_type}"
-        );
-    }
-
     #[test]
     fn keys_and_values_match_the_published_arithmetic() {
-        check_kv(1, 1, "f16", Bytes::kib(20 * 256));
-        check_kv(8192, 1, "f16", Bytes::mib(160));
-        check_kv(8192, 1, "q8_0", Bytes::mib(85));
-        check_kv(8192, 1, "q4_0", Bytes::mib(45));
-        check_kv(32768, 1, "q8_0", Bytes::mib(340));
-        check_kv(8192, 2, "q8_0", Bytes::mib(170));
+        let check = |context, slots, kv_type: &str, expected| {
+            let kv = Estimate::of(&lfm2_24b(), &wanted(context, slots, kv_type)).kv;
+            assert_eq!(kv, expected, "{context} {slots} {kv_type}");
+        };
+        check(1, 1, "f16", Bytes::kib(20 * 256));
+        check(8192, 1, "f16", Bytes::mib(160));
+        check(8192, 1, "q8_0", Bytes::mib(85));
+        check(8192, 1, "q4_0", Bytes::mib(45));
+        check(32768, 1, "q8_0", Bytes::mib(340));
+        check(8192, 2, "q8_0", Bytes::mib(170));
     }
 
     #[test]
-    fn layers_with_a_window_keep_the_window_and_one_batch() {
-        let mut header = Header { kv_heads: vec![1; 6], sliding_window: Some(512), ..lfm2_24b() };
-        header.sliding = vec![true, true, true, true, true, false];
-        let full = Estimate::of(&header, &wanted(8192, 2, "f16")).kv;
-        let windowed = Estimate::of(&header, &LoadSettings { swa_full: false, ..wanted(8192, 2, "f16") }).kv;
-        assert_eq!(full, Bytes(2 * 2 * 128 * 8192 * 6));
-        assert_eq!(windowed, Bytes(2 * 2 * 128 * (8192 + 5 * 768)));
-        let short = LoadSettings { swa_full: false, ..wanted(300, 1, "f16") };
-        assert_eq!(Estimate::of(&header, &short).kv, Bytes(2 * 128 * 512 * 6));
-    }
-
-    #[test]
-    fn all_checkpoints_that_may_be_kept_are_counted() {
-        let marks = |context| Estimate::of(&lfm2_24b(), &LoadSettings { marks: 32, ..wanted(context, 2, "f16") }).marks;
-        assert_eq!((marks(1024), marks(32_768)), (Bytes::kib(2 * 32 * 480), Bytes::kib(2 * 32 * 480)));
-    }
-
-    #[test]
-    fn convolution_layers_keep_two_columns_a_slot() {
-        assert_eq!(Estimate::of(&lfm2_24b(), &wanted(8192, 2, "q8_0")).state, Bytes::kib(2 * 480));
+    fn convolution_layers_keep_two_columns_a_slot_and_as_many_a_checkpoint() {
+        let of = |context| Estimate::of(&lfm2_24b(), &LoadSettings { marks: 32, ..wanted(context, 2, "f16") });
+        for estimate in [of(1024), of(32_768)] {
+            assert_eq!((estimate.state, estimate.marks), (Bytes::kib(2 * 480), Bytes::kib(2 * 32 * 480)));
+        }
     }
 
     #[test]
@@ -230,8 +213,7 @@ mod tests {
         check(&dense, &few, 3 * 4096 * 256, 2 * 256 * 8192);
         check(&Header { vocabulary: 1000, ..experts }, &few, 3 * 4 * 1024 * 256, 2 * 256 * 8192);
         check(&Header { vocabulary: 65_536, ..dense.clone() }, &wanted(8192, 1, "q8_0"), 65_536 * 256, 2 * 256 * 8192);
-        let windowed = Header { sliding_window: Some(512), ..dense };
-        check(&windowed, &LoadSettings { swa_full: false, ..few }, 3 * 4096 * 256, 2 * 256 * (8192 + 768));
+        check(&Header { sliding_window: Some(512), ..dense }, &few, 3 * 4096 * 256, 2 * 256 * (8192 + 8192));
     }
 
     #[test]

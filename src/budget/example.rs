@@ -43,7 +43,6 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         vocabulary: 65_536,
         merges: 0,
         sliding_window: None,
-        sliding: vec![false; layers as usize],
         conv_cache: Some(3),
         tensors,
         mix: BTreeMap::new(),
@@ -57,6 +56,6 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
 }
 
 pub fn wanted(context: u32, slots: usize, kv_type: &str) -> LoadSettings {
-    let kv_type = kv_type.into();
-    LoadSettings { context, slots, kv_type, rows: 64, outputs: slots as u32, repack: true, marks: 0, swa_full: true }
+    let (kv_type, outputs) = (kv_type.into(), slots as u32);
+    LoadSettings { context, slots, kv_type, rows: 64, outputs, repack: true, ..LoadSettings::default() }
 }

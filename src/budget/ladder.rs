@@ -8,11 +8,10 @@ pub(crate) mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::machine::{Kind, Machine};
-use super::place::{self, Footprint, Settings, overrun};
+use super::place::{self, Footprint, overrun};
 use super::{Amount, LoadSettings, Refused};
 use crate::base::Bytes;
 use crate::models::gguf::Header;
@@ -35,7 +34,7 @@ pub struct Asked {
 pub struct Placed {
     pub name: String,
     pub header: Arc<Header>,
-    pub settings: Settings,
+    pub settings: LoadSettings,
     pub need: Footprint,
     /// Predicted upper bound of the decoding speed of one slot.
     pub tokens_per_second: f64,
@@ -91,15 +90,14 @@ pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, 
 
 /// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of all that were asked for.
 fn works(models: &[Settled]) -> bool {
-    let is_long = |model: &Settled| model.now.wanted.context >= CONTEXT_GOOD.min(model.asked.wanted.context);
+    let is_long = |model: &Settled| model.now.context >= CONTEXT_GOOD.min(model.asked.context);
     models.first().is_none_or(is_long)
 }
 
 /// For every model the index of its candidate, or `None` if it is left out.
 type Choice = Vec<Option<usize>>;
 
-/// All choices, best first: for every candidate of the first model, the others with their best file, then with their smallest,
-/// then without optional ones.
+/// All choices, best first: for every candidate of the first model, all others with their best file, then without optional ones.
 fn choices(asked: &[Asked]) -> Vec<Choice> {
     let mut choices = Vec::new();
     let first = asked.first().map_or(0, |model| model.candidates.len().min(CANDIDATES_MAX));
@@ -108,10 +106,7 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
             let rest = asked.iter().skip(1).map(others);
             std::iter::once(Some(candidate)).chain(rest).collect()
         };
-        choices.push(with(&|_| Some(0)));
-        let smallest = with(&|model| model.candidates.len().min(CANDIDATES_MAX).checked_sub(1));
-        let without = with(&|model| (!model.optional).then_some(0));
-        choices.extend([smallest, without]);
+        choices.extend([with(&|_| Some(0)), with(&|model| (!model.optional).then_some(0))]);
     }
     choices.dedup();
     choices
@@ -122,8 +117,8 @@ fn choices(asked: &[Asked]) -> Vec<Choice> {
 struct Settled {
     index: usize,
     header: Arc<Header>,
-    asked: Settings,
-    now: Settings,
+    asked: LoadSettings,
+    now: LoadSettings,
 }
 
 /// Takes steps down until all fits, then steps up while there is room. `Err` is the memory needed with the smallest settings.
@@ -135,7 +130,7 @@ fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) ->
     let mut missing = overrun(total(&models), machine);
     // This ends because every step lowers a finite setting and none is raised.
     while missing > Bytes::ZERO {
-        let mut best: Option<(f64, usize, Settings, Bytes)> = None;
+        let mut best: Option<(f64, usize, LoadSettings, Bytes)> = None;
         for (index, model) in models.iter().enumerate() {
             for (lower, loss) in steps::down(&model.header, &model.now, machine) {
                 let mut changed = models.clone();
@@ -161,14 +156,14 @@ fn start(asked: &[Asked], choice: &Choice, machine: &Machine) -> Vec<Settled> {
     let mut models = Vec::new();
     for (index, (model, candidate)) in asked.iter().zip(choice).enumerate() {
         let Some((header, wanted)) = candidate.and_then(|number| model.candidates.get(number)) else { continue };
-        let settings = Settings::asked(header, wanted.clone(), model.gpu_layers, machine);
+        let settings = wanted.clone().placed(header, model.gpu_layers, machine);
         models.push(Settled { index, header: header.clone(), asked: settings.clone(), now: settings });
     }
     models
 }
 
 /// The first step up that still fits. There are only as many as steps down, because each undoes one.
-fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, Settings)> {
+fn room_for(models: &[Settled], fits: &dyn Fn(&[Settled]) -> bool) -> Option<(usize, LoadSettings)> {
     for (index, model) in models.iter().enumerate() {
         for higher in steps::up(&model.now, &model.asked) {
             let mut changed = models.to_vec();
@@ -188,7 +183,7 @@ fn fitted(asked: &[Asked], choice: &Choice, settled: Vec<Settled>, fixed: Amount
     let all = models.iter().fold(fixed, |sum, model| sum + model.need.all());
     let hint = first.and_then(|(header, wanted)| {
         let changed = choice.first().is_some_and(|candidate| *candidate != Some(0));
-        let alone = place::need(header, &Settings::on_device(wanted.clone()), machine);
+        let alone = place::need(header, wanted, machine);
         if changed { wired_limit_hint(alone.all(), machine) } else { None }
     });
     Fitted {
@@ -257,11 +252,5 @@ fn refused(asked: &[Asked], least: Amount, machine: &Machine) -> Refused {
             overrun(least, machine)
         ),
         ..Refused::of(&label, least, machine.capacity(), capacity)
-    }
-}
-
-impl fmt::Display for Placed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.rung())
     }
 }

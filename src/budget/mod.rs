@@ -1,6 +1,5 @@
 //! Manages memory and compute: how much there is, how much a model needs, who holds how much, whose turn it is.
 
-pub(crate) mod admit;
 pub(crate) mod amount;
 pub(crate) mod cache;
 pub(crate) mod device;
@@ -16,7 +15,6 @@ pub(crate) mod process;
 pub(crate) mod repack;
 pub(crate) mod watch;
 
-pub use admit::admit;
 pub use amount::Amount;
 pub use device::HostMemory;
 pub use estimate::{Estimate, LoadSettings};

@@ -140,70 +140,51 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_goes_first_and_equals_in_order() {
+    fn the_most_urgent_goes_first_equals_in_order_and_age_counts() {
         use Priority::{Background, Step, User};
         check(&[], None);
         check(&[(Background, 0), (Step, 0), (User, 0)], Some(2));
         check(&[(User, 0), (User, 0)], Some(0));
         check(&[(Step, 1), (User, 1)], Some(1));
-    }
-
-    #[test]
-    fn waiters_become_more_urgent_with_time() {
-        use Priority::{Background, Step, User};
         check(&[(Background, 2), (Step, 0)], Some(0));
         check(&[(Background, 3), (User, 0)], Some(1));
         check(&[(Background, 4), (User, 0)], Some(0));
         check(&[(Background, 60), (User, 1)], Some(0));
     }
 
-    #[test]
-    fn the_device_has_one_holder_and_goes_to_the_most_urgent_waiter() {
+    /// The order in which waiters of these priorities get the device, as places in the list.
+    fn order(priorities: &[Priority]) -> Vec<usize> {
         let permit = Permit::new();
         let (sender, order) = channel();
         let held = permit.take(Priority::Background);
         thread::scope(|scope| {
-            for (count, priority) in [Priority::Background, Priority::User, Priority::Step].into_iter().enumerate() {
+            for (number, &priority) in priorities.iter().enumerate() {
                 let (sender, queue) = (sender.clone(), permit.clone());
                 scope.spawn(move || {
                     let guard = queue.take(priority);
-                    sender.send(priority).unwrap();
-                    drop(guard);
-                });
-                while permit.waiting() <= count {
-                    thread::yield_now();
-                }
-            }
-            assert!(order.try_recv().is_err());
-            use Priority::{Background, Step, User};
-            assert!(permit.is_wanted_above(Background) && permit.is_wanted_above(Step));
-            assert!(!permit.is_wanted_above(User), "only its equal waits");
-            drop(held);
-        });
-        assert!(!permit.is_wanted_above(Priority::Background), "nobody waits");
-        let order: Vec<Priority> = order.try_iter().collect();
-        assert_eq!(order, [Priority::User, Priority::Step, Priority::Background]);
-    }
-
-    #[test]
-    fn equals_get_the_device_in_order_of_arrival() {
-        let permit = Permit::new();
-        let (sender, order) = channel();
-        let held = permit.take(Priority::User);
-        thread::scope(|scope| {
-            for number in 0..3 {
-                let (sender, queue) = (sender.clone(), permit.clone());
-                scope.spawn(move || {
-                    let _guard = queue.take(Priority::User);
                     sender.send(number).unwrap();
+                    drop(guard);
                 });
                 while permit.waiting() <= number {
                     thread::yield_now();
                 }
             }
+            assert!(order.try_recv().is_err(), "the device is held");
+            let is_more_urgent = |priority: Priority| priorities.iter().any(|other| *other > priority);
+            for priority in [Priority::Background, Priority::Step, Priority::User] {
+                assert_eq!(permit.is_wanted_above(priority), is_more_urgent(priority));
+            }
             drop(held);
         });
-        assert_eq!(order.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(!permit.is_wanted_above(Priority::Background), "nobody waits");
+        order.try_iter().collect()
+    }
+
+    #[test]
+    fn the_device_has_one_holder_and_goes_to_the_most_urgent_waiter() {
+        use Priority::{Background, Step, User};
+        assert_eq!(order(&[Background, User, Step]), [1, 2, 0]);
+        assert_eq!(order(&[Step, Step, Step]), [0, 1, 2]);
     }
 
     #[test]

@@ -6,16 +6,6 @@ use super::{Amount, Estimate, LoadSettings, cache};
 use crate::base::Bytes;
 use crate::models::gguf::{Header, Tensor};
 
-/// How a model is loaded, and which layers stay on the host if there is an accelerator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    pub wanted: LoadSettings,
-    /// Number of first layers on the host; `layers + 1` is all of them with the output matrix.
-    pub layers_on_host: u32,
-    /// Number of first layers whose experts are on the host.
-    pub experts_on_host: u32,
-}
-
 /// Memory of a model, by lifetime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -36,22 +26,11 @@ pub fn overrun(amount: Amount, machine: &Machine) -> Bytes {
     if machine.is_separate() { missing.host + missing.device } else { missing.host.max(missing.device) }
 }
 
-impl Settings {
-    /// Everything on the host.
-    pub fn on_host(header: &Header, wanted: LoadSettings) -> Settings {
-        Settings { wanted, layers_on_host: header.layers + 1, experts_on_host: 0 }
-    }
-
-    /// Everything on the accelerator.
-    pub fn on_device(wanted: LoadSettings) -> Settings {
-        Settings { wanted, layers_on_host: 0, experts_on_host: 0 }
-    }
-
-    /// The last `gpu_layers` layers on the accelerator, if there is one; `None` means all layers.
-    pub fn asked(header: &Header, wanted: LoadSettings, gpu_layers: Option<u32>, machine: &Machine) -> Settings {
+impl LoadSettings {
+    /// The same with the last `gpu_layers` layers on the accelerator, if there is one; `None` means all layers.
+    pub fn placed(self, header: &Header, gpu_layers: Option<u32>, machine: &Machine) -> LoadSettings {
         let on_device = if machine.accelerator.is_some() { gpu_layers.unwrap_or(u32::MAX) } else { 0 };
-        let layers_on_host = (header.layers + 1).saturating_sub(on_device);
-        Settings { wanted, layers_on_host, experts_on_host: 0 }
+        LoadSettings { layers_on_host: (header.layers + 1).saturating_sub(on_device), ..self }
     }
 
     /// `n_gpu_layers` for llama.cpp.
@@ -61,8 +40,8 @@ impl Settings {
 }
 
 /// The memory that a model needs on the machine.
-pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprint {
-    let all = Estimate::of(header, &settings.wanted);
+pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Footprint {
+    let all = Estimate::of(header, settings);
     if machine.accelerator.is_none() || settings.gpu_layers(header) == 0 {
         return Footprint { weights: all.of_weights().into(), context: all.of_context().into() };
     }
@@ -79,8 +58,8 @@ pub fn need(header: &Header, settings: &Settings, machine: &Machine) -> Footprin
         }
     }
     let on_host = |layer: usize| layer < settings.layers_on_host as usize;
-    let (kv_host, kv_device) = cache::kv_by(header, &settings.wanted, on_host);
-    let states = cache::state(header) * settings.wanted.slots as u64;
+    let (kv_host, kv_device) = cache::kv_by(header, settings, on_host);
+    let states = cache::state(header) * settings.slots as u64;
     let (recurrent, here) = recurrent(header, on_host);
     let state_host = Bytes(states.0 * here / recurrent.max(1));
     context.host += kv_host + state_host + all.output + all.host + all.marks;
@@ -101,10 +80,10 @@ const CUDA_LIBRARIES: Bytes = Bytes::mib(60);
 const CUDA_POOL: Bytes = Bytes::mib(24);
 const CUDA_EXPERTS: Bytes = Bytes::mib(100);
 
-fn cuda_scratch(header: &Header, settings: &Settings) -> Bytes {
+fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
     // Attention reads quantized keys and values as a copy in f16, of one layer and all slots.
-    let as_f16 = LoadSettings { kv_type: "f16".to_owned(), ..settings.wanted.clone() };
-    let is_quantized = settings.wanted.kv_type != "f16";
+    let as_f16 = LoadSettings { kv_type: "f16".to_owned(), ..settings.clone() };
+    let is_quantized = settings.kv_type != "f16";
     let copy = if is_quantized { cache::kv_of_widest_layer(header, &as_f16) } else { Bytes::ZERO };
     let experts = if header.experts > 0 { CUDA_EXPERTS } else { Bytes::ZERO };
     // A large batch is multiplied on the device even where the matrix is on the host: it is copied there first.
@@ -120,7 +99,7 @@ fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
 }
 
 /// Whether a tensor is on the host. The token table always is; tensors outside layers are where the last layer is.
-fn is_on_host(header: &Header, settings: &Settings, tensor: &Tensor) -> bool {
+fn is_on_host(header: &Header, settings: &LoadSettings, tensor: &Tensor) -> bool {
     if tensor.name == TOKENS {
         return true;
     }
@@ -149,11 +128,11 @@ const PLAIN_SPEED: f64 = 17.0 / 28.0;
 
 /// Upper bound of the tokens per second of one slot, from memory bandwidth: each token reads every active weight and half of a
 /// full KV cache once. Real programs reach 30 to 60 % of it.
-pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine) -> f64 {
+pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Machine) -> f64 {
     let (mut host, mut device) = (0.0, 0.0);
     for tensor in &header.tensors {
         let read = read_per_token(header, tensor);
-        let plain = !settings.wanted.repack && repack::copy(tensor).is_some();
+        let plain = !settings.repack && repack::copy(tensor).is_some();
         let output = tensor.name == TOKENS;
         let on_host = match machine.accelerator {
             None => true,
@@ -167,8 +146,8 @@ pub fn tokens_per_second(header: &Header, settings: &Settings, machine: &Machine
         }
     }
     let on_host = |layer: usize| machine.accelerator.is_none() || layer < settings.layers_on_host as usize;
-    let (kv_host, kv_device) = cache::kv_by(header, &settings.wanted, on_host);
-    let slots = settings.wanted.slots.max(1) as f64;
+    let (kv_host, kv_device) = cache::kv_by(header, settings, on_host);
+    let slots = settings.slots.max(1) as f64;
     host += kv_host.0 as f64 / slots / 2.0;
     device += kv_device.0 as f64 / slots / 2.0;
     let device_bandwidth = machine.accelerator.map_or(1.0, |gpu| gpu.bandwidth.0.max(1) as f64);
@@ -207,8 +186,8 @@ mod tests {
         LoadSettings { marks: 4, ..example::wanted(8192, 2, "f16") }
     }
 
-    fn on_host(layers_on_host: u32, experts_on_host: u32) -> Settings {
-        Settings { wanted: wanted(), layers_on_host, experts_on_host }
+    fn on_host(layers_on_host: u32, experts_on_host: u32) -> LoadSettings {
+        LoadSettings { layers_on_host, experts_on_host, ..wanted() }
     }
 
     fn with_card(kind: Kind) -> Machine {
@@ -218,7 +197,7 @@ mod tests {
     #[test]
     fn a_model_is_placed_as_asked_if_there_is_an_accelerator() {
         let check = |gpu_layers: Option<u32>, machine: &Machine, on_host: u32, on_device: u32| {
-            let settings = Settings::asked(&dense(), wanted(), gpu_layers, machine);
+            let settings = wanted().placed(&dense(), gpu_layers, machine);
             assert_eq!(
                 (settings.layers_on_host, settings.gpu_layers(&dense())),
                 (on_host, on_device),
@@ -230,7 +209,6 @@ mod tests {
         check(Some(3), &card, 6, 3);
         check(Some(0), &card, 9, 0);
         check(Some(3), &Machine::of(Bytes::gib(16)), 9, 0);
-        assert_eq!(Settings::on_host(&dense(), wanted()), on_host(9, 0));
     }
 
     #[test]
@@ -276,7 +254,7 @@ mod tests {
 
     #[test]
     fn cuda_takes_more_for_kernels_copies_and_matrices_on_the_host() {
-        let check = |header: &Header, settings: Settings, expected: Bytes| {
+        let check = |header: &Header, settings: LoadSettings, expected: Bytes| {
             let [cuda, other] =
                 [Kind::Cuda, Kind::Vulkan].map(|kind| need(header, &settings, &with_card(kind)).context);
             assert_eq!(cuda.device, other.device + expected);
@@ -284,7 +262,7 @@ mod tests {
         };
         check(&dense(), on_host(0, 0), Bytes::mib(84));
         let quantized = LoadSettings { kv_type: "q8_0".into(), ..wanted() };
-        check(&dense(), Settings::on_device(quantized), Bytes::mib(60 + 32));
+        check(&dense(), quantized, Bytes::mib(60 + 32));
         check(&dense(), on_host(3, 0), Bytes::mib(84) + Bytes::kib(12 * 1024 + 768));
         let experts = hybrid(8, 1024, 4, "q8_0");
         check(&experts, on_host(0, 0), Bytes::mib(84 + 100));
@@ -293,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_token_takes_the_time_to_read_weights_and_half_of_a_full_cache() {
-        let check = |header: &Header, settings: &Settings, machine: &Machine, host_mib: f64, device_mib: f64| {
+        let check = |header: &Header, settings: &LoadSettings, machine: &Machine, host_mib: f64, device_mib: f64| {
             let seconds = host_mib * 1048576.0 / 45e9 + device_mib * 1048576.0 / 256e9;
             let found = tokens_per_second(header, settings, machine);
             assert!((found * seconds - 1.0).abs() < 1e-9, "{found} instead of {}", 1.0 / seconds);
@@ -308,7 +286,7 @@ mod tests {
         assert_eq!(tokens_per_second(&nothing, &on_host(9, 0), &host), 0.0);
         let four_bits = hybrid(8, 1024, 0, "q4_0");
         check(&four_bits, &on_host(9, 0), &host, 108.0 + 16.0, 0.0);
-        let plain = Settings { wanted: LoadSettings { repack: false, ..wanted() }, ..on_host(9, 0) };
+        let plain = LoadSettings { repack: false, ..on_host(9, 0) };
         check(&four_bits, &plain, &host, 108.0 * 28.0 / 17.0 + 16.0, 0.0);
     }
 

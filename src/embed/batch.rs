@@ -43,20 +43,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(lengths: &[usize], tokens: usize, expected: &[&[usize]]) {
-        assert_eq!(batches(lengths, tokens), expected);
-    }
-
     #[test]
-    fn texts_of_similar_length_share_a_batch() {
+    fn texts_of_similar_length_share_a_batch_which_is_split_into_ranges_of_similar_token_counts() {
+        let check = |lengths: &[usize], tokens, expected: &[&[usize]]| assert_eq!(batches(lengths, tokens), expected);
         check(&[], 10, &[]);
         check(&[3, 9, 1, 8], 10, &[&[1], &[3], &[0, 2]]);
         check(&[5, 5, 5], 10, &[&[0, 1], &[2]]);
         check(&[99, 1], 10, &[&[0], &[1]]);
-    }
-
-    #[test]
-    fn a_batch_is_split_into_ranges_of_similar_token_counts() {
         assert_eq!(split(&[4, 4, 4, 4], 2), [0..2, 2..4]);
         assert_eq!(split(&[9, 1, 1, 1], 2), [0..1, 1..4]);
         assert_eq!(split(&[7], 4), vec![0..1; 1]);

@@ -1,37 +1,40 @@
 //! Implements a BERT encoder over packed sequences: all tokens of a batch in one matrix without padding, one vector per sequence.
 
-use candle_core::{DType, Device, IndexOp, Result, Tensor};
+use candle_core::Result;
 use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{Config, HiddenAct};
-
-use crate::embed::ops::{Matrix, add_norm, attend, bias_gelu};
+use candle_transformers::models::bert::Config;
+use kernels::{attention, gelu, int8, norm};
 
 /// The weights, in the order in which they are used. Immutable, so that threads can share them.
 pub struct Bert {
     /// [vocabulary, d]
-    words: Tensor,
+    words: Vec<f32>,
     /// [positions, d]: embedding of the position plus that of token type 0, the only type of single texts.
-    positions: Tensor,
-    /// [3, d]: a bias of zero, weight, shift
-    norm: Tensor,
+    positions: Vec<f32>,
+    norm: Norm,
     layers: Vec<Layer>,
     heads: usize,
-    activation: HiddenAct,
-    epsilon: f32,
     dimensions: usize,
-    device: Device,
 }
 
-/// The weights of one layer. `attention_norm` and `down_norm` are [3, d]: the bias before the normalisation, its weight, its shift.
+/// The weights of one layer; matrices are rounded to eight bits.
 struct Layer {
-    qkv: Matrix,
-    qkv_bias: Tensor,
-    attention_out: Matrix,
-    attention_norm: Tensor,
-    up: Matrix,
-    up_bias: Tensor,
-    down: Matrix,
-    down_norm: Tensor,
+    qkv: int8::Weights,
+    qkv_bias: Vec<f32>,
+    attention_out: int8::Weights,
+    attention_norm: Norm,
+    up: int8::Weights,
+    up_bias: Vec<f32>,
+    down: int8::Weights,
+    down_norm: Norm,
+}
+
+/// The parameters of `layer_norm(x + bias + residual)`, each [d].
+struct Norm {
+    bias: Vec<f32>,
+    weight: Vec<f32>,
+    shift: Vec<f32>,
+    epsilon: f32,
 }
 
 impl Bert {
@@ -44,21 +47,20 @@ impl Bert {
         };
         let d = config.hidden_size;
         let at = root.pp("embeddings");
-        let positions = at.get((config.max_position_embeddings, d), "position_embeddings.weight")?;
-        let types = at.get((config.type_vocab_size, d), "token_type_embeddings.weight")?;
-        let none = Tensor::zeros(d, DType::F32, root.device())?;
+        let mut positions = numbers(&at, &[config.max_position_embeddings, d], "position_embeddings.weight")?;
+        let types = numbers(&at, &[config.type_vocab_size, d], "token_type_embeddings.weight")?;
+        for row in positions.chunks_exact_mut(d) {
+            row.iter_mut().zip(&types[..d]).for_each(|(x, of_type)| *x += of_type);
+        }
         Ok(Bert {
-            words: at.get((config.vocab_size, d), "word_embeddings.weight")?,
-            positions: positions.broadcast_add(&types.i(0)?)?,
-            norm: with_norm(none, &at, d)?,
+            words: numbers(&at, &[config.vocab_size, d], "word_embeddings.weight")?,
+            positions,
+            norm: Norm::load(vec![0.0; d], &at, config)?,
             layers: (0..config.num_hidden_layers)
-                .map(|layer| Layer::load(root.pp(format!("encoder.layer.{layer}")), config))
+                .map(|layer| Layer::load(&root.pp(format!("encoder.layer.{layer}")), config))
                 .collect::<Result<_>>()?,
             heads: config.num_attention_heads,
-            activation: config.hidden_act,
-            epsilon: config.layer_norm_eps as f32,
             dimensions: d,
-            device: root.device().clone(),
         })
     }
 
@@ -67,68 +69,91 @@ impl Bert {
         self.dimensions
     }
 
-    /// The unit vectors of `sequences` of token ids, in order: [sequences, d]. A sequence may be at most as long as the model has
-    /// positions; an empty one gives a zero vector.
-    pub fn embed(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+    /// The unit vectors of `sequences` of token ids, in order. An empty sequence gives a zero vector. Fails if a token is
+    /// not of the vocabulary, or a sequence has more tokens than the model has positions.
+    pub fn embed(&self, sequences: &[&[u32]]) -> std::result::Result<Vec<Vec<f32>>, String> {
+        let d = self.dimensions;
         let lengths: Vec<usize> = sequences.iter().map(|ids| ids.len()).collect();
         let tokens: usize = lengths.iter().sum();
-        if tokens == 0 {
-            return Ok(vec![vec![0.0; self.dimensions]; sequences.len()]);
+        let (mut x, mut positions) = (Vec::with_capacity(tokens * d), Vec::with_capacity(tokens * d));
+        for ids in sequences {
+            let of_ids = self.positions.get(..ids.len() * d);
+            positions.extend_from_slice(of_ids.ok_or_else(|| format!("{} tokens are more than positions", ids.len()))?);
+            for &id in *ids {
+                let row = self.words.get(id as usize * d..(id as usize + 1) * d);
+                x.extend_from_slice(row.ok_or_else(|| format!("token {id} is not of the model's vocabulary"))?);
+            }
         }
-        let hidden = self.hidden(&sequences.concat(), &lengths)?.flatten_all()?.to_vec1::<f32>()?;
-        let pooled = kernels::mean_pool(&hidden, self.dimensions, &lengths);
-        Ok(pooled.chunks_exact(self.dimensions).map(<[f32]>::to_vec).collect())
-    }
-
-    /// The last hidden states, [tokens, d].
-    fn hidden(&self, ids: &[u32], lengths: &[usize]) -> Result<Tensor> {
-        let positions: Vec<u32> = lengths.iter().flat_map(|length| 0..*length as u32).collect();
-        let words = self.words.index_select(&Tensor::new(ids, &self.device)?, 0)?;
-        let positions = self.positions.index_select(&Tensor::new(positions, &self.device)?, 0)?;
-        let mut x = add_norm(words, &positions, &self.norm, self.epsilon)?;
+        self.norm.apply(&mut x, &positions);
         for layer in &self.layers {
-            let mixed = attend(&layer.qkv.apply(&x)?, &layer.qkv_bias, lengths, self.heads)?;
-            let mixed = layer.attention_out.apply(&mixed)?;
-            x = add_norm(mixed, &x, &layer.attention_norm, self.epsilon)?;
-            let wide = self.activate(layer.up.apply(&x)?, &layer.up_bias)?;
-            x = add_norm(layer.down.apply(&wide)?, &x, &layer.down_norm, self.epsilon)?;
+            let mut mixed = product(&self.attend(layer, &x, &lengths), &layer.attention_out);
+            layer.attention_norm.apply(&mut mixed, &x);
+            let mut wide = product(&mixed, &layer.up);
+            gelu::bias_gelu(&mut wide, &layer.up_bias);
+            x = product(&wide, &layer.down);
+            layer.down_norm.apply(&mut x, &mixed);
         }
-        Ok(x)
+        let pooled = kernels::mean_pool(&x, d, &lengths);
+        Ok(pooled.chunks_exact(d).map(<[f32]>::to_vec).collect())
     }
 
-    fn activate(&self, x: Tensor, bias: &Tensor) -> Result<Tensor> {
-        match self.activation {
-            HiddenAct::Gelu => bias_gelu(x, bias),
-            HiddenAct::GeluApproximate => x.broadcast_add(bias)?.gelu(),
-            HiddenAct::Relu => x.broadcast_add(bias)?.relu(),
-        }
+    /// Attention of one layer within each of the sequences: from x [tokens, d] to [tokens, d].
+    fn attend(&self, layer: &Layer, x: &[f32], lengths: &[usize]) -> Vec<f32> {
+        let mut mixed = vec![0.0; x.len()];
+        attention::attend(&product(x, &layer.qkv), &layer.qkv_bias, lengths, self.heads, &mut mixed);
+        mixed
     }
 }
 
 impl Layer {
-    fn load(at: VarBuilder, config: &Config) -> Result<Layer> {
+    fn load(at: &VarBuilder, config: &Config) -> Result<Layer> {
         let (d, wide) = (config.hidden_size, config.intermediate_size);
         let thirds = ["query", "key", "value"].map(|part| at.pp(format!("attention.self.{part}")));
-        let matrices = thirds.iter().map(|part| part.get((d, d), "weight")).collect::<Result<Vec<_>>>()?;
-        let biases = thirds.iter().map(|part| part.get(d, "bias")).collect::<Result<Vec<_>>>()?;
+        let of_thirds = |shape: &[usize], name| -> Result<Vec<f32>> {
+            Ok(thirds.iter().map(|part| numbers(part, shape, name)).collect::<Result<Vec<_>>>()?.concat())
+        };
+        let matrix = |at: &VarBuilder, outputs, inputs, name| -> Result<int8::Weights> {
+            Ok(int8::Weights::new(&numbers(at, &[outputs, inputs], name)?, outputs, inputs))
+        };
         let attention_out = at.pp("attention.output");
         let (up, down) = (at.pp("intermediate.dense"), at.pp("output"));
         Ok(Layer {
-            qkv: Matrix::new(&Tensor::cat(&matrices, 0)?)?,
-            qkv_bias: Tensor::cat(&biases, 0)?,
-            attention_out: Matrix::new(&attention_out.get((d, d), "dense.weight")?)?,
-            attention_norm: with_norm(attention_out.get(d, "dense.bias")?, &attention_out, d)?,
-            up: Matrix::new(&up.get((wide, d), "weight")?)?,
-            up_bias: up.get(wide, "bias")?,
-            down: Matrix::new(&down.get((d, wide), "dense.weight")?)?,
-            down_norm: with_norm(down.get(d, "dense.bias")?, &down, d)?,
+            qkv: int8::Weights::new(&of_thirds(&[d, d], "weight")?, 3 * d, d),
+            qkv_bias: of_thirds(&[d], "bias")?,
+            attention_out: matrix(&attention_out, d, d, "dense.weight")?,
+            attention_norm: Norm::load(numbers(&attention_out, &[d], "dense.bias")?, &attention_out, config)?,
+            up: matrix(&up, wide, d, "weight")?,
+            up_bias: numbers(&up, &[wide], "bias")?,
+            down: matrix(&down, d, wide, "dense.weight")?,
+            down_norm: Norm::load(numbers(&down, &[d], "dense.bias")?, &down, config)?,
         })
     }
 }
 
-/// [3, d]: the bias before a normalisation, its weight, its shift. Old files call the last two gamma and beta.
-fn with_norm(bias: Tensor, at: &VarBuilder, d: usize) -> Result<Tensor> {
-    let at = at.pp("LayerNorm");
-    let [weight, shift] = if at.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
-    Tensor::stack(&[bias, at.get(d, weight)?, at.get(d, shift)?], 0)
+impl Norm {
+    /// `bias` is that of the product before the normalisation. Old files call weight and shift gamma and beta.
+    fn load(bias: Vec<f32>, at: &VarBuilder, config: &Config) -> Result<Norm> {
+        let at = at.pp("LayerNorm");
+        let [weight, shift] = if at.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
+        let of = |name| numbers(&at, &[config.hidden_size], name);
+        Ok(Norm { bias, weight: of(weight)?, shift: of(shift)?, epsilon: config.layer_norm_eps as f32 })
+    }
+
+    /// `x = layer_norm(x + bias + residual)`, both [tokens, d].
+    fn apply(&self, x: &mut [f32], residual: &[f32]) {
+        let Norm { bias, weight, shift, epsilon } = self;
+        norm::add_norm(x, residual, norm::Norm { bias, weight, shift, epsilon: *epsilon });
+    }
+}
+
+/// x [tokens, inputs] times the transposed weights: [tokens, outputs].
+fn product(x: &[f32], weights: &int8::Weights) -> Vec<f32> {
+    let mut out = vec![0.0; x.len() / weights.inputs() * weights.outputs()];
+    int8::matmul(&int8::Activations::new(x, weights.inputs()), weights, &mut out);
+    out
+}
+
+/// The tensor called `name`, row by row.
+fn numbers(at: &VarBuilder, shape: &[usize], name: &str) -> Result<Vec<f32>> {
+    at.get(shape, name)?.flatten_all()?.to_vec1()
 }

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    #[error("the embedding worker has stopped: {0}")]
-    Stopped(String),
     #[error("embedding was cancelled")]
     Cancelled,
     #[error("{} is missing: run scripts/fetch-models, or name another folder for the embedder in models.toml", .0.display())]
@@ -22,7 +20,6 @@ pub enum EmbedError {
     Unsupported { folder: PathBuf, found: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
-    /// Only this request failed; the worker continues.
     #[error("these texts could not be embedded: {0}")]
     Failed(String),
 }

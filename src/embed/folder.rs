@@ -1,22 +1,20 @@
 //! Reads and checks the folder of an embedder: config.json, tokenizer.json, model.safetensors.
 
-use crate::base::hex;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
-use candle_transformers::models::bert::Config;
+use candle_transformers::models::bert::{Config, HiddenAct};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokenizers::{Tokenizer, TruncationParams};
 
-use crate::base::Bytes;
+use crate::base::{Bytes, hex};
 use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::handle::Options;
+use crate::models::digest;
 
 /// The folder of an embedder, with its configuration read and its weights not loaded.
 pub struct Folder {
@@ -41,6 +39,9 @@ impl Folder {
             return Err(unsupported("bert with other than mean pooling"));
         }
         let config: Config = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        if config.hidden_act != HiddenAct::Gelu {
+            return Err(unsupported("bert with another activation than gelu"));
+        }
         let heads = config.num_attention_heads;
         if config.hidden_size == 0
             || heads == 0
@@ -83,28 +84,16 @@ impl Folder {
         Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
     }
 
-    /// A hash of everything that determines vectors: the small files, size, modification time and sampled blocks of the weights,
-    /// `max_tokens`, and the way vectors are computed.
+    /// A hash of everything that determines vectors: the small files, the fingerprint of the weights, `max_tokens`, and the way
+    /// vectors are computed.
     pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
-        const SAMPLES: u64 = 64;
-        const BLOCK: u64 = 4096;
+        let weights = digest::fingerprint(&self.weights).map_err(|error| unreadable(&self.weights, &error))?;
         let mut hash = Sha256::new();
         hash.update(read(&self.path.join("config.json"))?);
         hash.update(read(&self.path.join("tokenizer.json"))?);
         hash.update(max_tokens.to_le_bytes());
         hash.update(ARITHMETIC);
-        let unreadable = |error: std::io::Error| unreadable(&self.weights, &error);
-        let mut file = File::open(&self.weights).map_err(unreadable)?;
-        let about = file.metadata().map_err(unreadable)?;
-        let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        hash.update(about.len().to_le_bytes());
-        hash.update(modified.map_or(0, |time| time.as_nanos()).to_le_bytes());
-        for sample in 0..SAMPLES {
-            let mut block = Vec::new();
-            file.seek(SeekFrom::Start(about.len().saturating_sub(BLOCK) / SAMPLES * sample)).map_err(unreadable)?;
-            (&mut file).take(BLOCK).read_to_end(&mut block).map_err(unreadable)?;
-            hash.update(&block);
-        }
+        hash.update(weights);
         Ok(hex(&hash.finalize()[..16]))
     }
 }
@@ -230,42 +219,28 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named_with_the_way_out() {
+    fn a_file_that_is_missing_damaged_or_of_another_model_is_named_with_the_way_out() {
         for file in ["config.json", "tokenizer.json", "model.safetensors"] {
             check(file, None, &[file, "missing", "scripts/fetch-models"]);
         }
-    }
-
-    #[test]
-    fn a_damaged_file_is_named() {
         check("config.json", Some(b"{ not json"), &["config.json", "damaged"]);
         check("config.json", Some(br#"{"model_type": "bert"}"#), &["config.json", "missing field"]);
         check("tokenizer.json", Some(b"{}"), &["tokenizer.json", "damaged"]);
-        check("model.safetensors", Some(b"too short"), &["model.safetensors", "damaged"]);
-        check("model.safetensors", Some(&[0xff; 4096]), &["model.safetensors", "damaged"]);
-        check("model.safetensors", Some(b""), &["model.safetensors", "damaged"]);
-    }
-
-    #[test]
-    fn cut_off_weights_are_damaged_not_a_crash() {
         let whole = fs::read(tiny().path().join("model.safetensors")).unwrap();
-        check("model.safetensors", Some(&whole[..whole.len() - 40]), &["model.safetensors", "damaged"]);
-    }
-
-    #[test]
-    fn files_of_different_models_are_refused() {
-        let wider = CONFIG.replace("\"hidden_size\": 4", "\"hidden_size\": 6");
-        check("config.json", Some(wider.as_bytes()), &["model.safetensors", "shape mismatch"]);
-        let smaller = CONFIG.replace("\"vocab_size\": 8", "\"vocab_size\": 3");
-        check("config.json", Some(smaller.as_bytes()), &["tokenizer.json", "5 tokens", "the model 3"]);
-        let odd = CONFIG.replace("\"num_attention_heads\": 2", "\"num_attention_heads\": 3");
-        check("config.json", Some(odd.as_bytes()), &["config.json", "3 heads"]);
-    }
-
-    #[test]
-    fn another_kind_of_model_is_refused_with_its_name() {
-        check("config.json", Some(br#"{"model_type": "nomic_bert"}"#), &["`nomic_bert`", "supported are `bert`"]);
-        check("config.json", Some(b"{}"), &["`unknown`"]);
+        for weights in [&whole[..whole.len() - 40], b"too short", &[0xff; 4096], b""] {
+            check("model.safetensors", Some(weights), &["model.safetensors", "damaged"]);
+        }
+        let of_other_models: [(&str, &str, &[&str]); 6] = [
+            ("\"hidden_size\": 4", "\"hidden_size\": 6", &["model.safetensors", "shape mismatch"]),
+            ("\"vocab_size\": 8", "\"vocab_size\": 3", &["tokenizer.json", "5 tokens", "the model 3"]),
+            ("\"num_attention_heads\": 2", "\"num_attention_heads\": 3", &["config.json", "3 heads"]),
+            ("\"bert\"", "\"nomic_bert\"", &["`nomic_bert`", "supported are `bert`"]),
+            ("\"model_type\"", "\"kind\"", &["`unknown`"]),
+            ("\"gelu\"", "\"relu\"", &["activation"]),
+        ];
+        for (has, instead, expected) in of_other_models {
+            check("config.json", Some(CONFIG.replacen(has, instead, 1).as_bytes()), expected);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::decoder::{Token, Vocabulary};
 use super::request::{EngineError, Logprobs, Output, Piece, QueuePosition};
 use super::sampler::Choice;
-use super::text::{self, TextPiece, TextStream};
+use super::text::{self, TextStream};
 use super::worker::Update;
 
 /// Time without a piece after which waiting is reported, each time it passes.
@@ -167,12 +167,8 @@ impl Generation {
         self.failed = Some(error);
     }
 
-    fn hold(&mut self, pieces: Vec<TextPiece>, last: Option<Piece>) {
-        let pieces = pieces.into_iter().map(|piece| match piece {
-            TextPiece::Answer(text) => Piece::Answer(text),
-            TextPiece::Thinking(text) => Piece::Thinking(text),
-        });
-        self.ready = pieces.chain(last).collect();
+    fn hold(&mut self, pieces: Vec<Piece>, last: Option<Piece>) {
+        self.ready = pieces.into_iter().chain(last).collect();
         self.ready.reverse();
     }
 

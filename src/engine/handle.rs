@@ -6,7 +6,7 @@ use std::sync::mpsc as jobs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc as updates;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::decoder::{Limits, Token, Vocabulary};
 use super::generation::Generation;
@@ -119,13 +119,15 @@ impl Engine {
     }
 
     /// Starts a generation. It runs while the returned stream lives.
-    pub fn generate(&self, request: Request) -> Result<Generation, EngineError> {
+    pub fn generate(&self, mut request: Request) -> Result<Generation, EngineError> {
         self.fits(&request.prompt, 1)?;
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
         let constraint = request.grammar.as_ref().map(compile).transpose()?;
-        let (inner, deadline) = (&*self.inner, request.deadline);
+        let (inner, priority, deadline) = (&*self.inner, request.priority, request.deadline);
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
-        let Submitted { updates, standing } = self.submit(Task::Generate { request, constraint }, deadline)?;
+        let prompt = std::mem::take(&mut request.prompt);
+        let task = Task::Generate { request: Box::new(request), constraint };
+        let (updates, standing) = self.submit(prompt, priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
     }
 
@@ -139,8 +141,8 @@ impl Engine {
     ) -> Result<Scores, EngineError> {
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
         self.fits(&prefix, longest)?;
-        let mut submitted = self.submit(Task::Score { prefix, continuations, priority }, DEADLINE)?;
-        while let Some(update) = submitted.updates.recv().await {
+        let (mut updates, _) = self.submit(prefix, priority, Task::Score { continuations }, DEADLINE)?;
+        while let Some(update) = updates.recv().await {
             match update {
                 Update::Scored { sums, tally } => return Ok(Scores { sums, tally }),
                 Update::Failed(error) => return Err(error),
@@ -150,18 +152,24 @@ impl Engine {
         Err(self.stopped())
     }
 
-    fn submit(&self, task: Task, deadline: Duration) -> Result<Submitted, EngineError> {
-        let (sender, updates) = updates::unbounded_channel();
+    fn submit(
+        &self,
+        prompt: Vec<Token>,
+        priority: Priority,
+        task: Task,
+        deadline: Duration,
+    ) -> Result<(UnboundedReceiver<Update>, Arc<QueuePosition>), EngineError> {
+        let (sender, updates) = unbounded_channel();
         let standing = Arc::new(QueuePosition::default());
         standing.position.store(1, Ordering::Relaxed);
-        let job = Job { task, updates: sender, standing: standing.clone(), submitted: Instant::now(), deadline };
-        let priority = job.priority();
+        let (standing_of_job, submitted) = (standing.clone(), Instant::now());
+        let job = Job { prompt, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
         let refused = if self.inner.pressure.enter(priority) >= QUEUE_MAX {
             EngineError::QueueFull { model: self.inner.model.clone() }
         } else if self.inner.jobs.send(job).is_err() {
             self.stopped()
         } else {
-            return Ok(Submitted { updates, standing });
+            return Ok((updates, standing));
         };
         self.inner.pressure.leave(priority);
         Err(refused)
@@ -180,11 +188,6 @@ impl Engine {
     fn stopped(&self) -> EngineError {
         EngineError::Stopped { model: self.inner.model.clone(), reason: "its thread has ended".to_owned() }
     }
-}
-
-struct Submitted {
-    updates: updates::UnboundedReceiver<Update>,
-    standing: Arc<QueuePosition>,
 }
 
 #[cfg(test)]
@@ -220,10 +223,9 @@ mod tests {
         let mut script = Script::saying("");
         script.row_time = Duration::from_millis(10);
         let engine = script.engine(Permit::new()).unwrap();
-        let continuations = vec![vec![Token(1); 60]];
-        let task = Task::Score { prefix: vec![Token(1)], continuations, priority: Priority::Step };
-        let mut submitted = engine.submit(task, Duration::from_millis(100)).unwrap();
-        let update = submitted.updates.blocking_recv();
+        let task = Task::Score { continuations: vec![vec![Token(1); 60]] };
+        let (mut updates, _) = engine.submit(vec![Token(1)], Priority::Step, task, Duration::from_millis(100)).unwrap();
+        let update = updates.blocking_recv();
         assert!(matches!(update, Some(Update::Failed(EngineError::Deadline(_)))), "{update:?}");
     }
 }

@@ -94,36 +94,28 @@ mod tests {
         numbers.into_iter().map(Token).collect()
     }
 
-    fn after(prompt: Vec<Token>) -> Lookup {
-        Lookup::new(&prompt)
+    fn check(prompt: impl IntoIterator<Item = i32>, most: usize, expected: std::ops::Range<i32>) {
+        assert_eq!(Lookup::new(&tokens(prompt)).guess(most), tokens(expected));
     }
 
     #[test]
     fn a_repeated_text_is_guessed_to_continue_as_before() {
-        let lookup = after(tokens((0..40).chain(5..11)));
-        assert_eq!(lookup.guess(15), tokens(11..26));
-        assert_eq!(lookup.guess(10), tokens(11..21));
-    }
-
-    #[test]
-    fn the_place_with_the_longest_match_is_guessed() {
+        check((0..40).chain(5..11), 15, 11..26);
+        check((0..40).chain(5..11), 10, 11..21);
+        // Fewer than are worth a call are wanted; nothing is repeated; what was repeated is too near the end.
+        check((0..40).chain(5..11), 7, 0..0);
+        check(0..40, 15, 0..0);
+        check((0..7).chain(0..6), 15, 0..0);
+        check(0..0, 15, 0..0);
+        // Of two places the one with the longest match.
         let first = (0..20).chain([100, 101, 102]).chain(20..40);
         let second = (50..70).chain([100, 101, 102]).chain(70..90);
-        let lookup = after(tokens(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102])));
-        assert_eq!(lookup.guess(15), tokens(20..35));
-    }
-
-    #[test]
-    fn new_text_and_places_near_the_end_give_no_guess() {
-        assert!(after(tokens(0..40)).guess(15).is_empty());
-        assert!(after(tokens((0..7).chain(0..6))).guess(15).is_empty());
-        assert!(after(Vec::new()).guess(15).is_empty());
-        assert!(after(tokens((0..40).chain(5..11))).guess(7).is_empty());
+        check(first.chain(second).chain([16, 17, 18, 19, 100, 101, 102]), 15, 20..35);
     }
 
     #[test]
     fn more_has_to_match_after_wrong_guesses_than_after_right_ones() {
-        let mut lookup = after(tokens((0..40).chain(5..11)));
+        let mut lookup = Lookup::new(&tokens((0..40).chain(5..11)));
         lookup.settle(1);
         assert!(lookup.guess(15).is_empty());
         (11..17).for_each(|token| lookup.push(Token(token)));

@@ -188,38 +188,30 @@ mod tests {
     }
 
     #[test]
-    fn models_that_cannot_share_a_call_take_turns() {
+    fn slots_that_cannot_share_a_call_take_turns_of_one_or_several_calls() {
         let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
-        assert_eq!(Scheduler::default().next(&slots, false), Work::Decode(vec![1]));
         assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1, 0]));
-    }
-
-    #[test]
-    fn a_slot_may_have_several_calls_in_a_row() {
-        let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
+        assert_eq!(Scheduler::default().next(&slots, false), Work::Decode(vec![1]));
         let mut scheduler = Scheduler::new(2);
-        let work: Vec<Work> = (0..3).map(|_| scheduler.next(&slots, false)).collect();
-        assert_eq!(work, [1, 1, 1].map(|slot| Work::Decode(vec![slot])), "it has waited longest each time");
+        let mut three = |slots: &[View]| [0; 3].map(|_| scheduler.next(slots, false));
+        assert_eq!(three(&slots), [1, 1, 1].map(|slot| Work::Decode(vec![slot])), "it has waited longest each time");
         let served = [view(Phase::Decode, Priority::User, 4), view(Phase::Decode, Priority::User, 9)];
-        let work: Vec<Work> = (0..3).map(|_| scheduler.next(&served, false)).collect();
-        assert_eq!(work, [1, 0, 0].map(|slot| Work::Decode(vec![slot])));
+        assert_eq!(three(&served), [1, 0, 0].map(|slot| Work::Decode(vec![slot])));
     }
 
     #[test]
-    fn the_first_of_equals_is_admitted_and_age_counts() {
-        let job = |priority, waited_ms| Waiting { priority, waited_ms, follows: false };
-        assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::Step, 10)]), Some(0));
-        assert_eq!(admit(&[job(Priority::Step, 10), job(Priority::User, 0)]), Some(1));
-        assert_eq!(admit(&[job(Priority::Background, 3 * AGEING_MS), job(Priority::User, 0)]), Some(0));
-        assert_eq!(admit(&[]), None);
-    }
-
-    #[test]
-    fn a_job_waits_for_a_prompt_whose_prefix_it_can_copy() {
-        let leader = Waiting { priority: Priority::Step, waited_ms: 0, follows: false };
-        let follower = Waiting { follows: true, priority: Priority::User, ..leader };
-        assert_eq!(admit(&[follower, leader]), Some(1));
-        assert_eq!(admit(&[follower]), None);
+    fn the_first_of_equals_is_admitted_age_counts_and_followers_wait() {
+        use Priority::{Background, Step, User};
+        let check = |waiting: &[(Priority, u64, bool)], expected: Option<usize>| {
+            let job = |&(priority, waited_ms, follows)| Waiting { priority, waited_ms, follows };
+            assert_eq!(admit(&waiting.iter().map(job).collect::<Vec<_>>()), expected, "{waiting:?}");
+        };
+        check(&[], None);
+        check(&[(Step, 10, false), (Step, 10, false)], Some(0));
+        check(&[(Step, 10, false), (User, 0, false)], Some(1));
+        check(&[(Background, 3 * AGEING_MS, false), (User, 0, false)], Some(0));
+        check(&[(User, 0, true), (Step, 0, false)], Some(1));
+        check(&[(User, 0, true)], None);
     }
 
     #[test]

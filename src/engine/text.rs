@@ -4,6 +4,7 @@
 //! character is held back until it is complete, and returned as it is when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
+use super::request::Piece;
 use crate::base;
 use crate::models::dialect::{self, Prompt};
 
@@ -24,13 +25,7 @@ const TAGS_OF_CHANNELS: [Tag; 6] = [
 ];
 const CHANNEL: &str = "<|channel|>";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextPiece {
-    Answer(String),
-    Thinking(String),
-}
-
-/// Splits a stream of bytes into [`TextPiece`]s.
+/// Splits a stream of bytes into [`Piece::Answer`]s and [`Piece::Thinking`]s.
 #[derive(Debug)]
 pub struct TextStream {
     /// The first bytes of an incomplete character.
@@ -91,14 +86,14 @@ impl TextStream {
     }
 
     /// Adds bytes; returns every piece that can no longer change.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<TextPiece> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Piece> {
         self.bytes.extend_from_slice(bytes);
         self.take_characters();
         self.drain(false)
     }
 
     /// Ends the generation: returns what was held back, with an incomplete character as `\u{fffd}`.
-    pub fn flush(&mut self) -> Vec<TextPiece> {
+    pub fn flush(&mut self) -> Vec<Piece> {
         self.held.push_str(&String::from_utf8_lossy(&self.bytes));
         self.bytes.clear();
         self.drain(true)
@@ -122,7 +117,7 @@ impl TextStream {
 
     /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call, half a tag at the
     /// end stays in `held`.
-    fn drain(&mut self, last: bool) -> Vec<TextPiece> {
+    fn drain(&mut self, last: bool) -> Vec<Piece> {
         let mut pieces = Vec::new();
         loop {
             let ending = self.thinking.map(|close| [(close, None)]);
@@ -140,10 +135,10 @@ impl TextStream {
         }
     }
 
-    fn give(&mut self, pieces: &mut Vec<TextPiece>, length: usize) {
+    fn give(&mut self, pieces: &mut Vec<Piece>, length: usize) {
         if length > 0 {
             let text: String = self.held.drain(..length).collect();
-            pieces.push(if self.thinking.is_some() { TextPiece::Thinking(text) } else { TextPiece::Answer(text) });
+            pieces.push(if self.thinking.is_some() { Piece::Thinking(text) } else { Piece::Answer(text) });
         }
     }
 }
@@ -151,48 +146,52 @@ impl TextStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::scripted::Letters;
     use proptest::prelude::*;
 
-    fn check(chunks: &[&[u8]], expected: &[TextPiece]) {
-        check_with(&TAGS, chunks, expected);
+    fn check(chunks: &[&[u8]], expected: &[Piece]) {
+        check_with(TextStream::new(&TAGS, None), chunks, expected);
     }
 
-    fn check_with(tags: &'static [Tag], chunks: &[&[u8]], expected: &[TextPiece]) {
-        let mut stream = TextStream::new(tags, None);
-        let mut pieces: Vec<TextPiece> = chunks.iter().flat_map(|chunk| stream.push(chunk)).collect();
+    fn check_with(mut stream: TextStream, chunks: &[&[u8]], expected: &[Piece]) {
+        let mut pieces: Vec<Piece> = chunks.iter().flat_map(|chunk| stream.push(chunk)).collect();
         pieces.extend(stream.flush());
         assert_eq!(join(pieces), expected);
     }
 
-    fn join(pieces: Vec<TextPiece>) -> Vec<TextPiece> {
-        let mut joined: Vec<TextPiece> = Vec::new();
+    fn join(pieces: Vec<Piece>) -> Vec<Piece> {
+        let mut joined: Vec<Piece> = Vec::new();
         for piece in pieces {
             match (joined.last_mut(), piece) {
-                (Some(TextPiece::Answer(old)), TextPiece::Answer(new)) => old.push_str(&new),
-                (Some(TextPiece::Thinking(old)), TextPiece::Thinking(new)) => old.push_str(&new),
+                (Some(Piece::Answer(old)), Piece::Answer(new)) => old.push_str(&new),
+                (Some(Piece::Thinking(old)), Piece::Thinking(new)) => old.push_str(&new),
                 (_, piece) => joined.push(piece),
             }
         }
         joined
     }
 
-    fn answer(text: &str) -> TextPiece {
-        TextPiece::Answer(text.to_owned())
+    fn answer(text: &str) -> Piece {
+        Piece::Answer(text.to_owned())
     }
 
-    fn thinking(text: &str) -> TextPiece {
-        TextPiece::Thinking(text.to_owned())
+    fn thinking(text: &str) -> Piece {
+        Piece::Thinking(text.to_owned())
     }
 
     #[test]
     fn thinking_is_separated_however_the_bytes_are_cut() {
         check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
+        let opened_by_the_prompt = TextStream::new(&TAGS, Some(CLOSE));
+        check_with(opened_by_the_prompt, &[b"why</th", b"ink>so"], &[thinking("why"), answer("so")]);
     }
 
     #[test]
-    fn the_channels_of_a_reply_are_separated() {
-        let check = |chunks: &[&[u8]], expected: &[TextPiece]| check_with(&TAGS_OF_CHANNELS, chunks, expected);
+    fn the_channels_of_a_reply_are_separated_if_the_vocabulary_has_them() {
+        let check = |chunks: &[&[u8]], expected: &[Piece]| {
+            check_with(TextStream::new(&TAGS_OF_CHANNELS, None), chunks, expected);
+        };
         let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
         check(&[reply], &[thinking("why"), answer("so")]);
         check(&[&reply[..14], &reply[14..40], &reply[40..]], &[thinking("why"), answer("so")]);
@@ -200,30 +199,13 @@ mod tests {
         check(&[b"<|channel|>analysis<|message|>why<|end|>", call.as_bytes()], &[thinking("why"), answer(call)]);
         let preamble = "<|channel|>commentary<|message|>First.<|end|><|start|>assistant";
         check(&[preamble.as_bytes(), call.as_bytes()], &[answer(&format!("First.{call}"))]);
-    }
-
-    #[test]
-    fn channel_marks_are_text_if_the_vocabulary_has_no_channel_tokens() {
         let text = "<|start|>assistant<|channel|>analysis<|message|>a<|end|>b";
-        let letters = super::super::scripted::Letters::new();
-        let mut stream = TextStream::after(&letters, &[]);
-        let mut pieces = stream.push(text.as_bytes());
-        pieces.extend(stream.flush());
-        assert_eq!(join(pieces), [answer(text)]);
-    }
-
-    #[test]
-    fn thinking_that_the_prompt_opened_ends_at_its_tag() {
-        let mut stream = TextStream::new(&TAGS, Some(CLOSE));
-        let mut pieces = stream.push(b"why</th");
-        pieces.extend(stream.push(b"ink>so"));
-        pieces.extend(stream.flush());
-        assert_eq!(join(pieces), [thinking("why"), answer("so")]);
+        check_with(TextStream::after(&Letters::new(), &[]), &[text.as_bytes()], &[answer(text)]);
     }
 
     #[test]
     fn a_prompt_opens_thinking_only_at_its_end() {
-        let letters = super::super::scripted::Letters::new();
+        let letters = Letters::new();
         let opens = |text: &str| opens_thinking(&letters, &letters.tokenize(&Prompt::default().text(text)));
         assert!(opens("<|im_start|>assistant\n<think>\n"));
         assert!(!opens("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
@@ -233,7 +215,6 @@ mod tests {
 
     #[test]
     fn an_empty_thought_is_added_only_if_the_model_marks_thoughts() {
-        use super::super::scripted::Letters;
         let check = |letters: &Letters, prompt: &str, expected: &str| {
             let prompt = letters.tokenize(&Prompt::default().text(prompt));
             let thought = thought_of_nothing(letters, &prompt);
@@ -249,13 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn half_a_tag_at_the_end_comes_out_as_text() {
+    fn half_a_tag_or_character_is_held_back_and_comes_out_at_the_end() {
         check(&[b"a <thi"], &[answer("a <thi")]);
         check(&[b"<think>never closed"], &[thinking("never closed")]);
-    }
-
-    #[test]
-    fn half_a_character_is_held_back_and_flushed() {
         let euro = "€".as_bytes();
         check(&[&euro[..1], &euro[1..]], &[answer("€")]);
         check(&[b"x", &euro[..2]], &[answer("x\u{fffd}")]);
@@ -268,19 +245,11 @@ mod tests {
             prop_assume!(!text.contains(OPEN));
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
-            let mut stream = TextStream::new(&TAGS, None);
-            let mut out = Vec::new();
-            let mut from = 0;
-            for cut in cuts.into_iter().chain([bytes.len()]) {
-                out.extend(stream.push(&bytes[from..cut]));
-                from = cut;
-            }
-            out.extend(stream.flush());
-            let whole: String = out.into_iter().map(|piece| match piece {
-                TextPiece::Answer(text) | TextPiece::Thinking(text) => text,
-            }).collect();
-            prop_assert_eq!(whole, text);
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+            let whole: &[Piece] = &[answer(&text)];
+            check(&chunks, if text.is_empty() { &[] } else { whole });
         }
     }
 }

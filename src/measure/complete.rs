@@ -83,7 +83,7 @@ pub async fn run(
     cancel: &Cancel,
     done: &mut dyn FnMut(Completed),
 ) -> Result<()> {
-    let engine = load(pool, spec, cancel).await?.engine;
+    let engine = load(pool, spec, cancel).await?.engine.clone();
     let mut running = tokio::task::JoinSet::new();
     let mut prompts = prompts.into_iter();
     loop {

@@ -10,7 +10,7 @@ use crate::base::Bytes;
 use crate::budget::estimate::PROCESS;
 use crate::budget::ladder::{self, Asked, CONTEXT_GOOD, Fitted, Placed};
 use crate::budget::machine::Machine;
-use crate::budget::place::{self, Settings, overrun};
+use crate::budget::place::{self, overrun};
 use crate::budget::{Amount, Estimate, LoadSettings, Refused, cache};
 use crate::models::gguf::Header;
 use crate::models::speed::Speed;
@@ -159,7 +159,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
 fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
     let models = asked.iter().filter_map(|model| {
         let (header, wanted) = model.candidates.first()?.clone();
-        let settings = Settings::asked(&header, wanted, model.gpu_layers, machine);
+        let settings = wanted.placed(&header, model.gpu_layers, machine);
         Some(Placed {
             name: model.name.clone(),
             need: place::need(&header, &settings, machine),
@@ -174,13 +174,12 @@ fn as_asked(asked: &[Asked], machine: &Machine) -> Fitted {
 
 fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refused: Option<&Refused>) -> Model {
     let (header, settings) = (&placed.header, &placed.settings);
-    let wanted = &settings.wanted;
-    let estimate = Estimate::of(header, wanted);
+    let estimate = Estimate::of(header, settings);
     let longest: BTreeMap<u8, u32> = SLOTS
         .into_iter()
         .map(|slots| (slots, longest_context(header, settings, slots, given, others, machine)))
         .collect();
-    let empty = Settings { wanted: LoadSettings { context: 0, ..wanted.clone() }, ..settings.clone() };
+    let empty = LoadSettings { context: 0, ..settings.clone() };
     let without = others + adjusted(header, &empty, given, machine);
     let need = adjusted(header, settings, given, machine);
     Model {
@@ -200,9 +199,9 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
         rung: refused.map_or_else(|| placed.rung(), |_| "does not fit".to_owned()),
         available_for_kv_bytes: machine.main_memory().saturating_sub(machine.main(without)),
         kv_bytes: estimate.kv,
-        context: wanted.context,
-        slots: wanted.slots,
-        kv_type: wanted.kv_type.clone(),
+        context: settings.context,
+        slots: settings.slots,
+        kv_type: settings.kv_type.clone(),
         gpu_layers: settings.gpu_layers(header),
         experts_on_host: settings.experts_on_host,
         memory: Memory { host_bytes: machine.total(need).saturating_sub(need.device), device_bytes: need.device },
@@ -213,10 +212,10 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
 }
 
 /// The memory of one model, with the working memory of `given` if it has one.
-fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machine) -> Amount {
+fn adjusted(header: &Header, settings: &LoadSettings, given: &Given, machine: &Machine) -> Amount {
     let need = place::need(header, settings, machine).all();
     let Some(activations) = given.activations else { return need };
-    let estimate = Estimate::of(header, &settings.wanted);
+    let estimate = Estimate::of(header, settings);
     if machine.accelerator.is_some() && settings.gpu_layers(header) > 0 {
         let (own, given) = (machine.amount(Bytes::ZERO, estimate.compute), machine.amount(Bytes::ZERO, activations));
         need.saturating_sub(own) + given
@@ -229,7 +228,7 @@ fn adjusted(header: &Header, settings: &Settings, given: &Given, machine: &Machi
 /// The most tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most what the model was trained on, or 0.
 fn longest_context(
     header: &Header,
-    settings: &Settings,
+    settings: &LoadSettings,
     slots: u8,
     given: &Given,
     others: Amount,
@@ -238,9 +237,9 @@ fn longest_context(
     let step = cache::CELL_STEP as u32;
     let fits = |steps: u32| {
         let slots = usize::from(slots);
-        let outputs = settings.wanted.outputs.max(slots as u32);
-        let wanted = LoadSettings { context: steps * step, slots, outputs, ..settings.wanted.clone() };
-        let need = adjusted(header, &Settings { wanted, ..settings.clone() }, given, machine);
+        let outputs = settings.outputs.max(slots as u32);
+        let longer = LoadSettings { context: steps * step, slots, outputs, ..settings.clone() };
+        let need = adjusted(header, &longer, given, machine);
         overrun(others + need, machine) == Bytes::ZERO
     };
     // A file that does not say its trained length: a million tokens are more than any machine here holds.

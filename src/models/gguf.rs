@@ -64,8 +64,6 @@ pub struct Header {
     pub merges: u32,
     /// Size of the sliding attention window in tokens; `None` if the model has none.
     pub sliding_window: Option<u32>,
-    /// For every layer, whether its attention is limited to the sliding window.
-    pub sliding: Vec<bool>,
     /// `shortconv.l_cache`: width of the short convolution; its state has one column less.
     pub conv_cache: Option<u32>,
     #[serde(skip)]
@@ -198,7 +196,6 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         context_train: number("context_length").unwrap_or(0),
         vocabulary: tokens.or_else(|| number("vocab_size")).unwrap_or(0),
         merges: parsed.count("tokenizer.ggml.merges").unwrap_or(0),
-        sliding: layers::sliding(&parsed, &architecture, layers, sliding_window),
         sliding_window,
         conv_cache: number("shortconv.l_cache"),
         mix,

@@ -44,8 +44,7 @@ fn a_token_takes_28_kib_of_kv_cache() {
         rows: 64,
         outputs: 1,
         repack: true,
-        marks: 0,
-        swa_full: true,
+        ..LoadSettings::default()
     };
     assert_eq!(Estimate::of(header, &wanted).kv, Bytes::kib(28) * 32_768);
 }

@@ -64,14 +64,9 @@ impl Weights {
     pub fn outputs(&self) -> usize {
         self.outputs
     }
-
-    /// Memory of the weights.
-    pub fn bytes(&self) -> usize {
-        self.panels.len() + self.scales.len() * 4 + self.excess.len() * 4
-    }
 }
 
-/// Rows of numbers quantised to eight bits. [`Activations::fill`] reuses the buffers.
+/// Rows of numbers quantised to eight bits.
 #[derive(Clone, Debug, Default)]
 pub struct Activations {
     /// q + 128 of each number, every row padded with 128 to whole groups of four.
@@ -82,27 +77,25 @@ pub struct Activations {
 
 impl Activations {
     /// Quantises `rows` [_, width], each row by its own largest number.
-    pub fn new(rows: &[f32], width: usize) -> Activations {
-        let mut activations = Activations::default();
-        activations.fill(Simd::best(), rows, width);
-        activations
-    }
-
-    /// Replaces the content by the quantised `rows` [_, width], on a chosen instruction set.
     ///
     /// # Panics
     /// When `rows` is not a whole number of rows of a positive `width`.
-    pub fn fill(&mut self, simd: Simd, rows: &[f32], width: usize) {
+    pub fn new(rows: &[f32], width: usize) -> Activations {
+        Activations::with(Simd::best(), rows, width)
+    }
+
+    /// [`Activations::new`] on a chosen instruction set.
+    pub fn with(simd: Simd, rows: &[f32], width: usize) -> Activations {
         assert!(
             width > 0 && rows.len().is_multiple_of(width),
-            "{} numbers in rows of {width}; this is a bug in the caller of Activations::fill",
+            "{} numbers in rows of {width}; this is a bug in the caller of Activations::new",
             rows.len()
         );
         let (count, stride) = (rows.len() / width, width.next_multiple_of(GROUP));
-        self.numbers.resize(count * stride, 128);
-        self.scales.resize(count, 0.0);
-        let (numbers, scales) = (&mut self.numbers[..], &mut self.scales[..]);
+        let mut activations = Activations { numbers: vec![128; count * stride], scales: vec![0.0; count] };
+        let (numbers, scales) = (&mut activations.numbers[..], &mut activations.scales[..]);
         compile_for_each!(simd, round(rows: &[f32], width: usize, numbers: &mut [u8], scales: &mut [f32]));
+        activations
     }
 }
 

@@ -1,8 +1,7 @@
 //! Lists the steps down and up of one model's settings, with the cost of each.
 
 use crate::budget::machine::Machine;
-use crate::budget::place::{self, Settings};
-use crate::budget::{LoadSettings, cache};
+use crate::budget::{LoadSettings, cache, place};
 use crate::models::gguf::Header;
 
 /// Shortest useful context: a system prompt, some tools and a question.
@@ -21,32 +20,30 @@ const KV_4_BITS: f64 = 0.06;
 const LOSS_MIN: f64 = 0.001;
 
 /// Every step down, with its loss as a share of the model's speed.
-pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings, f64)> {
-    let wanted = &now.wanted;
-    let with = |wanted: LoadSettings| Settings { wanted, ..now.clone() };
+pub fn down(header: &Header, now: &LoadSettings, machine: &Machine) -> Vec<(LoadSettings, f64)> {
     let mut steps = Vec::new();
-    if wanted.repack {
-        steps.push((with(LoadSettings { repack: false, ..wanted.clone() }), 0.0));
+    if now.repack {
+        steps.push((LoadSettings { repack: false, ..now.clone() }, 0.0));
     }
     if machine.is_separate() && now.gpu_layers(header) > 0 {
         let experts = next_expert_layer(header, now);
-        steps.extend(experts.map(|experts_on_host| (Settings { experts_on_host, ..now.clone() }, 0.0)));
-        steps.push((Settings { layers_on_host: now.layers_on_host + 1, ..now.clone() }, 0.0));
+        steps.extend(experts.map(|experts_on_host| (LoadSettings { experts_on_host, ..now.clone() }, 0.0)));
+        steps.push((LoadSettings { layers_on_host: now.layers_on_host + 1, ..now.clone() }, 0.0));
     }
-    match wanted.kv_type.as_str() {
-        "f16" => steps.push((with(LoadSettings { kv_type: "q8_0".into(), ..wanted.clone() }), KV_8_BITS)),
-        "q8_0" => steps.push((with(LoadSettings { kv_type: "q4_0".into(), ..wanted.clone() }), KV_4_BITS)),
+    match now.kv_type.as_str() {
+        "f16" => steps.push((LoadSettings { kv_type: "q8_0".into(), ..now.clone() }, KV_8_BITS)),
+        "q8_0" => steps.push((LoadSettings { kv_type: "q4_0".into(), ..now.clone() }, KV_4_BITS)),
         _ => {}
     }
-    if wanted.context > CONTEXT_MIN {
-        let context = (wanted.context / 2).next_multiple_of(cache::CELL_STEP as u32).max(CONTEXT_MIN);
-        steps.push((with(LoadSettings { context, ..wanted.clone() }), HALF_CONTEXT));
+    if now.context > CONTEXT_MIN {
+        let context = (now.context / 2).next_multiple_of(cache::CELL_STEP as u32).max(CONTEXT_MIN);
+        steps.push((LoadSettings { context, ..now.clone() }, HALF_CONTEXT));
     }
-    if wanted.slots > 1 {
-        steps.push((with(slots(wanted, wanted.slots - 1)), ONE_SLOT));
+    if now.slots > 1 {
+        steps.push((with_slots(now, now.slots - 1), ONE_SLOT));
     }
     let speed = place::tokens_per_second(header, now, machine);
-    let loss = |after: &Settings, charge: f64| {
+    let loss = |after: &LoadSettings, charge: f64| {
         let slower = 1.0 - place::tokens_per_second(header, after, machine) / speed.max(f64::MIN_POSITIVE);
         (slower.max(0.0) + charge).max(LOSS_MIN)
     };
@@ -54,71 +51,68 @@ pub fn down(header: &Header, now: &Settings, machine: &Machine) -> Vec<(Settings
 }
 
 /// Every step up from `now` towards `asked`, the most valuable first.
-pub fn up(now: &Settings, asked: &Settings) -> Vec<Settings> {
-    let (has, wish) = (&now.wanted, &asked.wanted);
-    let with = |wanted: LoadSettings| Settings { wanted, ..now.clone() };
+pub fn up(now: &LoadSettings, asked: &LoadSettings) -> Vec<LoadSettings> {
     let mut steps = Vec::new();
-    if wish.repack && !has.repack {
-        steps.push(with(LoadSettings { repack: true, ..has.clone() }));
+    if asked.repack && !now.repack {
+        steps.push(LoadSettings { repack: true, ..now.clone() });
     }
-    if has.context < wish.context {
-        steps.push(with(LoadSettings { context: (has.context * 2).min(wish.context), ..has.clone() }));
+    if now.context < asked.context {
+        steps.push(LoadSettings { context: (now.context * 2).min(asked.context), ..now.clone() });
     }
-    if has.slots < wish.slots {
-        steps.push(with(slots(has, has.slots + 1)));
+    if now.slots < asked.slots {
+        steps.push(with_slots(now, now.slots + 1));
     }
     if now.layers_on_host > asked.layers_on_host {
-        steps.push(Settings { layers_on_host: now.layers_on_host - 1, ..now.clone() });
+        steps.push(LoadSettings { layers_on_host: now.layers_on_host - 1, ..now.clone() });
     }
     if now.experts_on_host > asked.experts_on_host {
-        steps.push(Settings { experts_on_host: now.experts_on_host - 1, ..now.clone() });
+        steps.push(LoadSettings { experts_on_host: now.experts_on_host - 1, ..now.clone() });
     }
-    if has.kv_type != wish.kv_type {
-        let kv_type = if has.kv_type == "q4_0" { "q8_0" } else { "f16" };
-        steps.push(with(LoadSettings { kv_type: kv_type.into(), ..has.clone() }));
+    if now.kv_type != asked.kv_type {
+        let kv_type = if now.kv_type == "q4_0" { "q8_0" } else { "f16" };
+        steps.push(LoadSettings { kv_type: kv_type.into(), ..now.clone() });
     }
     steps
 }
 
 /// All settings to try if the context must not change, fastest first: weights not repacked, then experts and layers on the host.
-pub fn moves(header: &Header, asked: &Settings, machine: &Machine) -> Vec<Settings> {
-    let plain = Settings { wanted: LoadSettings { repack: false, ..asked.wanted.clone() }, ..asked.clone() };
+pub fn moves(header: &Header, asked: &LoadSettings, machine: &Machine) -> Vec<LoadSettings> {
+    let plain = LoadSettings { repack: false, ..asked.clone() };
     let mut moves = vec![asked.clone(), plain.clone()];
     if machine.is_separate() {
         let (first, end) = place::expert_layers(header).unwrap_or_default();
-        moves.extend((first + 1..=end).map(|experts_on_host| Settings { experts_on_host, ..plain.clone() }));
+        moves.extend((first + 1..=end).map(|experts_on_host| LoadSettings { experts_on_host, ..plain.clone() }));
         let least = moves.last().cloned().unwrap_or(plain);
         let layers = asked.layers_on_host + 1..=header.layers + 1;
-        moves.extend(layers.map(|layers_on_host| Settings { layers_on_host, ..least.clone() }));
+        moves.extend(layers.map(|layers_on_host| LoadSettings { layers_on_host, ..least.clone() }));
     }
     moves
 }
 
-fn slots(wanted: &LoadSettings, slots: usize) -> LoadSettings {
-    LoadSettings { slots, outputs: wanted.outputs.max(slots as u32), ..wanted.clone() }
+fn with_slots(now: &LoadSettings, slots: usize) -> LoadSettings {
+    LoadSettings { slots, outputs: now.outputs.max(slots as u32), ..now.clone() }
 }
 
 /// The next value of `experts_on_host`, with the experts of one more layer on the host; `None` if all are there.
-fn next_expert_layer(header: &Header, now: &Settings) -> Option<u32> {
+fn next_expert_layer(header: &Header, now: &LoadSettings) -> Option<u32> {
     let (first, end) = place::expert_layers(header)?;
     let next = now.experts_on_host.max(now.layers_on_host).max(first) + 1;
     (next <= end).then_some(next)
 }
 
 /// The settings that were reduced, in words.
-pub fn given_up(header: &Header, now: &Settings, asked: &Settings, machine: &Machine) -> Vec<String> {
-    let (has, wish) = (&now.wanted, &asked.wanted);
+pub fn given_up(header: &Header, now: &LoadSettings, asked: &LoadSettings, machine: &Machine) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |given_up: bool, words: String| all.extend(given_up.then_some(words));
-    add(wish.repack && !has.repack && machine.accelerator.is_none(), "weights not repacked".into());
+    add(asked.repack && !now.repack && machine.accelerator.is_none(), "weights not repacked".into());
     let layers = header.layers + 1;
     add(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
     let experts = place::expert_layers(header).map_or(0, |(first, _)| now.experts_on_host.saturating_sub(first));
     let plural = if experts == 1 { "" } else { "s" };
     add(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layer{plural} on the CPU"));
-    add(has.kv_type != wish.kv_type, format!("KV {} instead of {}", has.kv_type, wish.kv_type));
-    add(has.context < wish.context, format!("context {} instead of {}", has.context, wish.context));
-    add(has.slots < wish.slots, format!("{} of {} slots", has.slots, wish.slots));
+    add(now.kv_type != asked.kv_type, format!("KV {} instead of {}", now.kv_type, asked.kv_type));
+    add(now.context < asked.context, format!("context {} instead of {}", now.context, asked.context));
+    add(now.slots < asked.slots, format!("{} of {} slots", now.slots, asked.slots));
     all
 }
 
@@ -134,8 +128,8 @@ mod tests {
         hybrid(8, 1024, 4, "f32")
     }
 
-    fn settings(context: u32, slots: usize, kv_type: &str, layers_on_host: u32, experts_on_host: u32) -> Settings {
-        Settings { wanted: example::wanted(context, slots, kv_type), layers_on_host, experts_on_host }
+    fn settings(context: u32, slots: usize, kv_type: &str, layers_on_host: u32, experts_on_host: u32) -> LoadSettings {
+        LoadSettings { layers_on_host, experts_on_host, ..example::wanted(context, slots, kv_type) }
     }
 
     fn host() -> Machine {
@@ -147,7 +141,7 @@ mod tests {
     }
 
     /// The steps down in words, each with its loss in thousandths.
-    fn check(now: &Settings, machine: &Machine, expected: &[(&str, u32)]) {
+    fn check(now: &LoadSettings, machine: &Machine, expected: &[(&str, u32)]) {
         let said: Vec<(String, u32)> = down(&header(), now, machine)
             .into_iter()
             .map(|(after, loss)| (given_up(&header(), &after, now, machine).join(", "), (loss * 1000.0).round() as u32))
@@ -168,10 +162,7 @@ mod tests {
                 ("1 of 2 slots", 100),
             ],
         );
-        let plain = |context, slots, kv_type| {
-            let settings = settings(context, slots, kv_type, 9, 0);
-            Settings { wanted: LoadSettings { repack: false, ..settings.wanted.clone() }, ..settings }
-        };
+        let plain = |context, slots, kv_type| LoadSettings { repack: false, ..settings(context, slots, kv_type, 9, 0) };
         check(
             &plain(4500, 1, "q8_0"),
             &host(),
@@ -183,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_a_card_of_its_own_has_layers_and_experts_to_move() {
-        let moved = |now: &Settings, machine: &Machine| -> Vec<(u32, u32)> {
+        let moved = |now: &LoadSettings, machine: &Machine| -> Vec<(u32, u32)> {
             let steps = down(&header(), now, machine).into_iter().map(|(after, _)| after);
             let places = steps.map(|after| (after.layers_on_host, after.experts_on_host));
             places.filter(|places| *places != (now.layers_on_host, now.experts_on_host)).collect()
@@ -203,12 +194,12 @@ mod tests {
     fn steps_up_lead_back_to_what_was_asked_and_no_further() {
         let asked = settings(8192, 3, "f16", 1, 2);
         let mut now = settings(2048, 1, "q4_0", 2, 3);
-        now.wanted.repack = false;
+        now.repack = false;
         let first = up(&now, &asked);
-        let wanted = |index: usize| &first[index].wanted;
+        let step = |index: usize| &first[index];
         assert_eq!(first.len(), 6);
-        assert!(wanted(0).repack && wanted(1).context == 4096 && wanted(2).slots == 2 && wanted(2).outputs == 2);
-        assert_eq!((first[3].layers_on_host, first[4].experts_on_host, wanted(5).kv_type.as_str()), (1, 2, "q8_0"));
+        assert!(step(0).repack && step(1).context == 4096 && step(2).slots == 2 && step(2).outputs == 2);
+        assert_eq!((step(3).layers_on_host, step(4).experts_on_host, step(5).kv_type.as_str()), (1, 2, "q8_0"));
         let mut steps = 0;
         while let Some(higher) = up(&now, &asked).pop() {
             (now, steps) = (higher, steps + 1);
@@ -222,7 +213,7 @@ mod tests {
         let asked = settings(8192, 2, "f16", 0, 0);
         let places = |machine: &Machine| -> Vec<(bool, u32, u32)> {
             let all = moves(&header(), &asked, machine).into_iter();
-            all.map(|one| (one.wanted.repack, one.layers_on_host, one.experts_on_host)).collect()
+            all.map(|one| (one.repack, one.layers_on_host, one.experts_on_host)).collect()
         };
         assert_eq!(places(&host()), [(true, 0, 0), (false, 0, 0)]);
         let experts = (1..=8).map(|experts| (false, 0, experts));
@@ -234,7 +225,7 @@ mod tests {
     #[test]
     fn what_was_given_up_is_said_for_each_setting() {
         let (asked, mut now) = (settings(8192, 2, "f16", 0, 0), settings(4096, 1, "q8_0", 3, 1));
-        now.wanted.repack = false;
+        now.repack = false;
         let rest = "3 of 9 layers on the CPU, experts of 1 layer on the CPU, KV q8_0 instead of f16, \
                     context 4096 instead of 8192, 1 of 2 slots";
         assert_eq!(given_up(&header(), &now, &asked, &card()).join(", "), rest);

@@ -19,7 +19,8 @@ fn planner() -> Header {
 fn check(models: &[Asked], machine: Machine, expected: &str) {
     let said = match fit(models, Bytes::mib(22).into(), &machine) {
         Ok(fitted) => {
-            let rungs: Vec<String> = fitted.models.iter().map(ToString::to_string).collect();
+            let rung = |model: &Placed| format!("{}: {}", model.name, model.rung());
+            let rungs: Vec<String> = fitted.models.iter().map(rung).collect();
             format!("{}; left out: {}", rungs.join("; "), fitted.left_out.join(", "))
         }
         Err(refused) => refused.to_string(),
@@ -28,46 +29,30 @@ fn check(models: &[Asked], machine: Machine, expected: &str) {
 }
 
 #[test]
-fn with_enough_memory_nothing_is_given_up() {
-    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(16)), "planner: as asked");
-    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(16));
-    check(&[asked("planner", vec![planner()])], cuda, "planner: as asked");
-}
-
-#[test]
-fn on_a_small_card_experts_stay_on_the_cpu() {
-    let cuda = Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(6));
-    check(&[asked("planner", vec![planner()])], cuda, "planner: experts of ");
-    check(
-        &[asked("planner", vec![hybrid(24, 2048, 0, "q8_0")])],
-        Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(2)),
-        "layers on the CPU",
-    );
-}
-
-#[test]
-fn without_a_card_settings_are_reduced_and_nothing_is_moved() {
-    let alone =
-        place::need(&planner(), &Settings::on_host(&planner(), wanted(8192, 2, "q8_0")), &Machine::of(Bytes::ZERO));
-    let machine = Machine::of(alone.all().host + Bytes::mib(22) - Bytes::mib(20));
-    check(&[asked("planner", vec![planner()])], machine, "planner: KV q4_0 instead of q8_0");
-}
-
-#[test]
-fn the_router_is_left_out_before_the_planners_file_changes() {
-    let router = || asked("router", vec![hybrid(16, 1024, 0, "q8_0")]);
-    let machine = Machine::of(Bytes::mib(6900));
-    check(&[asked("planner", vec![planner()]), router()], machine, "left out: router");
-    let small = hybrid(24, 1024, 128, "q4_0");
-    let both = || vec![planner(), small.clone()];
-    check(&[asked("planner", both())], Machine::of(Bytes::gib(8)), "planner: as asked");
-    check(
-        &[asked("planner", both())],
-        Machine::of(Bytes::gib(5)),
-        "planner: a smaller quantisation: hybrid-24-1024-Q4_0",
-    );
+fn the_least_important_is_given_up_and_the_router_before_the_planners_file() {
+    let host = |mib| Machine::of(Bytes::mib(mib));
+    let card = |gib| Machine::of(Bytes::gib(16)).with_card(Kind::Cuda, Bytes::gib(gib));
+    let planners = |headers| [asked("planner", headers)];
+    check(&planners(vec![planner()]), host(16 << 10), "planner: as asked");
+    check(&planners(vec![planner()]), card(16), "planner: as asked");
+    check(&planners(vec![planner()]), card(6), "planner: experts of ");
+    check(&planners(vec![hybrid(24, 2048, 0, "q8_0")]), card(2), "layers on the CPU");
+    // Without a card settings are reduced, and nothing is moved.
+    let alone = place::need(&planner(), &wanted(8192, 2, "q8_0"), &host(0)).all().host;
+    let little_less = Machine::of(alone + Bytes::mib(22) - Bytes::mib(20));
+    check(&planners(vec![planner()]), little_less, "planner: KV q4_0 instead of q8_0");
+    let with_router = [asked("planner", vec![planner()]), asked("router", vec![hybrid(16, 1024, 0, "q8_0")])];
+    check(&with_router, host(6900), "left out: router");
+    let small = || vec![planner(), hybrid(24, 1024, 128, "q4_0")];
+    check(&planners(small()), host(8 << 10), "planner: as asked");
+    check(&planners(small()), host(5 << 10), "planner: a smaller quantisation: hybrid-24-1024-Q4_0");
     let tiny = vec![planner(), hybrid(8, 1024, 0, "q8_0")];
-    check(&[asked("planner", tiny)], Machine::of(Bytes::gib(1)), "planner: a smaller model: hybrid-8-1024-Q8_0");
+    check(&planners(tiny), host(1 << 10), "planner: a smaller model: hybrid-8-1024-Q8_0");
+    // A refusal says how much is missing.
+    check(&planners(vec![planner()]), host(1 << 10), "planner on the lowest rung needs ");
+    check(&planners(vec![planner()]), host(1 << 10), "are needed: raise --budget, or use a smaller");
+    let cuda = host(1 << 10).with_card(Kind::Cuda, Bytes::gib(4));
+    check(&planners(vec![planner()]), cuda, "GiB of the device's memory (");
 }
 
 #[test]
@@ -82,23 +67,11 @@ fn a_router_on_the_cpu_takes_no_memory_of_the_card() {
 }
 
 #[test]
-fn a_refusal_says_how_much_is_missing() {
-    check(&[asked("planner", vec![planner()])], Machine::of(Bytes::gib(1)), "planner on the lowest rung needs ");
-    check(
-        &[asked("planner", vec![planner()])],
-        Machine::of(Bytes::gib(1)),
-        "are needed: raise --budget, or use a smaller",
-    );
-    let cuda = Machine::of(Bytes::gib(1)).with_card(Kind::Cuda, Bytes::gib(4));
-    check(&[asked("planner", vec![planner()])], cuda, "GiB of the device's memory (");
-}
-
-#[test]
 fn a_smaller_file_with_the_whole_context_is_preferred_to_a_larger_one_with_less() {
     let small = || hybrid(24, 1024, 128, "q4_0");
     let context = |headers: Vec<Header>, mib| {
         let fitted = fit(&[asked("planner", headers)], Amount::default(), &Machine::of(Bytes::mib(mib))).ok()?;
-        Some(fitted.models[0].settings.wanted.context)
+        Some(fitted.models[0].settings.context)
     };
     let mut shortened = 0;
     for mib in (6600..6900).step_by(5) {
@@ -131,7 +104,7 @@ fn on_a_mac_the_limit_that_would_make_room_is_named() {
     let mac = Machine::metal(Bytes::gib(16));
     let said = hint(22, &mac).unwrap();
     let header = hybrid(22, 2048, 64, "q8_0");
-    let need = place::need(&header, &Settings::on_device(wanted(8192, 2, "q8_0")), &mac).all();
+    let need = place::need(&header, &wanted(8192, 2, "q8_0"), &mac).all();
     let limit = need.device.0.div_ceil(1 << 20);
     assert!(
         said.starts_with(&format!("`sudo sysctl iogpu.wired_limit_mb={limit}` makes room for it and leaves ")),
@@ -155,7 +128,7 @@ fn live(ledger: &Ledger, models: &[Header], actions: &[(u8, u64)]) {
                     Ok(fitted) => {
                         let placed = &fitted.models[0];
                         let held = ledger.reserve(&placed.name, placed.need.all()).expect("what fits is granted");
-                        loaded.push((held, header.clone(), placed.settings.wanted.slots));
+                        loaded.push((held, header.clone(), placed.settings.slots));
                     }
                     Err(refused) => {
                         let said = refused.to_string();
@@ -215,7 +188,7 @@ proptest! {
             prop_assert_eq!(overrun(need, &machine), Bytes::ZERO);
             for model in &fitted.models {
                 prop_assert_eq!(model.need, place::need(&model.header, &model.settings, &machine));
-                prop_assert!(model.settings.wanted.slots >= 1 && model.settings.wanted.context >= 2048);
+                prop_assert!(model.settings.slots >= 1 && model.settings.context >= 2048);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! The binding's own type is not used, because it hides the abort callback, the number of outputs and the bytes of a
 //! sequence's state.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -15,18 +15,7 @@ use llama_cpp_sys_2 as sys;
 use super::lora::Overlay;
 use super::threads::Threads;
 use super::{Shape, int};
-use crate::engine::decoder::{Row, Stop};
-
-/// Why `llama_decode` failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// The abort callback stopped it.
-    Stopped,
-    /// The batch or the KV cache has no room for the rows.
-    NoRoom,
-    /// Any other error code.
-    Failed(c_int),
-}
+use crate::engine::decoder::{DecodeError, Row, Stop};
 
 /// One context. It borrows the model it was made from.
 pub(super) struct Context<'w> {
@@ -106,9 +95,11 @@ impl<'w> Context<'w> {
     }
 
     /// Evaluates `rows` in one call. After an error the sequences of the rows must be cut back.
-    pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), Refusal> {
+    pub fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
+        let failed = |reason: String| Err(DecodeError::Failed { rows: rows.len(), reason });
+        let no_room = || failed("no room for them in its memory".to_owned());
         if rows.len() > self.rows_max {
-            return Err(Refusal::NoRoom);
+            return no_room();
         }
         self.batch.n_tokens = int(rows.len());
         for (index, row) in rows.iter().enumerate() {
@@ -134,9 +125,9 @@ impl<'w> Context<'w> {
         self.stop.store(std::ptr::null_mut(), Ordering::Release);
         match answer {
             0 => Ok(()),
-            1 => Err(Refusal::NoRoom),
-            2 => Err(Refusal::Stopped),
-            other => Err(Refusal::Failed(other)),
+            1 => no_room(),
+            2 => Err(DecodeError::Stopped),
+            other => failed(format!("llama_decode answered {other}")),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::context::{Context, Part, Refusal};
+use super::context::{Context, Part};
 use super::{Shape, Weights};
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
 
@@ -89,26 +89,16 @@ impl Decoder for LlamaDecoder<'_> {
     }
 
     fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
-        let refusal = match self.context.decode(rows, stop) {
-            Ok(()) => {
-                rows.iter().for_each(|row| self.sequences[row.sequence].fresh = 0);
-                for row in rows {
-                    let sequence = &mut self.sequences[row.sequence];
-                    (sequence.length, sequence.fresh) = (row.position + 1, sequence.fresh + 1);
-                }
-                return Ok(());
-            }
-            Err(refusal) => refusal,
-        };
-        for row in rows {
-            self.sequences[row.sequence].torn = true;
+        if let Err(error) = self.context.decode(rows, stop) {
+            rows.iter().for_each(|row| self.sequences[row.sequence].torn = true);
+            return Err(error);
         }
-        let rows = rows.len();
-        Err(match refusal {
-            Refusal::Stopped => DecodeError::Stopped,
-            Refusal::NoRoom => DecodeError::Failed { rows, reason: "no room for them in its memory".to_owned() },
-            Refusal::Failed(number) => DecodeError::Failed { rows, reason: format!("llama_decode answered {number}") },
-        })
+        rows.iter().for_each(|row| self.sequences[row.sequence].fresh = 0);
+        for row in rows {
+            let sequence = &mut self.sequences[row.sequence];
+            (sequence.length, sequence.fresh) = (row.position + 1, sequence.fresh + 1);
+        }
+        Ok(())
     }
 
     fn logits(&self, row: usize) -> &[f32] {

@@ -28,11 +28,10 @@ pub struct ThreadCount {
 }
 
 impl ThreadCount {
-    /// Starts with `first` threads (1 to `most`) and never uses more than `most`.
-    pub fn new(most: usize, first: usize) -> ThreadCount {
+    /// Starts with `most` threads and never uses more.
+    pub fn new(most: usize) -> ThreadCount {
         let (most, zero) = (most.max(1), Duration::ZERO);
-        let now = first.clamp(1, most);
-        ThreadCount { most, now, wall: zero, calm: zero, patience: PATIENCE_MIN, before: None }
+        ThreadCount { most, now: most, wall: zero, calm: zero, patience: PATIENCE_MIN, before: None }
     }
 
     pub fn now(&self) -> usize {
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_quiet_machine_uses_all_cores_and_a_crowded_one_the_free_cores() {
-        let mut count = ThreadCount::new(8, 8);
+        let mut count = ThreadCount::new(8);
         assert!(calls(&mut count, 8, 0, 500).iter().all(|used| *used == 8));
         let crowded = calls(&mut count, 8, 3, 2_000);
         let five = crowded[20..].iter().filter(|used| **used == 5).count();
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn failed_attempts_to_use_more_threads_become_rare() {
-        let mut count = ThreadCount::new(2, 2);
+        let mut count = ThreadCount::new(2);
         let used = calls(&mut count, 2, 1, 6_000);
         let tries = used.iter().filter(|used| **used == 2).count();
         assert!(tries <= 40 && used[5_000..].contains(&2), "{tries} of 6,000 calls, a minute");
@@ -125,8 +124,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_number_of_threads_stays_between_one_and_the_maximum(most in 0usize..40, first in 0usize..50, waits in proptest::collection::vec(0u64..500, 0..200)) {
-            let mut count = ThreadCount::new(most, first);
+        fn the_number_of_threads_stays_between_one_and_the_maximum(most in 0usize..40, waits in proptest::collection::vec(0u64..500, 0..200)) {
+            let mut count = ThreadCount::new(most);
             for wait in waits {
                 count.called(CALL * 3);
                 count.judge(Duration::from_millis(wait));

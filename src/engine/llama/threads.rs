@@ -19,7 +19,7 @@ use crate::engine::llama::thread_count::ThreadCount;
 
 /// How long threads spin before they sleep: 131,072 turns a unit, about 9 ms. The next token comes sooner.
 const POLL: u32 = 1;
-/// After a pause longer than this, the free cores are counted again.
+/// After a pause longer than this, all threads are tried again: other programs may have ended.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The pool, and how many of its threads the next call uses.
@@ -49,7 +49,7 @@ impl Threads {
         // SAFETY: the parameters are read during the call only.
         let schedstats = schedstats_of(|| pool = NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) }));
         let schedstats = schedstats.filter(|files| files.len() == most);
-        let (count, waited) = (ThreadCount::new(most, threads_with_a_core(most)), Vec::new());
+        let (count, waited) = (ThreadCount::new(most), Vec::new());
         Some(Threads { pool: pool?, count, most, schedstats, waited, last: Instant::now() })
     }
 
@@ -63,7 +63,7 @@ impl Threads {
             return self.most;
         }
         if self.last.elapsed() > PAUSE {
-            self.count = ThreadCount::new(self.most, threads_with_a_core(self.most));
+            self.count = ThreadCount::new(self.most);
         }
         if self.count.is_new() {
             self.waited = self.waited();
@@ -125,40 +125,8 @@ fn schedstats_of(make: impl FnOnce()) -> Option<Vec<PathBuf>> {
     Some([PathBuf::from(OWN)].into_iter().chain(ours).map(|thread| thread.join("schedstat")).collect())
 }
 
-/// How many of `most` threads would have a core to themselves now, beside other programs; all if that is unknown.
-fn threads_with_a_core(most: usize) -> usize {
-    let free = || Some(cores()?.saturating_sub(running()?.saturating_sub(own_running()?)));
-    free().map_or(most, |free| free.clamp(1, most))
-}
-
-/// All cores of the machine, not only those this process may use: other programs run on all of them.
-fn cores() -> Option<usize> {
-    let counts = fs::read_to_string("/proc/stat").ok()?;
-    let is_core =
-        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    Some(counts.lines().filter(is_core).count()).filter(|cores| *cores > 0)
-}
-
-/// Threads of the whole machine that run or are ready to run.
-fn running() -> Option<usize> {
-    let load = fs::read_to_string("/proc/loadavg").ok()?;
-    load.split_whitespace().nth(3)?.split('/').next()?.parse().ok()
-}
-
-/// Those of this process, whose own spinning pool must not count as another program.
-fn own_running() -> Option<usize> {
-    // The state follows the name, which is in brackets and may contain anything.
-    let is_running = |thread: &fs::DirEntry| {
-        let stat = fs::read_to_string(thread.path().join("stat"));
-        stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
-    };
-    Some(fs::read_dir("/proc/self/task").ok()?.flatten().filter(is_running).count())
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
     #[test]
@@ -173,31 +141,5 @@ mod tests {
         assert!(!name.starts_with("ggml-"), "the caller has its own name back: {name}");
         other.thread().unpark();
         other.join().expect("it ends");
-    }
-
-    #[test]
-    fn the_number_of_threads_is_between_one_and_the_maximum() {
-        assert!((1..=2).contains(&threads_with_a_core(2)));
-        assert_eq!(threads_with_a_core(1), 1);
-    }
-
-    #[test]
-    fn a_thread_of_this_process_that_spins_is_not_taken_for_another_program() {
-        let (stop, started) = (AtomicBool::new(false), AtomicBool::new(false));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    started.store(true, Ordering::Relaxed);
-                }
-            });
-            while !started.load(Ordering::Relaxed) {
-                std::thread::yield_now();
-            }
-            let (own, all) = (own_running(), running());
-            stop.store(true, Ordering::Relaxed);
-            assert!(own >= Some(2), "the one that asks and the one that spins: {own:?}");
-            assert!(all >= Some(2), "so does the machine: {all:?}");
-        });
-        assert!(cores() >= Some(1));
     }
 }

@@ -49,6 +49,8 @@ pub struct Weights {
     tiled: bool,
     /// Whether some layers are on an accelerator.
     on_gpu: bool,
+    /// Whether some layers use a sliding window.
+    slides: bool,
     /// Rows at the end of a call that recurrent layers can take back.
     undo: u32,
     /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
@@ -118,7 +120,8 @@ impl Weights {
         let tokens = token_texts(&model);
         let undo = cache::undo_rows(header);
         let tiled = tiled && system_info().contains(AMX);
-        Ok(Weights { model, tokens, tiled, on_gpu, undo, model_lock: Mutex::new(()) })
+        let slides = header.sliding_window.is_some();
+        Ok(Weights { model, tokens, tiled, on_gpu, slides, undo, model_lock: Mutex::new(()) })
     }
 
     /// Whether a sequence can only go back to checkpoints, because of recurrent layers. Sliding windows can be cut,
@@ -139,17 +142,9 @@ impl Weights {
         match (self.needs_checkpoints() && self.tiled, wanted) {
             (true, _) => Sharing::Never,
             (false, true) => Sharing::Wanted,
-            (false, false) if self.slides() => Sharing::Never,
+            (false, false) if self.slides => Sharing::Never,
             (false, false) => Sharing::IfProved,
         }
-    }
-
-    /// Whether some layers use a sliding window.
-    fn slides(&self) -> bool {
-        let architecture = self.model.meta_val_str("general.architecture").unwrap_or_default();
-        self.model
-            .meta_val_str(&format!("{architecture}.attention.sliding_window"))
-            .is_ok_and(|window| window.parse::<u64>().is_ok_and(|window| window > 0))
     }
 
     /// Makes a context with `shape`; it borrows the weights.

@@ -74,7 +74,7 @@ impl Resident {
                 slots: limits.sequences,
                 context: limits.context,
                 kv_type: entry.spec.kv_type.clone(),
-                idle: entry.model.idle(),
+                idle: entry.idle(),
                 pinned: entry.pinned,
                 shares_weights: weights_counted,
                 lora: entry.key.lora.iter().map(|(path, _)| file_name(path)).collect(),

@@ -35,7 +35,7 @@ impl Pool {
                 drop(inner.lease(role, progress)?);
                 inner.key_of(role).ok_or_else(|| PoolError::Absent(role.to_string()))?
             }
-            None => inner.load(&inner.file(name, Role::Planner)?, None, progress)?,
+            None => inner.load(inner.need(&inner.file(name, Role::Planner)?)?, progress)?,
         };
         inner.describe(&key)
     }
@@ -129,11 +129,6 @@ impl Inner {
         Ok(meant.into_iter().rev().map(|index| resident.entries.remove(index)).collect())
     }
 
-    /// [`Inner::remove`] for those of the contexts `keys` that are still in memory.
-    fn remove_keys(&self, keys: &[Key]) -> Result<Vec<Entry>, PoolError> {
-        self.remove(|resident| Ok(resident.places(keys)))
-    }
-
     fn swap(self: &Arc<Inner>, from: &str, to: &str, progress: Progress) -> Result<Active, PoolError> {
         let (old, roles) = self.to_be_replaced(from)?;
         let spec = self.named(to, roles.first().copied().unwrap_or(Role::Planner))?;
@@ -142,12 +137,7 @@ impl Inner {
             return self.describe(&need.key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let has_place = self.missing_places(&need, self.resident().files()) == 0;
-        let new = if has_place && need.amount().fits(self.ledger.free()) {
-            self.load_then_unload(&old, need, &spec, progress)?
-        } else {
-            self.unload_then_load(&old, need, &spec, progress)?
-        };
+        let new = self.unload_then_load(&old, need, progress)?;
         let mut resident = self.resident();
         for role in roles {
             resident.assign(role, &new);
@@ -171,44 +161,19 @@ impl Inner {
         Ok((keys, roles))
     }
 
-    /// Loads the new model first and unloads the old one only once that has succeeded.
-    fn load_then_unload(
-        self: &Arc<Inner>,
-        old: &[Key],
-        need: Need,
-        spec: &ModelSpec,
-        progress: Progress,
-    ) -> Result<Key, PoolError> {
-        let new = self.load_needed(need, spec, None, progress)?;
-        match self.remove_keys(old) {
-            Ok(gone) => self.released(gone, None)?,
-            Err(error) => {
-                self.released(self.remove_keys(std::slice::from_ref(&new))?, None)?;
-                return Err(error);
-            }
-        }
-        Ok(new)
-    }
-
     /// Unloads the old model to make room for the new one, which fits then. If the load fails all the same (a damaged
     /// file, a cancelled load), the old one is loaded again.
-    fn unload_then_load(
-        self: &Arc<Inner>,
-        old: &[Key],
-        need: Need,
-        spec: &ModelSpec,
-        progress: Progress,
-    ) -> Result<Key, PoolError> {
+    fn unload_then_load(self: &Arc<Inner>, old: &[Key], need: Need, progress: Progress) -> Result<Key, PoolError> {
         self.fits_without(old, &need)?;
-        let gone = self.remove_keys(old)?;
+        let gone = self.remove(|resident| Ok(resident.places(old)))?;
         let before: Vec<_> = gone.iter().map(|one| (one.spec.clone(), one.roles.clone(), one.pinned)).collect();
         let released = self.released(gone, Some(&need));
-        let loaded = released.and_then(|()| self.load_needed(need, spec, None, progress));
+        let loaded = released.and_then(|()| self.load(need, progress));
         let Err(error) = loaded else { return loaded };
         let Some((first, ..)) = before.first() else { return Err(error) };
         let (from, reason) = (file_name(&first.path), error.to_string());
         for (spec, roles, pinned) in before {
-            let again = match self.load(&spec, None, Box::new(|_, _| true)) {
+            let again = match self.need(&spec).and_then(|need| self.load(need, Box::new(|_, _| true))) {
                 Ok(again) => again,
                 Err(why) => return Err(PoolError::SwapLost { from, reason, why: why.to_string() }),
             };
@@ -222,7 +187,8 @@ impl Inner {
     /// Fails if the new model does not fit even after the old one and all idle ones are unloaded.
     fn fits_without(&self, old: &[Key], need: &Need) -> Result<(), PoolError> {
         let resident = self.resident();
-        let contexts = resident.entries.iter().map(|entry| entry.holder(old.contains(&entry.key)));
+        let contexts =
+            resident.entries.iter().map(|entry| entry.holder(old.contains(&entry.key) || need.spares(entry)));
         let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
         let given = freed(&holders, &resident.places(old));
         let places = self.missing_places(need, resident.files()).saturating_sub(given.files);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_is_unloaded_first_and_none_if_it_does_not_help() {
+    fn the_longest_idle_goes_first_weights_with_their_last_context_and_nothing_in_vain() {
         let three = [holder("a", 1, 9, Some(5)), holder("b", 1, 9, Some(50)), holder("c", 1, 90, Some(1))];
         check(&three, 0, 0, Some(&[]));
         check(&three, 10, 0, Some(&[1]));
@@ -90,17 +90,9 @@ mod tests {
         check(&three, 90, 0, Some(&[2]));
         check(&three, 200, 0, None);
         check(&three, 0, 1, Some(&[1]));
-    }
-
-    #[test]
-    fn pinned_and_busy_models_stay() {
         let pinned = Holder { kept: true, ..holder("a", 10, 10, Some(100)) };
         check(&[pinned, holder("b", 10, 10, None)], 1, 0, None);
         check(&[pinned, holder("b", 10, 10, Some(0))], 20, 0, Some(&[1]));
-    }
-
-    #[test]
-    fn weights_go_with_their_last_context() {
         let shared = [holder("a", 1, 9, Some(5)), holder("a", 2, 9, None)];
         check(&shared, 1, 0, Some(&[0]));
         check(&shared, 2, 0, None);

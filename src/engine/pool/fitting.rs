@@ -5,7 +5,7 @@ use crate::base::Bytes;
 use crate::budget::LoadSettings;
 use crate::budget::ladder::{self, Asked, steps};
 use crate::budget::machine::Machine;
-use crate::budget::place::{self, Settings};
+use crate::budget::place;
 use crate::engine::llama::{KvFormat, Shape};
 use crate::models::{ModelSpec, Role};
 
@@ -13,7 +13,7 @@ use crate::models::{ModelSpec, Role};
 #[derive(Clone, Debug)]
 pub(super) struct FittedSettings {
     pub shape: Shape,
-    pub settings: Settings,
+    pub settings: LoadSettings,
     /// What was given up, in words; `None` if all is as asked.
     pub rung: Option<String>,
 }
@@ -25,7 +25,7 @@ impl Inner {
         let machine = self.ledger.machine();
         let shape = shape::of(spec, &self.options, &machine)?;
         let wanted = shape::wanted(spec, &shape, &self.options, &machine);
-        let settings = Settings::asked(&spec.header, wanted, spec.gpu_layers, &machine);
+        let settings = wanted.placed(&spec.header, spec.gpu_layers, &machine);
         let as_asked = FittedSettings { shape, settings, rung: None };
         if let Some(there) = self.settings_if_loaded(spec) {
             return Ok(there);
@@ -55,7 +55,7 @@ impl Inner {
     /// only the order of the weights and the layers on the accelerator may change.
     fn fit_alone(&self, spec: &ModelSpec, as_asked: FittedSettings, machine: &Machine) -> FittedSettings {
         let (header, asked, free) = (&spec.header, &as_asked.settings, self.ledger.free());
-        let fits = |settings: &Settings| place::need(header, settings, machine).all().fits(free);
+        let fits = |settings: &LoadSettings| place::need(header, settings, machine).all().fits(free);
         let Some(settings) = steps::moves(header, asked, machine).into_iter().find(fits) else { return as_asked };
         let given_up = steps::given_up(header, &settings, asked, machine);
         let rung = (!given_up.is_empty()).then(|| given_up.join(", "));
@@ -88,7 +88,7 @@ impl Inner {
         let fitted = ladder::fit(&asked, others.saturating_sub(copies).into(), machine).ok()?;
         let placed = fitted.models.into_iter().find(|placed| placed.name == spec.role.to_string())?;
         let rung = (!placed.given_up.is_empty()).then(|| placed.rung());
-        let wanted = &placed.settings.wanted;
+        let wanted = &placed.settings;
         let kv = KvFormat::by_name(&wanted.kv_type)?;
         let shape = Shape { context: wanted.context as usize, slots: wanted.slots, kv, ..as_asked.shape };
         let shape = shape::placed(shape, &placed.settings, &placed.header);

@@ -37,7 +37,7 @@ impl Inner {
             if entry.pinned || keep_alive.is_zero() {
                 continue;
             }
-            match entry.model.idle() {
+            match entry.idle() {
                 Some(idle) if idle >= keep_alive => over.push(resident.entries.swap_remove(index)),
                 idle => {
                     let left = keep_alive.saturating_sub(idle.unwrap_or_default());

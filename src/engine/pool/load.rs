@@ -3,17 +3,18 @@
 //! Nothing is allocated before its memory is reserved. Callers hold the lock `changing`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use super::evict::{Holder, Room};
 use super::fitting::FittedSettings;
+use super::release::choose;
 use super::resident::{Entry, Key, Loading, Model, file_name};
-use super::usage::{ReleaseSignal, ReleaseWait, Usage};
 use super::weights::Held;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
-use crate::budget::place::{self, Footprint, Settings};
-use crate::budget::{self, Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
+use crate::budget::place::{self, Footprint};
+use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -27,14 +28,14 @@ pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
-    /// The weights and the signal of their release, if they are in memory already; then only a context is needed.
-    pub there: Option<(Arc<Held>, ReleaseWait)>,
+    /// The weights, if they are in memory already; then only a context is needed.
+    pub there: Option<Arc<Held>>,
     pub adapters: Bytes,
     /// Memory of weights and context, on host and accelerator.
     takes: Footprint,
-    /// The request with context, slots and KV format as in `key.shape`.
+    /// As it was asked for.
     spec: ModelSpec,
-    settings: Settings,
+    settings: LoadSettings,
     /// What was given up for it to fit, in words.
     rung: Option<String>,
 }
@@ -57,6 +58,12 @@ impl Need {
     /// The role whose settings apply.
     pub fn role(&self) -> Role {
         self.spec.role
+    }
+
+    /// Whether this model stays in memory whatever the load needs. The planner can play the router too, so it is never
+    /// unloaded for it; else the two would evict each other.
+    pub fn spares(&self, entry: &Entry) -> bool {
+        self.role() == Role::Router && entry.roles.contains(&Role::Planner)
     }
 
     /// The parts of that memory as text, as in `weights 98.0 MiB, KV 85.0 MiB`.
@@ -82,49 +89,31 @@ impl Inner {
         let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
         let there = self.resident().weights(&spec.path);
-        if let Some((held, _)) = &there {
-            let wanted = LoadSettings { repack: held.settings.wanted.repack, ..settings.wanted };
-            settings = Settings { wanted, ..held.settings.clone() };
+        if let Some(held) = &there {
+            let LoadSettings { repack, layers_on_host, experts_on_host, .. } = held.settings;
+            settings = LoadSettings { repack, layers_on_host, experts_on_host, ..settings };
         }
-        let kv_type = settings.wanted.kv_type.clone();
-        let spec = ModelSpec { context: shape.context as u32, slots: shape.slots, kv_type, ..spec.clone() };
         Ok(Need {
             key: Key { path: spec.path.clone(), shape, lora },
-            estimate: Estimate::of(&spec.header, &settings.wanted),
+            estimate: Estimate::of(&spec.header, &settings),
             takes: place::need(&spec.header, &settings, &self.ledger.machine()),
             there,
             adapters: spec.lora.iter().map(|adapter| adapter.bytes).sum(),
-            spec,
+            spec: spec.clone(),
             settings,
             rung,
         })
     }
 
-    /// Loads a model if it is not in memory, unloading idle ones for it but never the one with the role `spare`.
-    pub(super) fn load(
-        self: &Arc<Inner>,
-        spec: &ModelSpec,
-        spare: Option<Role>,
-        progress: Progress,
-    ) -> Result<Key, PoolError> {
-        self.load_needed(self.need(spec)?, spec, spare, progress)
-    }
-
-    /// [`Inner::load`] with the need already computed.
-    pub(super) fn load_needed(
-        self: &Arc<Inner>,
-        need: Need,
-        spec: &ModelSpec,
-        spare: Option<Role>,
-        mut progress: Progress,
-    ) -> Result<Key, PoolError> {
+    /// Loads a model if it is not in memory, unloading idle ones for it.
+    pub(super) fn load(self: &Arc<Inner>, need: Need, mut progress: Progress) -> Result<Key, PoolError> {
         if let Some(there) = self.resident().entries.iter_mut().find(|entry| entry.key == need.key) {
-            there.kept_as(spec);
+            there.kept_as(&need.spec);
             return Ok(need.key);
         }
-        self.make_room(&need, spare)?;
+        self.make_room(&need)?;
         let admitted = self.admit(&need)?;
-        let name = file_name(&spec.path);
+        let name = file_name(&need.key.path);
         self.resident().loading = Some(Loading { file: name.clone(), share: 0.0 });
         let inner = self.clone();
         let report = Box::new(move |_: &str, share| {
@@ -133,7 +122,7 @@ impl Inner {
             }
             progress(&name, share)
         });
-        let loaded = self.load_admitted(need, admitted, spec, report);
+        let loaded = self.load_admitted(need, admitted, report);
         self.resident().loading = None;
         let entry = loaded?;
         let key = entry.key.clone();
@@ -143,7 +132,7 @@ impl Inner {
     }
 
     /// Unloads idle models if this load needs their memory and place and that is enough. Fails if a place is missing.
-    fn make_room(&self, need: &Need, spare: Option<Role>) -> Result<(), PoolError> {
+    fn make_room(&self, need: &Need) -> Result<(), PoolError> {
         self.released(Vec::new(), Some(need))?;
         // Copies of sequences are dropped first: they are cheapest to compute again.
         if let Some(prefixes) = &self.options.memory.prefixes {
@@ -151,9 +140,8 @@ impl Inner {
         }
         let places = self.missing_places(need, self.resident().files());
         let wanted = Room { bytes: need.amount().saturating_sub(self.ledger.free()), files: places };
-        if self.give_up(wanted, spare, need)?
-            || self.could_give_up(Room { bytes: Amount::default(), ..wanted }, spare, need)
-        {
+        let a_place = Room { bytes: Amount::default(), ..wanted };
+        if self.give_up(wanted, need)? || choose(&self.resident(), a_place, need).is_some() {
             // If memory is still short, the reservation fails with the reason.
             return Ok(());
         }
@@ -172,14 +160,18 @@ impl Inner {
     /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
     /// weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
-        let refused = |refused| self.no_room(need, Refused { label: self.known_as(need), ..refused });
+        let way_out = format!("raise --budget, or choose a smaller model for [{}] in models.toml", need.role());
+        let refused = |refused| {
+            let (label, way_out) = (self.known_as(need), way_out.clone());
+            self.no_room(need, Refused { label, way_out, ..refused })
+        };
         let Footprint { weights, context } = need.takes;
         let reserve = |part, bytes: Amount| self.ledger.reserve(&label(need, part), bytes).map_err(refused);
         let adapters = (need.adapters > Bytes::ZERO).then(|| reserve("adapters", need.adapters.into())).transpose()?;
         let (weights, context) = if need.there.is_some() {
             (None, reserve("context", context)?)
         } else {
-            let (whole, _) = budget::admit(&self.ledger, &need.spec, &need.settings).map_err(refused)?;
+            let whole = reserve("model", need.takes.all())?;
             (Some(whole.split(&label(need, "weights"), weights)), whole.split(&label(need, "context"), context))
         };
         Ok(Admitted { weights, context, adapters })
@@ -190,35 +182,35 @@ impl Inner {
         self: &Arc<Inner>,
         need: Need,
         admitted: Admitted,
-        spec: &ModelSpec,
         progress: Progress,
     ) -> Result<Entry, PoolError> {
-        let (held, weights_gone) = match (need.there.clone(), admitted.weights) {
-            (Some(there), _) => there,
-            (None, weights) => self.weights(&need, weights, progress)?,
+        let held = match (need.there.clone(), admitted.weights) {
+            (None, Some(reserved)) => self.weights(&need, reserved, progress)?,
+            (there, _) => there.expect("weights that are not there were reserved; this is a bug in admit"),
         };
-        let (context_gone, released) = ReleaseWait::new();
+        let released = Arc::new(());
+        let context_gone = Arc::downgrade(&released);
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, released)?;
         let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
-            let fingerprint = digest::fingerprint(&spec.path).ok()?;
+            let fingerprint = digest::fingerprint(&need.key.path).ok()?;
             Measured::remembered(folder, &fingerprint)
         });
-        let context = need.key.shape.context;
+        let (spec, context) = (need.spec, need.key.shape.context);
         Ok(Entry {
-            model: Model {
+            model: Arc::new(Model {
                 engine,
                 dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
                 capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
                 said: spec.capable.is_some(),
                 measured,
                 rung: need.rung,
-                usage: Usage::new(),
-            },
+                used: Mutex::new(Instant::now()),
+            }),
             roles: Vec::new(),
             pinned: spec.pinned,
-            spec: spec.clone(),
+            spec,
             settings: need.settings,
             need: need.takes,
             estimate: need.estimate,
@@ -226,46 +218,26 @@ impl Inner {
             held: Arc::downgrade(&held),
             key: need.key,
             context_gone,
-            weights_gone,
+            weights_gone: Arc::downgrade(&held.released),
         })
     }
 
     /// Reads the weights from the file into the `reserved` memory.
-    fn weights(
-        &self,
-        need: &Need,
-        reserved: Option<Reservation>,
-        mut progress: Progress,
-    ) -> Result<(Arc<Held>, ReleaseWait), PoolError> {
-        let reserved = reserved.expect("weights that are not there were reserved; this is a bug in admit");
+    fn weights(&self, need: &Need, reserved: Reservation, mut progress: Progress) -> Result<Arc<Held>, PoolError> {
         let (header, settings) = (&need.spec.header, &need.settings);
         let reading = Reading {
             gpu_layers: settings.gpu_layers(header),
             experts_on_host: settings.experts_on_host,
-            repack: settings.wanted.repack,
-            mapped: !(settings.wanted.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
+            repack: settings.repack,
+            mapped: !(settings.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
         let weights = Weights::load(header, reading, |share| progress("", share))?;
-        let (gone, released) = ReleaseWait::new();
-        Ok((
-            Arc::new(Held {
-                weights,
-                settings: settings.clone(),
-                _lease: reserved.commit(need.takes.weights),
-                _released: released,
-            }),
-            gone,
-        ))
+        let _lease = reserved.commit(need.takes.weights);
+        Ok(Arc::new(Held { weights, settings: settings.clone(), _lease, released: Arc::new(()) }))
     }
 
-    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then signals.
-    fn start(
-        &self,
-        need: &Need,
-        held: Arc<Held>,
-        leases: Vec<Lease>,
-        released: ReleaseSignal,
-    ) -> Result<Engine, PoolError> {
+    /// Starts the thread that owns the context. It frees context, weights and memory in this order, then drops `released`.
+    fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, released: Arc<()>) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
         let vocabulary = held.clone();
@@ -300,9 +272,9 @@ impl Inner {
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
 /// The placement of the weights, for a fingerprint: another placement or order gives other last bits.
-fn placement(settings: &Settings) -> String {
-    let Settings { wanted, layers_on_host, experts_on_host } = settings;
-    format!("repack={} host={layers_on_host},{experts_on_host}", wanted.repack)
+fn placement(settings: &LoadSettings) -> String {
+    let LoadSettings { repack, layers_on_host, experts_on_host, .. } = settings;
+    format!("repack={repack} host={layers_on_host},{experts_on_host}")
 }
 
 /// The adapters, for a fingerprint: with size and modification time, so that a changed file counts as another adapter.

@@ -10,15 +10,15 @@ mod load;
 mod release;
 mod resident;
 pub(crate) mod shape;
-mod usage;
 mod weights;
 
 use crate::base::lock;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, mpsc};
+use std::time::Instant;
 
-use super::handle::Engine;
 use super::prefix::PrefixStore;
 use super::request::EngineError;
 use super::scripted::Script;
@@ -26,7 +26,7 @@ use crate::base::Bytes;
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{Measured, ModelCapability, ModelSpec, Registry, Role, Tier};
+use crate::models::{ModelCapability, ModelSpec, Registry, Role, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -34,7 +34,6 @@ pub use error::PoolError;
 pub use load::Progress;
 pub use resident::Loading;
 use resident::{Model, Resident};
-use usage::Usage;
 
 /// A model on loan, with all that a caller needs to use it. Cheap to clone. Hold it for one call only, because a model
 /// on loan is never unloaded.
@@ -42,19 +41,24 @@ use usage::Usage;
 pub struct Leased {
     /// The role it was asked for.
     pub role: Role,
-    pub engine: Engine,
-    pub dialect: Arc<dyn Dialect>,
-    pub capability: ModelCapability,
-    /// Whether the user declared the capability, which then overrides the measured one.
-    pub said: bool,
-    /// What the probe found, if this file was probed before it was loaded.
-    pub measured: Option<Measured>,
-    /// What was given up for it to fit, in words; `None` if nothing was.
-    pub rung: Option<String>,
-    _loan: usage::Loan,
+    model: Arc<Model>,
 }
 
-#[derive(Clone, Debug)]
+impl Deref for Leased {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        *lock(&self.model.used) = Instant::now();
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct PoolOptions {
     pub threads: usize,
     /// Slots per model, unless models.toml asks for fewer.
@@ -121,19 +125,11 @@ impl Pool {
             };
             let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
-            let (dialect, usage) = (dialect.clone(), Usage::new());
-            fixed.insert(role, Model { engine, dialect, capability, said, measured, rung: None, usage });
+            let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
+            let model = Model { engine, dialect, capability, said, measured, rung: None, used };
+            fixed.insert(role, Arc::new(model));
         }
-        let memory = EngineMemory::default();
-        let options = PoolOptions {
-            threads: 1,
-            slots: 2,
-            tool_call_format: None,
-            max_loaded: None,
-            repack: false,
-            share: false,
-            memory,
-        };
+        let options = PoolOptions { threads: 1, slots: 2, ..PoolOptions::default() };
         let resident = Resident { fixed, ..Resident::default() };
         Ok(Pool::with(None, Ledger::new(Bytes::ZERO), permit, options, resident))
     }
@@ -171,7 +167,7 @@ impl Pool {
         progress: impl FnMut(&str, f32) -> bool + Send + 'static,
     ) -> Result<Leased, PoolError> {
         let _changing = self.inner.change();
-        let key = self.inner.load(spec, None, Box::new(progress))?;
+        let key = self.inner.load(self.inner.need(spec)?, Box::new(progress))?;
         self.inner.lend(spec.role, &key)
     }
 
@@ -231,9 +227,7 @@ impl Inner {
             return Ok(leased);
         }
         let spec = self.spec(role)?;
-        // The planner can play the router too, so it is never unloaded for it; else the two would evict each other.
-        let spare = (role == Role::Router).then_some(Role::Planner);
-        let key = match self.load(&spec, spare, progress) {
+        let key = match self.need(&spec).and_then(|need| self.load(need, progress)) {
             Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role == Role::Router => {
                 let planner = self.key_of(Role::Planner).ok_or(error)?;
                 tracing::warn!("the router does not fit beside the planner, which plays both");
@@ -251,7 +245,7 @@ impl Inner {
         let entry = resident
             .find(key)
             .ok_or_else(|| PoolError::NotLoaded { name: resident::file_name(&key.path), there: resident.told() })?;
-        Ok(entry.model.lend(role))
+        Ok(Leased { role, model: entry.model.clone() })
     }
 
     fn key_of(&self, role: Role) -> Option<resident::Key> {

@@ -1,6 +1,8 @@
 //! Unloads models, given ones or as many idle ones as a load needs, and waits until their memory is free.
 
 use std::collections::BTreeMap;
+use std::sync::Weak;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::evict::{Holder, Room, victims};
@@ -9,27 +11,21 @@ use super::resident::{Entry, Leaving, Resident, file_name};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::budget::Refused;
-use crate::models::Role;
 
 /// Longest wait for a thread to free its context and weights. Unmapping 24 GiB takes under a second.
 pub const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Unloads idle models so that `wanted` is free, but none with the role `spare`. If that would not be enough,
-    /// unloads none and returns false.
-    pub(super) fn give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> Result<bool, PoolError> {
+    /// Unloads idle models so that `wanted` is free for `need`. If that would not be enough, unloads none and returns
+    /// false.
+    pub(super) fn give_up(&self, wanted: Room, need: &Need) -> Result<bool, PoolError> {
         let mut resident = self.resident();
-        let Some(mut chosen) = choose(&resident, wanted, spare, need) else { return Ok(false) };
+        let Some(mut chosen) = choose(&resident, wanted, need) else { return Ok(false) };
         chosen.sort_unstable();
         let gone: Vec<Entry> = chosen.into_iter().rev().map(|index| resident.entries.remove(index)).collect();
         drop(resident);
         self.released(gone, Some(need))?;
         Ok(true)
-    }
-
-    /// Whether [`Inner::give_up`] would return true.
-    pub(super) fn could_give_up(&self, wanted: Room, spare: Option<Role>, need: &Need) -> bool {
-        choose(&self.resident(), wanted, spare, need).is_some()
     }
 
     /// Drops contexts and waits until their memory is back in the ledger, and that of weights which no other context
@@ -43,7 +39,7 @@ impl Inner {
         let stays =
             |one: &Leaving| one.weights && coming.is_some_and(|need| need.there.is_some() && need.key.path == one.path);
         let deadline = Instant::now() + RELEASE_MAX;
-        match leaving.iter().find(|one| !stays(one) && !one.word.wait(deadline)) {
+        match leaving.iter().find(|one| !stays(one) && !is_freed(&one.memory, deadline)) {
             Some(one) => Err(PoolError::NotReleased { file: file_name(&one.path) }),
             None => Ok(()),
         }
@@ -77,10 +73,20 @@ impl Inner {
     }
 }
 
-/// The contexts to unload for `need`, never those with the role `spare`; `None` if that is not enough.
-fn choose(resident: &Resident, wanted: Room, spare: Option<Role>, need: &Need) -> Option<Vec<usize>> {
-    let spared = |entry: &Entry| spare.is_some_and(|role| entry.roles.contains(&role));
-    let contexts = resident.entries.iter().map(|entry| entry.holder(spared(entry)));
+/// Waits until what stands for some memory is dropped, at most until `deadline`; false if it is not by then.
+fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
+    while memory.strong_count() > 0 {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// The contexts to unload for `need`; `None` if all that may go are not enough.
+pub(super) fn choose(resident: &Resident, wanted: Room, need: &Need) -> Option<Vec<usize>> {
+    let contexts = resident.entries.iter().map(|entry| entry.holder(need.spares(entry)));
     let holders: Vec<Holder> = contexts.chain(need.anchor()).collect();
     victims(&holders, wanted)
 }

@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::evict::Holder;
-use super::usage::{ReleaseWait, Usage};
 use super::weights::Held;
 use super::{Leased, PoolError};
-use crate::base::Bytes;
-use crate::budget::place::{Footprint, Settings};
-use crate::budget::{Amount, Estimate};
+use crate::base::{Bytes, lock};
+use crate::budget::place::Footprint;
+use crate::budget::{Amount, Estimate, LoadSettings};
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
@@ -30,32 +29,14 @@ pub struct Model {
     pub engine: Engine,
     pub dialect: Arc<dyn Dialect>,
     pub capability: ModelCapability,
-    /// Whether the user declared the capability.
+    /// Whether the user declared the capability, which then overrides the measured one.
     pub said: bool,
+    /// What the probe found, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
-    /// What was given up for it to fit, in words.
+    /// What was given up for it to fit, in words; `None` if nothing was.
     pub rung: Option<String>,
-    pub usage: Usage,
-}
-
-impl Model {
-    pub fn lend(&self, role: Role) -> Leased {
-        Leased {
-            role,
-            engine: self.engine.clone(),
-            dialect: self.dialect.clone(),
-            capability: self.capability,
-            said: self.said,
-            measured: self.measured.clone(),
-            rung: self.rung.clone(),
-            _loan: self.usage.lend(),
-        }
-    }
-
-    /// Time since its last use; `None` while it is on loan or a handle from a loan still exists.
-    pub fn idle(&self) -> Option<Duration> {
-        self.usage.idle().filter(|_| self.engine.handles() == 1)
-    }
+    /// When the last loan ended.
+    pub(super) used: Mutex<Instant>,
 }
 
 /// One context in memory.
@@ -64,21 +45,28 @@ pub struct Entry {
     /// The request for it, with which it can be loaded again.
     pub spec: ModelSpec,
     pub roles: Vec<Role>,
-    pub model: Model,
+    /// Each loan has a clone of it.
+    pub model: Arc<Model>,
     pub pinned: bool,
     /// How it was loaded.
-    pub settings: Settings,
+    pub settings: LoadSettings,
     /// The memory it takes.
     pub need: Footprint,
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
-    /// The signals that the memory of the context and of the weights is freed.
-    pub context_gone: ReleaseWait,
-    pub weights_gone: ReleaseWait,
+    /// Of what is dropped after the memory of the context and of the weights is freed.
+    pub context_gone: Weak<()>,
+    pub weights_gone: Weak<()>,
 }
 
 impl Entry {
+    /// Time since its last use; `None` while it is on loan or a handle from a loan still exists.
+    pub fn idle(&self) -> Option<Duration> {
+        let is_idle = Arc::strong_count(&self.model) == 1 && self.model.engine.handles() == 1;
+        is_idle.then(|| lock(&self.model.used).elapsed())
+    }
+
     /// All memory that is freed with this context.
     pub fn context(&self) -> Amount {
         self.need.context + self.adapters.into()
@@ -86,7 +74,7 @@ impl Entry {
 
     /// Fails if it may not be unloaded now, because it is in use or pinned.
     pub fn may_go(&self) -> Result<(), PoolError> {
-        match (self.model.idle(), self.pinned) {
+        match (self.idle(), self.pinned) {
             (None, _) => Err(PoolError::InUse(file_name(&self.key.path))),
             (_, true) => Err(PoolError::Pinned(file_name(&self.key.path))),
             (Some(_), false) => Ok(()),
@@ -105,7 +93,7 @@ impl Entry {
             file: &self.key.path,
             context: self.context(),
             weights: self.need.weights,
-            idle: self.model.idle(),
+            idle: self.idle(),
             kept: self.pinned || kept,
         }
     }
@@ -130,7 +118,7 @@ pub struct Resident {
     /// The models that swaps assigned to roles in place of those of models.toml.
     pub assigned: HashMap<Role, ModelSpec>,
     /// Models that are there from the start and are never unloaded: the scripted ones of tests.
-    pub fixed: HashMap<Role, Model>,
+    pub fixed: HashMap<Role, Arc<Model>>,
     pub loading: Option<Loading>,
     /// What was unloaded without waiting for its memory.
     pub leaving: Vec<Leaving>,
@@ -141,7 +129,7 @@ pub struct Leaving {
     pub path: PathBuf,
     /// True for weights, false for a context.
     pub weights: bool,
-    pub word: ReleaseWait,
+    pub memory: Weak<()>,
 }
 
 /// A load under way.
@@ -156,7 +144,7 @@ impl Resident {
     /// A loan of the model of `role`, if it is in memory.
     pub fn of(&self, role: Role) -> Option<Leased> {
         let loaded = self.entries.iter().find(|entry| entry.roles.contains(&role)).map(|entry| &entry.model);
-        loaded.or_else(|| self.fixed.get(&role)).map(|model| model.lend(role))
+        loaded.or_else(|| self.fixed.get(&role)).map(|model| Leased { role, model: model.clone() })
     }
 
     pub fn find(&self, key: &Key) -> Option<&Entry> {
@@ -168,10 +156,9 @@ impl Resident {
         (0..self.entries.len()).filter(|&index| keys.contains(&self.entries[index].key)).collect()
     }
 
-    /// The weights of a file, if a context in memory uses them, with the signal of their release.
-    pub fn weights(&self, path: &Path) -> Option<(Arc<Held>, ReleaseWait)> {
-        let of_file = self.entries.iter().filter(|entry| entry.key.path == path);
-        of_file.into_iter().find_map(|entry| Some((entry.held.upgrade()?, entry.weights_gone.clone())))
+    /// The weights of a file, if a context in memory uses them.
+    pub fn weights(&self, path: &Path) -> Option<Arc<Held>> {
+        self.entries.iter().filter(|entry| entry.key.path == path).find_map(|entry| entry.held.upgrade())
     }
 
     /// Model files in memory.
@@ -181,10 +168,10 @@ impl Resident {
 
     /// Records what must be waited for when `gone` are dropped: each context, and weights that no other context uses.
     pub fn see_off(&mut self, gone: &[Entry]) {
-        self.leaving.retain(|one| !one.word.wait(Instant::now()));
+        self.leaving.retain(|one| one.memory.strong_count() > 0);
         for entry in gone {
             let leaving =
-                |weights, word: &ReleaseWait| Leaving { path: entry.key.path.clone(), weights, word: word.clone() };
+                |weights, memory: &Weak<()>| Leaving { path: entry.key.path.clone(), weights, memory: memory.clone() };
             self.leaving.push(leaving(false, &entry.context_gone));
             if self.entries.iter().all(|other| other.key.path != entry.key.path) {
                 self.leaving.push(leaving(true, &entry.weights_gone));

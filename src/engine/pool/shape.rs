@@ -4,7 +4,6 @@ use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
 use crate::budget::LoadSettings;
 use crate::budget::machine::Machine;
-use crate::budget::place::Settings;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
@@ -32,7 +31,7 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
         // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
         marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
-        swa_full: true,
+        ..LoadSettings::default()
     }
 }
 
@@ -57,7 +56,7 @@ const CHUNK_ROWS_MIN: usize = 64;
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
 /// The shape of a model whose layers were placed: a prefill call has the rows of a processor if none lies on a GPU.
-pub fn placed(shape: Shape, settings: &Settings, header: &Header) -> Shape {
+pub fn placed(shape: Shape, settings: &LoadSettings, header: &Header) -> Shape {
     let chunk = if settings.gpu_layers(header) == 0 { shape.chunk.min(CHUNK_ROWS) } else { shape.chunk };
     Shape { chunk, ..shape }
 }

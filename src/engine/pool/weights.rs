@@ -1,20 +1,19 @@
 //! The weights of one file with the lease of their memory, shared by every context made from them.
 
-use crate::budget::Lease;
-use crate::budget::place::Settings;
+use std::sync::Arc;
+
+use crate::budget::{Lease, LoadSettings};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
 use crate::models::dialect::Prompt;
 
-use super::usage::ReleaseSignal;
-
-/// The order of the fields is the order of release: the weights, their memory, then the signal.
+/// The order of the fields is the order of release: the weights, their memory, then what the others wait for.
 pub struct Held {
     pub weights: Weights,
     /// How they were loaded: on which device, and in which order.
-    pub settings: Settings,
+    pub settings: LoadSettings,
     pub _lease: Lease,
-    pub _released: ReleaseSignal,
+    pub released: Arc<()>,
 }
 
 /// Grammars and streams that hold this vocabulary keep the weights in memory.

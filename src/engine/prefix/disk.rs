@@ -1,15 +1,13 @@
 //! Keeps fixed preambles on disk, so that a new process need not compute them again.
 //!
-//! One folder per fingerprint, one file per preamble: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of
+//! One folder per fingerprint, one file per preamble, named after the hash of its tokens: `MBKV2\n`, a JSON line (number of tokens, cuts, sizes, SHA-256 of
 //! the rest), then tokens (i32), state and marks as in memory, little-endian. The file `seen` lists hashes of preambles
 //! that were met once.
 
-use crate::base::lock;
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,14 +27,6 @@ const SEEN_MAX: usize = 256;
 pub struct Disk {
     folder: PathBuf,
     bytes_max: Bytes,
-    /// The files of each model that was asked about.
-    known: Mutex<HashMap<Fingerprint, Vec<Known>>>,
-}
-
-#[derive(Clone, Debug)]
-struct Known {
-    tokens: Vec<Token>,
-    file: PathBuf,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,27 +43,27 @@ struct Head {
 impl Disk {
     /// Keeps at most `bytes_max` in `folder`; nothing is read yet.
     pub fn open(folder: PathBuf, bytes_max: Bytes) -> Disk {
-        Disk { folder, bytes_max, known: Mutex::default() }
+        Disk { folder, bytes_max }
     }
 
-    /// How many tokens of `prompt` the best file covers. A file counts only if `prompt` begins with all its tokens.
-    pub fn shared(&self, model: &Fingerprint, prompt: &[Token]) -> usize {
-        self.with(model, |known| best(known, prompt).map_or(0, |found| found.tokens.len()))
+    /// Whether the preamble `tokens` is kept.
+    pub fn has(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
+        self.file_of(model, tokens).is_file()
     }
 
-    /// Reads the best file for `prompt`; a damaged one is removed.
-    pub fn read(&self, model: &Fingerprint, prompt: &[Token]) -> Option<Copied> {
-        let found = self.with(model, |known| best(known, prompt).cloned())?;
-        match read(&found.file) {
-            Ok(copied) if copied.tokens == found.tokens => {
+    /// Reads the preamble `tokens` if it is kept; a damaged file is removed.
+    pub fn read(&self, model: &Fingerprint, tokens: &[Token]) -> Option<Copied> {
+        let file = self.file_of(model, tokens);
+        match read(&file) {
+            Ok(copied) if copied.tokens == tokens => {
                 // The modification time serves as the time of the last use, which `make_room` goes by.
-                let _ = File::options().append(true).open(&found.file).and_then(|file| file.set_modified(now()));
+                let _ = File::options().append(true).open(&file).and_then(|file| file.set_modified(now()));
                 Some(copied)
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Ok(_) | Err(_) => {
-                tracing::warn!(file = %found.file.display(), "a damaged preamble was removed");
-                let _ = fs::remove_file(&found.file);
-                self.with(model, |known| known.retain(|one| one.file != found.file));
+                tracing::warn!(file = %file.display(), "a damaged preamble was removed");
+                let _ = fs::remove_file(&file);
                 None
             }
         }
@@ -81,7 +71,7 @@ impl Disk {
 
     /// Whether a preamble should be written: it was met before and is not on disk yet. Records that it was met.
     pub fn wants(&self, model: &Fingerprint, tokens: &[Token]) -> bool {
-        if self.shared(model, tokens) == tokens.len() {
+        if self.has(model, tokens) {
             return false;
         }
         let file = self.folder_of(model).join("seen");
@@ -119,7 +109,7 @@ impl Disk {
         self.make_room(Bytes(body.len() as u64))?;
         let folder = self.folder_of(model);
         fs::create_dir_all(&folder)?;
-        let file = folder.join(format!("{}.kv", name(tokens)));
+        let file = self.file_of(model, tokens);
         let partial = folder.join(format!("{}.{}.partial", name(tokens), std::process::id()));
         let mut out = create_private(&partial)?;
         let written = out
@@ -131,19 +121,15 @@ impl Disk {
         if written.is_err() {
             let _ = fs::remove_file(&partial);
         }
-        written?;
-        self.with(model, |known| known.push(Known { tokens: tokens.to_vec(), file: file.clone() }));
-        Ok(())
+        written
     }
 
     fn folder_of(&self, model: &Fingerprint) -> PathBuf {
         self.folder.join(model.as_str())
     }
 
-    /// Runs `look` on the files of `model`, which are listed on first use.
-    fn with<T>(&self, model: &Fingerprint, look: impl FnOnce(&mut Vec<Known>) -> T) -> T {
-        let mut known = lock(&self.known);
-        look(known.entry(model.clone()).or_insert_with(|| list(&self.folder_of(model))))
+    fn file_of(&self, model: &Fingerprint, tokens: &[Token]) -> PathBuf {
+        self.folder_of(model).join(format!("{}.kv", name(tokens)))
     }
 
     /// Removes the least recently used files of all models until `more` fits.
@@ -162,30 +148,10 @@ impl Disk {
                 break;
             }
             fs::remove_file(&file)?;
-            lock(&self.known).values_mut().for_each(|known| known.retain(|one| one.file != file));
             held = held.saturating_sub(bytes);
         }
         Ok(())
     }
-}
-
-/// The longest file whose tokens the prompt begins with.
-fn best<'a>(known: &'a [Known], prompt: &[Token]) -> Option<&'a Known> {
-    known.iter().filter(|one| prompt.starts_with(&one.tokens)).max_by_key(|one| one.tokens.len())
-}
-
-fn list(folder: &Path) -> Vec<Known> {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let preambles = files.filter(|file| file.extension().is_some_and(|ending| ending == "kv"));
-    preambles.filter_map(|file| Some(Known { tokens: tokens_of(&file).ok()?, file })).collect()
-}
-
-fn tokens_of(file: &Path) -> io::Result<Vec<Token>> {
-    let mut reader = BufReader::new(File::open(file)?);
-    let head = head(&mut reader)?;
-    let mut bytes = Vec::new();
-    reader.take(4 * head.tokens as u64).read_to_end(&mut bytes)?;
-    Ok(tokens(&bytes))
 }
 
 fn read(file: &Path) -> io::Result<Copied> {
@@ -267,11 +233,10 @@ mod tests {
         let (first, model) = disk(&folder);
         first.write(&model, &some(0, 64), &[32, 64], &saved(64)).unwrap();
         let (second, _) = disk(&folder);
-        assert_eq!(second.shared(&model, &some(0, 80)), 64);
-        let copied = second.read(&model, &some(0, 80)).unwrap();
+        let copied = second.read(&model, &some(0, 64)).unwrap();
         assert_eq!((copied.tokens, copied.saved, copied.cuts), (some(0, 64), saved(64), vec![32, 64]));
-        assert_eq!(second.shared(&model, &some(1, 80)), 0);
-        assert_eq!(second.shared(&Fingerprint::named("n"), &some(0, 80)), 0);
+        assert!(second.has(&model, &some(0, 64)) && !second.has(&model, &some(0, 63)));
+        assert!(!second.has(&Fingerprint::named("n"), &some(0, 64)));
     }
 
     #[test]
@@ -290,12 +255,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (disk, model) = disk(&folder);
         disk.write(&model, &some(0, 64), &[64], &saved(64)).unwrap();
-        let file = folder.path().join("m").join(format!("{}.kv", name(&some(0, 64))));
+        let file = disk.file_of(&model, &some(0, 64));
         let mut bytes = fs::read(&file).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(&file, bytes).unwrap();
-        assert!(disk.read(&model, &some(0, 80)).is_none());
-        assert!(!file.exists() && disk.shared(&model, &some(0, 80)) == 0);
+        assert!(disk.read(&model, &some(0, 64)).is_none());
+        assert!(!file.exists() && !disk.has(&model, &some(0, 64)));
     }
 
     #[test]
@@ -308,8 +273,7 @@ mod tests {
         let held: u64 =
             fs::read_dir(folder.path().join("m")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
         assert!(held <= 5000 + 1000, "{held}");
-        let known = (0..6).filter(|first| disk.shared(&model, &some(first * 100, 80)) > 0);
-        assert_eq!(known.count(), fs::read_dir(folder.path().join("m")).unwrap().count());
-        assert_eq!(Disk::open(folder.path().to_owned(), Bytes(5000)).shared(&model, &some(500, 80)), 64);
+        let kept: Vec<bool> = (0..6).map(|first| disk.has(&model, &some(first * 100, 64))).collect();
+        assert!(kept[5] && kept.contains(&false), "{kept:?}");
     }
 }

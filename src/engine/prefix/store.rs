@@ -1,14 +1,13 @@
 //! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used.
 
 use crate::base::lock;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Disk, Fingerprint, Tree};
+use super::{Disk, Fingerprint};
 use crate::base::Bytes;
 use crate::budget::{Lease, Ledger};
 use crate::engine::decoder::{Saved, Token};
-use crate::engine::slot::FIXED_MIN;
+use crate::engine::slot::{self, FIXED_MIN};
 
 /// Shorter prefixes are not copied: computing them again takes no noticeable time, and they would displace others.
 pub const TOKENS_MIN: usize = FIXED_MIN;
@@ -34,13 +33,11 @@ struct Shared {
     copies: Mutex<Copies>,
 }
 
+/// All together have at most some ten thousand tokens, so they are searched one after another.
 #[derive(Debug, Default)]
 struct Copies {
-    /// By the clock of their last use, oldest first.
-    by_use: BTreeMap<u64, Entry>,
-    /// For each model, the keys of `by_use` by tokens.
-    trees: HashMap<Fingerprint, Tree<u64>>,
-    clock: u64,
+    /// Least recently used first.
+    kept: Vec<Entry>,
     bytes: Bytes,
 }
 
@@ -88,25 +85,30 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// How many tokens the best copy shares with the start of `prompt`, in memory or on disk.
-    pub fn shared(&self, prompt: &[Token]) -> usize {
-        let copies = self.store.copies();
-        let held = copies.trees.get(&self.model).and_then(|tree| tree.longest(prompt)).map_or(0, |(shared, _)| shared);
-        let on_disk = self.store.0.disk.as_ref().map_or(0, |disk| disk.shared(&self.model, prompt));
-        held.max(on_disk)
+    /// How many tokens the best copy shares with the start of `prompt`, in memory or, of its first `fixed` tokens, on disk.
+    pub fn shared(&self, prompt: &[Token], fixed: usize) -> usize {
+        let held = self.store.copies().longest(&self.model, prompt).map_or(0, |(shared, _)| shared);
+        held.max(self.shared_on_disk(&prompt[..fixed]))
     }
 
-    /// The best copy for `prompt`; `None` if there is none or reading it from disk fails.
-    pub fn best(&self, prompt: &[Token]) -> Option<Copied> {
+    fn shared_on_disk(&self, preamble: &[Token]) -> usize {
+        let is_there = |disk: &Disk| !preamble.is_empty() && disk.has(&self.model, preamble);
+        if self.store.0.disk.as_ref().is_some_and(is_there) { preamble.len() } else { 0 }
+    }
+
+    /// The best copy for `prompt`, whose first `fixed` tokens may be on disk; `None` if there is none or reading it fails.
+    pub fn best(&self, prompt: &[Token], fixed: usize) -> Option<Copied> {
         let mut copies = self.store.copies();
-        let held =
-            copies.trees.get(&self.model).and_then(|tree| tree.longest(prompt)).map(|(shared, at)| (shared, *at));
-        let on_disk = self.store.0.disk.as_ref().map_or(0, |disk| disk.shared(&self.model, prompt));
-        match held {
-            Some((shared, at)) if shared >= on_disk => copies.touch(at),
+        match copies.longest(&self.model, prompt) {
+            Some((shared, index)) if shared >= self.shared_on_disk(&prompt[..fixed]) => {
+                let entry = copies.kept.remove(index);
+                let copied = entry.copied.clone();
+                copies.kept.push(entry);
+                Some(copied)
+            }
             _ => {
                 drop(copies);
-                self.store.0.disk.as_ref()?.read(&self.model, prompt)
+                self.store.0.disk.as_ref()?.read(&self.model, &prompt[..fixed])
             }
         }
     }
@@ -118,7 +120,7 @@ impl Prefixes {
             return;
         }
         let mut copies = self.store.copies();
-        let covered = copies.trees.get(&self.model).and_then(|tree| tree.longest(&copied.tokens));
+        let covered = copies.longest(&self.model, &copied.tokens);
         if covered.is_some_and(|(shared, _)| shared == copied.tokens.len()) {
             return;
         }
@@ -132,7 +134,8 @@ impl Prefixes {
             }
         };
         let _lease = reservation.commit(bytes);
-        copies.insert(Entry { model: self.model.clone(), copied, bytes, _lease });
+        copies.bytes += bytes;
+        copies.kept.push(Entry { model: self.model.clone(), copied, bytes, _lease });
     }
 
     /// Reserves memory for a state kept outside the store, and drops copies for it. `None` if there is too little.
@@ -158,31 +161,20 @@ impl Prefixes {
 }
 
 impl Copies {
-    fn insert(&mut self, entry: Entry) {
-        self.clock += 1;
-        self.bytes += entry.bytes;
-        let replaced = self.trees.entry(entry.model.clone()).or_default().insert(&entry.copied.tokens, self.clock);
-        if let Some(old) = replaced.and_then(|at| self.by_use.remove(&at)) {
-            self.bytes = self.bytes.saturating_sub(old.bytes);
-        }
-        self.by_use.insert(self.clock, entry);
-    }
-
-    fn touch(&mut self, at: u64) -> Option<Copied> {
-        let entry = self.by_use.remove(&at)?;
-        self.clock += 1;
-        self.trees.get_mut(&entry.model)?.insert(&entry.copied.tokens, self.clock);
-        let copied = entry.copied.clone();
-        self.by_use.insert(self.clock, entry);
-        Some(copied)
+    /// How many tokens a copy of `model` shares with the start of `prompt` at most, and where that copy is; `None` if none
+    /// shares a token.
+    fn longest(&self, model: &Fingerprint, prompt: &[Token]) -> Option<(usize, usize)> {
+        let of_model = self.kept.iter().enumerate().filter(|(_, entry)| entry.model == *model);
+        let shared = of_model.map(|(index, entry)| (slot::shared(&entry.copied.tokens, prompt), index));
+        shared.filter(|(shared, _)| *shared > 0).max()
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let Some((_, entry)) = self.by_use.pop_first() else { return false };
-        self.bytes = self.bytes.saturating_sub(entry.bytes);
-        if let Some(tree) = self.trees.get_mut(&entry.model) {
-            tree.remove(&entry.copied.tokens);
+        if self.kept.is_empty() {
+            return false;
         }
+        let entry = self.kept.remove(0);
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
         true
     }
 }
@@ -206,10 +198,10 @@ mod tests {
     fn the_least_recently_used_copy_is_dropped_to_make_room() {
         let (_, prefixes) = store(1 << 20, 2500);
         let (a, b, c) = (copied(0, 100, 600), copied(1000, 100, 600), copied(2000, 100, 600));
-        let kept = |one: &Copied| prefixes.shared(&one.tokens) == 100;
+        let kept = |one: &Copied| prefixes.shared(&one.tokens, 0) == 100;
         prefixes.put(a.clone());
         prefixes.put(b.clone());
-        assert!(prefixes.best(&a.tokens).is_some());
+        assert!(prefixes.best(&a.tokens, 0).is_some());
         prefixes.put(c.clone());
         assert!(kept(&a) && kept(&c) && !kept(&b));
     }
@@ -225,9 +217,23 @@ mod tests {
         prefixes.store.make_room(Bytes(2500));
         let held = ledger.reserve("planner", ledger.free()).unwrap();
         prefixes.put(copied(5000, 100, 600));
-        assert_eq!(prefixes.shared(&copied(5000, 100, 0).tokens), 0);
+        assert_eq!(prefixes.shared(&copied(5000, 100, 0).tokens, 0), 0);
         drop(held);
         assert_eq!(ledger.free().host + prefixes.store.bytes(), Bytes(2500));
+    }
+
+    #[test]
+    fn the_copy_that_shares_most_tokens_is_used() {
+        let (_, prefixes) = store(1 << 20, 1 << 20);
+        let (a, b) = (copied(0, 100, 10), copied(0, 90, 10));
+        let longer = Copied { tokens: [&b.tokens[..], &copied(500, 30, 10).tokens[..]].concat(), ..b };
+        prefixes.put(a.clone());
+        prefixes.put(longer.clone());
+        let best = |prompt: &[Token]| prefixes.best(prompt, 0).map(|copied| copied.tokens);
+        let after = |one: &Copied| [&one.tokens[..95], &[Token(9999)]].concat();
+        assert_eq!((prefixes.shared(&after(&a), 0), best(&after(&a))), (95, Some(a.tokens)));
+        assert_eq!((prefixes.shared(&after(&longer), 0), best(&after(&longer))), (95, Some(longer.tokens)));
+        assert_eq!((prefixes.shared(&[Token(9999)], 0), best(&[Token(9999)])), (0, None));
     }
 
     #[test]
@@ -235,7 +241,7 @@ mod tests {
         let (ledger, prefixes) = store(1 << 20, 1 << 20);
         prefixes.put(copied(0, 100, 10));
         let other = prefixes.store.of(Fingerprint::named("n"));
-        assert_eq!(other.shared(&copied(0, 100, 10).tokens), 0);
+        assert_eq!(other.shared(&copied(0, 100, 10).tokens, 0), 0);
         drop((prefixes, other));
         assert_eq!(ledger.free().host, Bytes(1 << 20));
     }

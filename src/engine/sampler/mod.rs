@@ -79,15 +79,9 @@ fn log_sum(logits: &[f32]) -> f64 {
 pub fn logprobs(logits: &[f32], token: Token, top: usize) -> Logprobs {
     let sum = log_sum(logits);
     let of = |logit: f32| (f64::from(logit) - sum) as f32;
-    let mut likeliest: Vec<usize> = (0..logits.len()).collect();
-    let by_logit = |a: &usize, b: &usize| logits[*b].total_cmp(&logits[*a]).then(a.cmp(b));
-    if top < likeliest.len() {
-        likeliest.select_nth_unstable_by(top, by_logit);
-        likeliest.truncate(top);
-    }
-    likeliest.sort_unstable_by(by_logit);
+    let likeliest = kernels::top_k(logits, top).into_iter();
     let logprob = logits.get(token.0 as usize).map_or(f32::NEG_INFINITY, |&logit| of(logit));
-    Logprobs { token, logprob, top: likeliest.into_iter().map(|at| (Token(at as i32), of(logits[at]))).collect() }
+    Logprobs { token, logprob, top: likeliest.map(|(at, logit)| (Token(at as i32), of(logit))).collect() }
 }
 
 #[cfg(test)]

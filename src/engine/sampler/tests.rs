@@ -17,21 +17,17 @@ fn drawn(temperature: f32) -> Sampling {
 }
 
 #[test]
-fn greedy_takes_the_first_of_equals() {
+fn a_choice_follows_penalties_and_truncation_and_equals_go_by_place() {
     check(Sampling::greedy(), &[0.5, 2.0, 2.0, -1.0], &[], 1);
-}
-
-#[test]
-fn a_penalty_moves_the_choice_away_from_what_was_just_said() {
     check(Sampling { repetition_penalty: 2.0, ..Sampling::greedy() }, &[1.0, 1.5], &[Token(1)], 0);
-}
-
-#[test]
-fn the_narrowest_truncations_leave_the_likeliest() {
-    let logits = [0.0, 0.1, 0.0];
-    check(Sampling { top_k: 1, ..drawn(5.0) }, &logits, &[], 1);
-    check(Sampling { top_p: 1e-6, ..drawn(5.0) }, &logits, &[], 1);
-    check(Sampling { min_p: 1.0, ..drawn(5.0) }, &logits, &[], 1);
+    // The narrowest truncations leave the likeliest.
+    for narrow in [
+        Sampling { top_k: 1, ..drawn(5.0) },
+        Sampling { top_p: 1e-6, ..drawn(5.0) },
+        Sampling { min_p: 1.0, ..drawn(5.0) },
+    ] {
+        check(narrow, &[0.0, 0.1, 0.0], &[], 1);
+    }
 }
 
 #[test]

@@ -111,15 +111,12 @@ mod tests {
 
     #[test]
     fn top_p_of_a_half_takes_one_side_of_a_coin() {
-        let coin = || top_k(&[0.0, 0.0], 0);
-        let cut = |p| {
-            let mut candidates = coin();
-            top_p(&mut candidates, p);
-            candidates
-        };
-        check(cut(0.5), &[0]);
-        check(cut(0.51), &[0, 1]);
-        check(cut(1.0), &[0, 1]);
+        let cases: [(f32, &[usize]); 3] = [(0.5, &[0]), (0.51, &[0, 1]), (1.0, &[0, 1])];
+        for (p, expected) in cases {
+            let mut coin = top_k(&[0.0, 0.0], 0);
+            top_p(&mut coin, p);
+            check(coin, expected);
+        }
     }
 
     proptest! {

@@ -18,6 +18,9 @@ use crate::engine::sharing::Verdicts;
 use crate::engine::slot::Reuse;
 
 pub struct Job {
+    /// All prompt tokens; of a score its prefix.
+    pub prompt: Vec<Token>,
+    pub priority: Priority,
     pub task: Task,
     pub updates: UnboundedSender<Update>,
     pub standing: Arc<QueuePosition>,
@@ -26,8 +29,14 @@ pub struct Job {
 }
 
 pub enum Task {
-    Generate { request: Request, constraint: Option<Box<Constraint>> },
-    Score { prefix: Vec<Token>, continuations: Vec<Vec<Token>>, priority: Priority },
+    /// The prompt of the request is in the job.
+    Generate {
+        request: Box<Request>,
+        constraint: Option<Box<Constraint>>,
+    },
+    Score {
+        continuations: Vec<Vec<Token>>,
+    },
 }
 
 /// What the worker sends back. `Finished`, `Scored` and `Failed` end the stream.
@@ -105,30 +114,8 @@ impl Pressure {
 }
 
 impl Job {
-    pub fn prompt(&self) -> &[Token] {
-        match &self.task {
-            Task::Generate { request, .. } => &request.prompt,
-            Task::Score { prefix, .. } => prefix,
-        }
-    }
-
-    /// Moves the prompt out of the job once it has a slot.
-    pub fn take_prompt(&mut self) -> Vec<Token> {
-        match &mut self.task {
-            Task::Generate { request, .. } => std::mem::take(&mut request.prompt),
-            Task::Score { prefix, .. } => std::mem::take(prefix),
-        }
-    }
-
     pub fn generates(&self) -> bool {
         matches!(self.task, Task::Generate { .. })
-    }
-
-    pub fn priority(&self) -> Priority {
-        match &self.task {
-            Task::Generate { request, .. } => request.priority,
-            Task::Score { priority, .. } => *priority,
-        }
     }
 
     pub fn reuse(&self) -> Reuse {

@@ -63,9 +63,7 @@ struct Occupied {
 
 struct Active {
     job: Job,
-    /// All prompt tokens; for a score job, its prefix.
-    prompt: Vec<Token>,
-    /// The calls in which they are evaluated.
+    /// The calls in which the prompt is evaluated.
     prefill: Prefill,
     started: Instant,
     /// When the whole prompt was evaluated.
@@ -162,7 +160,7 @@ impl<D: Decoder> Worker<'_, D> {
             let over = job.is_over();
             if over {
                 job.fail(EngineError::Deadline(job.deadline));
-                pressure.leave(job.priority());
+                pressure.leave(job.priority);
             }
             !over
         });
@@ -246,13 +244,13 @@ impl Occupied {
     }
 
     fn priority(&self) -> Priority {
-        self.active.as_ref().map_or(Priority::Background, |active| active.job.priority())
+        self.active.as_ref().map_or(Priority::Background, |active| active.job.priority)
     }
 
     fn busy(&self) -> Option<Busy> {
         let active = self.active.as_ref()?;
         let generated = self.generated().map(<[Token]>::len);
-        Some(Busy { priority: active.job.priority(), prompt: active.prompt.len(), generated, since: active.started })
+        Some(Busy { priority: active.job.priority, prompt: active.job.prompt.len(), generated, since: active.started })
     }
 
     fn generated(&self) -> Option<&[Token]> {
@@ -273,7 +271,7 @@ impl Active {
             Progress::Prompt | Progress::Score { .. } => (0, 0),
         };
         Tally {
-            prompt_tokens: self.prompt.len(),
+            prompt_tokens: self.job.prompt.len(),
             cached_tokens: self.cached,
             generated_tokens,
             guessed_tokens,

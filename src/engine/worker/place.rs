@@ -36,26 +36,19 @@ impl Waiter {
             Waiter::Parked(parked) => &parked.active.job,
         }
     }
-
-    fn prompt(&self) -> &[Token] {
-        match self {
-            Waiter::Fresh(job) => job.prompt(),
-            Waiter::Parked(parked) => &parked.active.prompt,
-        }
-    }
 }
 
 impl<D: Decoder> Worker<'_, D> {
     /// Gives slots to waiting jobs while it can, and updates the queue position and expected wait of the others.
     pub(super) fn admit(&mut self) {
         while let Some((next, urgency)) = self.next_waiting() {
-            let Some(index) = self.free_slot(self.waiting[next].prompt()).or_else(|| self.preempted_slot(urgency))
-            else {
+            let prompt = &self.waiting[next].job().prompt;
+            let Some(index) = self.free_slot(prompt).or_else(|| self.preempted_slot(urgency)) else {
                 break;
             };
             // Parking puts a job at the end of the queue, so the index `next` is still right.
             let Some(waiter) = self.waiting.remove(next) else { break };
-            self.pressure.leave(waiter.job().priority());
+            self.pressure.leave(waiter.job().priority);
             self.clock += 1;
             match waiter {
                 Waiter::Fresh(job) => self.start(index, *job, urgency),
@@ -78,7 +71,7 @@ impl<D: Decoder> Worker<'_, D> {
     fn as_waiting(&self, waiter: &Waiter) -> Waiting {
         let job = waiter.job();
         Waiting {
-            priority: job.priority(),
+            priority: job.priority,
             waited_ms: job.submitted.elapsed().as_millis() as u64,
             follows: matches!(waiter, Waiter::Fresh(job) if self.follows(job)),
         }
@@ -86,20 +79,18 @@ impl<D: Decoder> Worker<'_, D> {
 
     /// Whether a running prompt of at least the same priority is still computing a prefix that `job` could then copy.
     fn follows(&self, job: &Job) -> bool {
-        let prefill = self.prefill_of(job, job.prompt());
+        let prefill = self.prefill_of(job);
         let usable = |tokens: &[Token], held: Held<'_>| {
-            let shared = slot::shared(tokens, job.prompt());
+            let shared = slot::shared(tokens, &job.prompt);
             prefill.reusable(shared, held, Reuse::Exact, |end| self.may_split(end))
         };
         let will_hold = |active: &Active| {
             let cuts: Vec<usize> = active.prefill.cuts().collect();
-            usable(&active.prompt, Held { cuts: &cuts, exact: active.prompt.len() })
+            usable(&active.job.prompt, Held { cuts: &cuts, exact: active.job.prompt.len() })
         };
         let leaders = self.slots.iter().filter_map(|one| Some((one, one.active.as_ref()?)));
         let ahead = leaders
-            .filter(|(_, active)| {
-                matches!(active.progress, Progress::Prompt) && active.job.priority() >= job.priority()
-            })
+            .filter(|(_, active)| matches!(active.progress, Progress::Prompt) && active.job.priority >= job.priority)
             .map(|(one, active)| (one, will_hold(active)))
             .filter(|(one, usable)| one.slot.tokens.len() < *usable)
             .map(|(_, usable)| usable)
@@ -109,8 +100,8 @@ impl<D: Decoder> Worker<'_, D> {
         ahead >= now + TOKENS_MIN
     }
 
-    fn prefill_of(&self, job: &Job, prompt: &[Token]) -> Prefill {
-        Prefill::new(prompt.len(), job.fixed(), self.limits.chunk)
+    fn prefill_of(&self, job: &Job) -> Prefill {
+        Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk)
     }
 
     /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise one that was never used, beside
@@ -154,7 +145,7 @@ impl<D: Decoder> Worker<'_, D> {
         };
         let mut active = self.slots[index].active.take()?;
         active.parked += 1;
-        self.pressure.enter(active.job.priority());
+        self.pressure.enter(active.job.priority);
         let held = &mut self.slots[index].slot;
         let slot = held.clone();
         // The parked state is already a copy.
@@ -163,14 +154,13 @@ impl<D: Decoder> Worker<'_, D> {
         Some(index)
     }
 
-    fn start(&mut self, index: usize, mut job: Job, urgency: u64) {
+    fn start(&mut self, index: usize, job: Job, urgency: u64) {
         job.standing.position.store(0, Ordering::Relaxed);
         let reuse = job.reuse();
-        let prompt = job.take_prompt();
-        let prefill = self.prefill_of(&job, &prompt);
-        self.fetch_prefix(index, &prompt, prefill, reuse);
+        let prefill = self.prefill_of(&job);
+        self.fetch_prefix(index, &job.prompt, prefill, reuse);
         let held = &self.slots[index].slot;
-        let wanted = prefill.reusable(held.shared(&prompt), held.held(), reuse, |end| self.may_split(end));
+        let wanted = prefill.reusable(held.shared(&job.prompt), held.held(), reuse, |end| self.may_split(end));
         if wanted + TOKENS_MIN <= held.tokens.len() {
             self.leave_copy(index);
         }
@@ -184,7 +174,6 @@ impl<D: Decoder> Worker<'_, D> {
         let now = Instant::now();
         occupied.active = Some(Active {
             job,
-            prompt,
             prefill,
             started: now,
             prompted: None,
@@ -227,9 +216,9 @@ impl<D: Decoder> Worker<'_, D> {
         let here = of(&self.slots[index]);
         let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
         let (there, other) = others.map(|(other, one)| (of(one), other)).max().unwrap_or((0, index));
-        let stored = self.prefixes.as_ref().map_or(0, |prefixes| prefixes.shared(prompt));
+        let stored = self.prefixes.as_ref().map_or(0, |prefixes| prefixes.shared(prompt, prefill.fixed()));
         if stored >= here.max(there) + TOKENS_MIN
-            && let Some(copied) = self.prefixes.as_ref().and_then(|prefixes| prefixes.best(prompt))
+            && let Some(copied) = self.prefixes.as_ref().and_then(|prefixes| prefixes.best(prompt, prefill.fixed()))
         {
             let slot = Slot::of(copied.tokens, copied.cuts);
             if usable(&slot.tokens, slot.held()) >= here.max(there) + TOKENS_MIN {

@@ -37,8 +37,8 @@ impl<D: Decoder> Worker<'_, D> {
         }
         let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
         active.stopped = 0;
-        slot.extend(active.prompt[from..to].iter().copied(), to == end);
-        let last = to == active.prompt.len();
+        slot.extend(active.job.prompt[from..to].iter().copied(), to == end);
+        let last = to == active.job.prompt.len();
         self.decoder.mark(index);
         self.keep_preamble(index, to);
         if last {
@@ -51,15 +51,15 @@ impl<D: Decoder> Worker<'_, D> {
     pub(super) fn evaluate(&mut self, index: usize, positions: Range<usize>, wanted: bool) -> Result<(), DecodeError> {
         let Some(active) = &self.slots[index].active else { return Err(DecodeError::Stopped) };
         let end = positions.end;
-        let logits = wanted || end == active.prompt.len();
+        let logits = wanted || end == active.job.prompt.len();
         let row = |position| Row {
             sequence: index,
             position,
-            token: active.prompt[position],
+            token: active.job.prompt[position],
             logits: logits && position + 1 == end,
         };
         let rows: Vec<Row> = positions.map(row).collect();
-        let (pressure, permit, priority) = (&self.pressure, &self.permit, active.job.priority());
+        let (pressure, permit, priority) = (&self.pressure, &self.permit, active.job.priority);
         let must_finish = active.stopped >= STOPPED_MAX;
         let stop =
             || active.job.is_over() || (!must_finish && (pressure.above(priority) || permit.is_wanted_above(priority)));
@@ -78,7 +78,7 @@ impl<D: Decoder> Worker<'_, D> {
     /// meanwhile and would wait for its end, or because it was stopped before, and stopping a part loses less.
     fn goes_in_parts(&self, index: usize, end: usize) -> bool {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
-        let priority = active.job.priority();
+        let priority = active.job.priority;
         let answers =
             |one: &Occupied| matches!(one.progress(), Some(Progress::Decode { .. })) && one.priority() >= priority;
         let is_waited_for = || active.stopped > 0 || self.slots.iter().any(answers);
@@ -98,7 +98,7 @@ impl<D: Decoder> Worker<'_, D> {
     fn prompt_done(&mut self, index: usize, row: usize) {
         let logits = self.decoder.logits(row).to_vec();
         let Some(active) = &self.slots[index].active else { return };
-        let lookup = self.lookup(&active.job.task, &active.prompt);
+        let lookup = self.lookup(&active.job.task, &active.job.prompt);
         let Some(active) = &mut self.slots[index].active else { return };
         active.prompted = Some(Instant::now());
         match &active.job.task {

@@ -13,7 +13,7 @@ impl<D: Decoder> Worker<'_, D> {
             return;
         };
         let continuation = &continuations[sums.len()];
-        let base = active.prompt.len();
+        let base = active.job.prompt.len();
         let cut = continuation.len().min(self.limits.outputs + 1);
         let mut sum = continuation.first().map_or(0.0, |&token| sampler::log_probability(after, token));
         let rows: Vec<Row> = continuation[..cut.saturating_sub(1)]

@@ -119,7 +119,7 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     let estimate = Estimate::of(&spec.header, &wanted);
     let free = || devices::accelerator().map(|gpu| gpu.free);
     let free_before = free();
-    let engine = complete::load(pool, &spec, cancel).await?.engine;
+    let engine = complete::load(pool, &spec, cancel).await?.engine.clone();
     let on_device = pool.ledger().promised().device;
     let mut running = JoinSet::new();
     for slot in 0..usize::from(case.slots) {

@@ -10,7 +10,7 @@ use super::Figures;
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
 use crate::engine::llama::devices;
-use crate::engine::pool::{Leased, Pool};
+use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::engine::{Engine, Piece, Request, Tally, Token};
 use crate::measure::complete;
@@ -36,9 +36,11 @@ impl Subject {
     pub async fn load(pool: &Pool, setting: &Setting, threads: usize, cancel: &Cancel) -> Result<Subject> {
         let spec = complete::model(&setting.file, setting.slots, setting.context, &setting.kv_type)?;
         let from = Instant::now();
-        let Leased { engine, rung, .. } = complete::load(pool, &spec, cancel).await?;
+        let loaded = complete::load(pool, &spec, cancel).await?;
+        let engine = loaded.engine.clone();
         let (load_ms, device, kv_type) = (from.elapsed().as_millis() as u64, device(), &setting.kv_type);
-        let (header, limits, rung) = (&spec.header, engine.limits(), rung.unwrap_or_else(|| "as asked".to_owned()));
+        let (header, limits) = (&spec.header, engine.limits());
+        let rung = loaded.rung.clone().unwrap_or_else(|| "as asked".to_owned());
         let (model, quantisation) = (&header.name, header.quantisation());
         let (slots, context) = (limits.sequences, limits.context);
         // Written by `synth`: its text is noise; time and memory are those of the real model.

@@ -92,14 +92,6 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The flags of an array of flags; empty if the key is missing or of another type.
-    pub fn flags(&self, key: &str) -> Vec<bool> {
-        match self.keys.get(key) {
-            Some(&Value::Array { kind: FLAG, bytes, .. }) => bytes.iter().map(|&byte| byte != 0).collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// The texts of an array of texts, in order.
     pub fn texts(&self, key: &str) -> impl Iterator<Item = &'a [u8]> {
         let (count, bytes) = match self.keys.get(key) {
@@ -199,7 +191,6 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
 }
 
 /// Types of values, from `enum gguf_type` of gguf.h.
-const FLAG: u32 = 7;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 

@@ -77,7 +77,7 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
         Some(_) => remembered()?.tier(),
         // A scripted model has no file; its script sets the measurement.
         None => {
-            let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured);
+            let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured.clone());
             Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
         }
     }
