@@ -29,7 +29,7 @@ pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> 
 /// What a call that waits for consent would do. A change speaks for itself; anything else says why it is asked about.
 pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
-        return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
+        return vec![text(&format!("{}\n\n{}", fenced("", &proposal.preview), proposal.reason))];
     }
     proposal.changes.iter().map(|change| diff(change, project)).collect()
 }
@@ -39,8 +39,12 @@ pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
     if report.status == StepStatus::Succeeded && !report.changes.is_empty() {
         return report.changes.iter().map(|change| diff(change, project)).collect();
     }
-    let said = if report.output.is_empty() { &report.summary } else { &report.output };
-    vec![text(&fenced(said))]
+    // A call of the journal has the diff alone.
+    match &report.diff {
+        Some(diff) => vec![text(&fenced("diff", diff))],
+        None if report.output.is_empty() => vec![text(&fenced("", &report.summary))],
+        None => vec![text(&fenced("", &report.output))],
+    }
 }
 
 fn title(tool: &str, arguments: &Map<String, Value>) -> String {
@@ -104,11 +108,11 @@ fn text(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
 }
 
-/// The text as a block of Markdown, which shows it as it is.
-fn fenced(text: &str) -> String {
+/// The text as a block of Markdown in this language, which shows it as it is.
+fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
 #[cfg(test)]
@@ -125,11 +129,6 @@ mod tests {
 
     #[test]
     fn a_call_says_what_it_does_and_where() {
-        check(
-            "replace_in_file",
-            json!({ "path": "src/a.rs", "old": "1", "new": "2" }),
-            json!({ "kind": "edit", "title": "Edit src/a.rs", "locations": [{ "path": "/p/src/a.rs" }] }),
-        );
         check(
             "read_file",
             json!({ "path": "a", "start_line": 3 }),
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_text_with_a_fence_gets_a_longer_one() {
-        assert_eq!(fenced("a\n"), "```\na\n```");
-        assert_eq!(fenced("```\na\n```"), "````\n```\na\n```\n````");
+        assert_eq!(fenced("diff", "+a\n"), "```diff\n+a\n```");
+        assert_eq!(fenced("", "```\na\n```"), "````\n```\na\n```\n````");
     }
 }

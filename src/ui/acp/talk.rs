@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::client::Client;
 use super::updates::{self, Updates};
-use super::{permission, replay, wire};
+use super::{permission, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::protocol::{Ask, Event, Mode, Record};
@@ -135,7 +135,7 @@ impl Talk {
             if matches!(event, Event::TurnStarted { .. }) {
                 updates = self.updates();
             }
-            for update in updates.of(&replay::whole(event)) {
+            for update in updates.of(&event) {
                 self.tell(client, update).await;
             }
         }

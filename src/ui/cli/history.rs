@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::output::counted;
 use crate::app::App;
+use crate::ui::words;
 
 /// Show what was asked and done in this project, turn by turn
 #[derive(Args)]
@@ -38,7 +38,7 @@ impl History {
                 say!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {
-                say!("    {checkpoint}: {}", counted(created, changed, deleted));
+                say!("    {checkpoint}: {}", words::counted(created, changed, deleted));
             }
             if turn.answer.is_none() {
                 println!("    it did not end");

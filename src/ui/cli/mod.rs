@@ -23,7 +23,7 @@ mod index;
 mod lessons;
 mod mcp;
 mod models;
-pub(in crate::ui) mod output;
+mod output;
 mod probe;
 mod sampling;
 mod search;
@@ -31,7 +31,7 @@ mod serve;
 mod settings;
 mod synth;
 mod telemetry;
-pub(in crate::ui) mod undo;
+mod undo;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -5,8 +5,9 @@ use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::protocol::{Repeat, StepStatus, ToolMiss};
+use crate::protocol::{Repeat, ToolMiss};
 use crate::session::{Journal, TurnStats, telemetry};
+use crate::ui::words;
 
 /// Show time, tokens and memory of the last turns on this project
 #[derive(Args)]
@@ -69,17 +70,12 @@ fn line(turn: &TurnStats) {
 fn timeline(turn: &TurnStats) {
     for call in &turn.timeline {
         let class = if call.executing { "execute" } else { "read" };
-        let status = match call.status {
-            StepStatus::Succeeded => "ok",
-            StepStatus::Failed => "failed",
-            StepStatus::Rejected => "rejected",
-            StepStatus::Skipped => "skipped",
-        };
+        let status = words::status(call.status);
         let arguments: String = call.arguments.to_string().chars().take(80).collect();
         say!("    {} {class:<7} {status:<8} {} {arguments}", call.time, call.tool);
     }
     for one in &turn.detections {
-        println!("    {}", super::output::told(one));
+        println!("    {}", words::stall(one));
     }
     for one in &turn.recoveries {
         let came = if one.recovered { "the model then did it" } else { "the model did not do it" };

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::base::visible;
 use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
-use crate::protocol::Rewound;
 use crate::session::{Prepared, Rewinder};
+use crate::ui::words;
 
 /// Paths that are listed; the others are only counted.
 const PATHS_SHOWN: usize = 20;
@@ -84,7 +84,7 @@ impl How {
         if self.json {
             println!("{}", serde_json::to_string(&rewound)?);
         } else {
-            say!("{}", told(&rewound));
+            say!("{}", words::rewound(&rewound));
         }
         Ok(())
     }
@@ -155,20 +155,4 @@ fn what(step: &Step) -> &'static str {
         (now, then) if now.content() == then.content() => "sets the mode of",
         _ => "restores",
     }
-}
-
-/// The result of a rewind, in words.
-pub fn told(rewound: &Rewound) -> String {
-    let mut text = format!("back at {}: ", rewound.checkpoint);
-    text.push_str(&match rewound.restored.as_slice() {
-        [] => "no file differed".to_owned(),
-        [one] => one.clone(),
-        paths if paths.len() <= 3 => paths.join(", "),
-        paths => format!("{} files and folders", paths.len()),
-    });
-    for (path, why) in rewound.left.iter().take(PATHS_SHOWN) {
-        text.push_str(&format!("\n  left: {path}: {why}"));
-    }
-    text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
-    text
 }

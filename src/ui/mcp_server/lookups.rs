@@ -13,6 +13,7 @@ use crate::base::Cancel;
 use crate::index::{self, Index};
 use crate::ui::lookup::graph::Question;
 use crate::ui::lookup::{code, graph, status};
+use crate::ui::words;
 
 /// Answers a question on another thread, because the first one reads the whole project. The client is told how far that has come;
 /// if it cancels the call, the reading ends too.
@@ -25,7 +26,7 @@ pub async fn answer(
     let (sender, state) = watch::channel("reading what has changed in the project".to_owned());
     let mut looking = tokio::task::spawn_blocking({
         let cancel = cancel.clone();
-        move || look_up(&project, &question, &cancel, &mut |come| drop(sender.send_replace(told(come))))
+        move || look_up(&project, &question, &cancel, &mut |come| drop(sender.send_replace(words::progress(come))))
     });
     let mut progress = Progress::of(context);
     loop {
@@ -43,10 +44,6 @@ pub async fn answer(
             }
         }
     }
-}
-
-fn told(come: index::Progress) -> String {
-    format!("index: {} {}/{}", come.stage.name(), come.done, come.total)
 }
 
 /// Blocks while files that have changed are read again.

@@ -1,15 +1,11 @@
 //! The plan of a turn as a tree: each step with its state, below it its calls with a line about each result.
 
 use ratatui::text::{Line, Span};
-use serde_json::Value;
-
 use super::diff;
 use super::theme::Theme;
 use crate::base::StepId;
 use crate::protocol::{PlanView, StepReport, StepState, StepStatus};
-
-/// Longest value of an argument that is shown, in characters.
-const VALUE_CHARS: usize = 48;
+use crate::ui::words;
 
 /// A plan with what has happened so far.
 #[derive(Debug)]
@@ -79,29 +75,24 @@ fn head(step: &Step, theme: Theme) -> Line<'static> {
         StepState::Complete => ("●", theme.good(), ""),
         StepState::FailedToThink | StepState::FailedToExecute => ("✗", theme.bad(), " failed"),
     };
-    let after = match step.after.as_slice() {
-        [] => String::new(),
-        needs => format!(" (after {})", needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-    };
     Line::from(vec![
         Span::styled(format!("{sign} {} ", step.id), style),
         Span::raw(step.description.clone()),
-        Span::styled(format!("{after}{state}"), theme.dim()),
+        Span::styled(format!("{}{state}", words::after(&step.after)), theme.dim()),
     ])
 }
 
 /// A tool call with one line about its result, and its diff.
 pub fn call(report: &StepReport, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
-    let (sign, style) = match report.status {
-        StepStatus::Succeeded => ("ok", theme.good()),
-        StepStatus::Failed => ("failed", theme.bad()),
-        StepStatus::Rejected => ("rejected", theme.warning()),
-        StepStatus::Skipped => ("skipped", theme.warning()),
+    let style = match report.status {
+        StepStatus::Succeeded => theme.good(),
+        StepStatus::Failed => theme.bad(),
+        StepStatus::Rejected | StepStatus::Skipped => theme.warning(),
     };
     let mut spans = vec![
         Span::styled("  └ ", theme.dim()),
-        Span::styled(format!("{sign} "), style),
-        Span::raw(format!("{}({})", report.tool, arguments(&report.arguments))),
+        Span::styled(format!("{} ", words::status(report.status)), style),
+        Span::raw(format!("{}({})", report.tool, words::arguments(&report.arguments))),
         Span::styled(
             format!(" {} ms: {}", report.wall_ms, report.summary.lines().next().unwrap_or_default()),
             theme.dim(),
@@ -116,17 +107,4 @@ pub fn call(report: &StepReport, theme: Theme, unfolded: bool) -> Vec<Line<'stat
         lines.extend(diff::lines(diff, theme));
     }
     lines
-}
-
-/// Arguments in one line; long values are cut.
-fn arguments(arguments: &Value) -> String {
-    let Some(map) = arguments.as_object() else { return String::new() };
-    let shown = |value: &Value| {
-        let text = value.to_string();
-        if text.chars().count() <= VALUE_CHARS {
-            return text;
-        }
-        text.chars().take(VALUE_CHARS - 1).chain(['…']).collect()
-    };
-    map.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
 }

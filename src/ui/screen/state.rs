@@ -16,6 +16,7 @@ use super::{Options, view};
 use crate::protocol::{Decision, Given};
 use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
+use crate::ui::words;
 
 /// Ticks a second: signs of life move, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
@@ -132,9 +133,7 @@ impl Screen {
     fn told(&mut self, told: Told) {
         match told {
             Told::Note(note) => self.note(&note),
-            Told::Indexing(progress) => {
-                self.opening = Some(format!("index: {} {}/{}", progress.stage.name(), progress.done, progress.total));
-            }
+            Told::Indexing(progress) => self.opening = Some(words::progress(progress)),
         }
     }
 
