@@ -197,7 +197,7 @@ impl Running {
                 }
                 Message::Approve { proposal, reply } => {
                     // Without an answer `reply` is dropped, which rejects the call.
-                    let Some(call) = updates.asked() else { continue };
+                    let Some(call) = updates.asked.clone() else { continue };
                     let id = talk.session_id();
                     tokio::select! {
                         biased;
