@@ -16,37 +16,22 @@ const SNIPPET_LINES: usize = 4;
 /// Search hits that are considered for a pack; with a budget of some thousand tokens only names of the last ones fit.
 const PACKED_HITS: usize = 40;
 
-/// The hits for a query.
-pub struct Found(pub Hits);
-
-/// The `limit` places that answer `query` best.
-pub fn search(cache: &Cache, index: &Index, embedder: Option<&Embedder>, query: &str, limit: usize) -> Result<Found> {
-    Ok(Found(cache.search(index, embedder, query, limit)?))
-}
-
-impl Found {
-    /// One object a hit.
-    pub fn json(&self) -> Vec<Value> {
-        self.0.hits.iter().map(retrieve::Hit::row).collect()
-    }
-
-    /// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.
-    pub fn text(&self, explain: bool) -> String {
-        let mut text = String::new();
-        for hit in &self.0.hits {
-            let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
-            let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
-            line(&mut text, format_args!("{place} {symbol} {}", style(format!("{:.3}", hit.score)).dim()));
-            for shown in visible(&hit.snippet).lines().take(SNIPPET_LINES) {
-                line(&mut text, format_args!("    {shown}"));
-            }
-            if explain {
-                let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-                line(&mut text, format_args!("    {}", style(shown.join(", ")).dim()));
-            }
+/// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.
+pub fn text(found: &Hits, explain: bool) -> String {
+    let mut text = String::new();
+    for hit in &found.hits {
+        let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
+        let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
+        line(&mut text, format_args!("{place} {symbol} {}", style(format!("{:.3}", hit.score)).dim()));
+        for shown in visible(&hit.snippet).lines().take(SNIPPET_LINES) {
+            line(&mut text, format_args!("    {shown}"));
         }
-        text
+        if explain {
+            let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+            line(&mut text, format_args!("    {}", style(shown.join(", ")).dim()));
+        }
     }
+    text
 }
 
 /// Writing to a text cannot fail.

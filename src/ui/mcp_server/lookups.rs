@@ -8,10 +8,9 @@ use tokio::sync::watch;
 
 use super::progress::Progress;
 use super::project::Project;
-use super::tools::{Graph, LookUp};
+use super::tools::{self, Call};
 use crate::base::Cancel;
 use crate::index::{self, Index};
-use crate::ui::lookup::graph::Question;
 use crate::ui::lookup::{code, graph, status};
 use crate::ui::words;
 
@@ -19,7 +18,7 @@ use crate::ui::words;
 /// if it cancels the call, the reading ends too.
 pub async fn answer(
     project: Arc<Project>,
-    question: LookUp,
+    question: Call,
     context: &RequestContext<RoleServer>,
 ) -> Result<String, String> {
     let cancel = Cancel::new();
@@ -49,41 +48,33 @@ pub async fn answer(
 /// Blocks while files that have changed are read again.
 fn look_up(
     project: &Project,
-    question: &LookUp,
+    question: &Call,
     cancel: &Cancel,
     progress: &mut dyn FnMut(index::Progress),
 ) -> Result<String> {
     match question {
-        LookUp::Search { query, limit } => {
+        Call::Search { query, limit } => {
             let opened = project.refreshed(cancel, progress)?;
-            let found = code::search(&project.cache, &opened.index, opened.embedder.as_ref(), query, *limit)?;
-            let text = if found.0.hits.is_empty() { "nothing was found\n".to_owned() } else { found.text(false) };
-            Ok(noted(&found.0.notes, text))
+            let found =
+                project.cache.search(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
+            let text = if found.hits.is_empty() { "nothing was found\n".to_owned() } else { code::text(&found, false) };
+            Ok(noted(&found.notes, text))
         }
-        LookUp::Context { question, tokens } => {
+        Call::Context { question, tokens } => {
             let opened = project.refreshed(cancel, progress)?;
-            let packed = code::context(&project.cache, &opened.index, opened.embedder.as_ref(), question, *tokens)?;
-            let text = packed.pack.text() + &packed.size() + "\n";
-            Ok(noted(&packed.notes, text))
+            let tokens = tools::tokens(*tokens);
+            let packed = code::context(&project.cache, &opened.index, opened.embedder.as_ref(), question, tokens)?;
+            Ok(noted(&packed.notes, packed.pack.text() + &packed.size() + "\n"))
         }
-        LookUp::Graph { what, symbol, to, depth, limit } => {
-            let question = match what {
-                Graph::Definition => Question::Definition(symbol),
-                Graph::Callers => Question::Callers(symbol),
-                Graph::Callees => Question::Callees(symbol),
-                Graph::Imports => Question::Imports(symbol),
-                Graph::Dependents => Question::Dependents(symbol),
-                Graph::Impact => Question::Impact(symbol),
-                Graph::Path => Question::Path { from: symbol, to },
-            };
-            let answer = graph::answer(&project.refreshed(cancel, progress)?.index, question, *depth)?;
+        Call::Graph(question, limit) => {
+            let answer = graph::answer(&project.refreshed(cancel, progress)?.index, question)?;
             let more = match answer.left_out(*limit) {
                 0 => Vec::new(),
                 more => vec![format!("{more} more; a higher `limit` shows them")],
             };
             Ok(noted(&more, answer.text(*limit)))
         }
-        LookUp::Status => {
+        Call::IndexStatus {} => {
             let folder = project.app.project()?;
             if !Index::exists(&folder) {
                 bail!("{} has no index yet; `search` makes one", folder.display());
@@ -92,6 +83,7 @@ fn look_up(
             let model = opened.embedder.as_ref().map(|embedder| embedder.fingerprint());
             Ok(status::text(&opened.index.status(model)?, model))
         }
+        Call::Ask { .. } | Call::AskResult { .. } => bail!("this is no question to the index; this is a bug in mcp_server"),
     }
 }
 
