@@ -1,20 +1,17 @@
 //! `monobloc bench latency`: measures how long one user waits.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::latency::{self, Effort};
 use crate::measure::bench::subject::Setting;
-use crate::models::manifest::KV_TYPES;
 
 /// Measure load time, time to the first token (cold, warm, next turn) and tokens per second
 #[derive(Args)]
 pub struct Latency {
-    /// GGUF files [default: planner and router]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    models: super::Models,
     /// Length of the prompt
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..=65536))]
     prompt: u32,
@@ -24,15 +21,9 @@ pub struct Latency {
     /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
-    #[arg(long, value_parser = KV_TYPES)]
-    kv_type: Option<String>,
     /// Also measure the decoder alone, to see what the engine costs per token
     #[arg(long)]
     bare: bool,
-    /// Print the figures as one JSON object on the last line
-    #[arg(long)]
-    json: bool,
 }
 
 impl Latency {
@@ -45,30 +36,10 @@ impl Latency {
         };
         // Room for the prompt, the answer and the question of the second turn.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
-        let measure = async |file: PathBuf| {
-            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
+        let measure = async |file, kv_type| {
             let setting = Setting { file, context, slots: 1, kv_type };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
-        super::each(app, self.files, self.json, measure, print).await
+        self.models.each(app, measure).await
     }
-}
-
-fn print(figures: &latency::Latency) {
-    println!("{}", super::heading(&figures.about, figures.load_ms));
-    let line = |what: &str, value: String| println!("  {what:<34} {value:>12}");
-    line(&format!("first token, cold, {} tokens", figures.prompt_tokens), format!("{:.0} ms", figures.ttft_cold_ms));
-    line("first token, same prompt again", format!("{:.0} ms", figures.ttft_warm_ms));
-    line("first token, next turn", format!("{:.0} ms", figures.ttft_second_turn_ms));
-    line("  of the time of a cold start", format!("{:.1} %", 100.0 * figures.second_turn_share));
-    line("edit 40 characters before the end", format!("{} tokens", figures.edit_reevaluated_tokens));
-    line("prefill", format!("{:.1} tok/s", figures.prefill_tokens_per_s));
-    line("decode", format!("{:.1} tok/s", figures.decode_tokens_per_s));
-    if let Some(bare) = figures.bare_decode_tokens_per_s {
-        line("decode, bare loop", format!("{bare:.1} tok/s"));
-        line("  engine over bare loop", format!("{:.2}", figures.decode_tokens_per_s / bare));
-    }
-    line("memory bandwidth, measured", format!("{:.1} GB/s", figures.bandwidth_bytes_per_s / 1e9));
-    line("bytes a token reads", crate::base::Bytes(figures.bytes_per_token).to_string());
-    line("share of the bandwidth roofline", format!("{:.0} %", 100.0 * figures.roofline_share));
 }

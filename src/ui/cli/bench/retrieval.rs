@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::app::App;
-use crate::base::Bytes;
-use crate::measure::bench::retrieval::{self, Effort, Spread};
+use crate::measure::bench::retrieval::{self, Effort};
 
 /// Measure embedding, indexing, an edit, searches and call-graph lookups on a copy of a project
 #[derive(Args)]
@@ -41,7 +40,7 @@ impl Retrieval {
         if self.json {
             println!("{}", serde_json::json!(figures));
         } else {
-            print(&figures);
+            print!("{}", super::figures::text(&figures)?);
         }
         Ok(())
     }
@@ -56,23 +55,4 @@ fn embedders(app: &App) -> Vec<(usize, crate::embed::Embedder)> {
         Some((threads, crate::ui::cli::embedder(&app)?))
     };
     threads.into_iter().filter_map(with).collect()
-}
-
-fn print(figures: &retrieval::Retrieval) {
-    println!("{} files, {} lines, {} chunks", figures.files, figures.lines, figures.chunks);
-    let line = |what: &str, value: String| println!("  {what:<48} {value:>22}");
-    let spread = |spread: &Spread| format!("{:.2} / {:.2} ms", spread.p50, spread.p95);
-    for (threads, rate) in &figures.embed_tokens_per_s {
-        line(&format!("embedding, {threads} threads"), format!("{rate:.0} tokens/s"));
-    }
-    figures.query_embed_ms.iter().for_each(|ms| line("embedding a query, p50 / p95", spread(ms)));
-    line("index until usable", format!("{:.2} s", figures.index_usable_s));
-    figures.index_complete_s.iter().for_each(|seconds| line("index until complete", format!("{seconds:.2} s")));
-    line("after one edit", format!("{:.1} ms", figures.edit_ms));
-    line("with nothing changed", format!("{:.1} ms", figures.unchanged_ms));
-    line("search with its embedding, p50 / p95", spread(&figures.search_ms));
-    line("callers and callees, p50 / p95", spread(&figures.graph_ms));
-    let among = format!("search among {} random vectors", figures.vectors);
-    figures.vector_search_ms.iter().for_each(|ms| line(&among, spread(ms)));
-    figures.peak_memory_bytes.iter().for_each(|bytes| line("most memory", Bytes(*bytes).to_string()));
 }
