@@ -1,15 +1,17 @@
 //! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use crate::app::App;
-use crate::base::config::setting::Kind as SettingKind;
+use crate::base::config::setting::Kind;
 use crate::base::config::{Origin, Settings};
 use crate::measure::eval::plans::Makers;
+use crate::measure::eval::search::Question;
 use crate::measure::eval::work::agent::Agent;
 use crate::measure::eval::{self, Suite};
 use crate::tools::Catalog;
@@ -39,11 +41,15 @@ enum What {
     Work(Work),
 }
 
-/// What is measured on a suite of requests.
-enum Kind {
-    Tools,
-    Plans(Makers),
-    Features,
+/// What is told beside the figures.
+#[derive(Args)]
+struct Told {
+    /// Write what was found for every case, one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print only the line of figures
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -54,12 +60,8 @@ struct Edges {
     /// The project that the suite's paths are relative to; its index is made in a temporary folder
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Write every edge found, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    told: Told,
 }
 
 #[derive(Args)]
@@ -73,12 +75,8 @@ struct Search {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    told: Told,
 }
 
 #[derive(Args)]
@@ -92,12 +90,8 @@ struct Pairs {
     /// Search by words and graph only, without the embedder
     #[arg(long)]
     lexical: bool,
-    /// Write the hits of every question, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    told: Told,
 }
 
 #[derive(Args)]
@@ -117,12 +111,8 @@ struct Work {
     /// Seconds per case after which the agent is ended
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
-    /// Write answer, changed files and check output of every case, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    told: Told,
 }
 
 #[derive(Args)]
@@ -132,12 +122,6 @@ struct Plans {
     /// Divide requests by the planner model alone instead of by clause rules
     #[arg(long)]
     planner_only: bool,
-}
-
-impl Plans {
-    fn makers(&self) -> Makers {
-        if self.planner_only { Makers::Planner } else { Makers::Floor }
-    }
 }
 
 #[derive(Args)]
@@ -150,93 +134,66 @@ struct Files {
     /// with `tools`, an array as in --catalog, offers only these
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// Write the prediction of every case, one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print only the line of figures
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    told: Told,
 }
 
 impl Eval {
     pub async fn run(self, app: &App, settings: &Settings) -> Result<()> {
-        let (files, kind) = match self.what {
-            What::Tools(files) => (files, Kind::Tools),
-            What::Features(files) => (files, Kind::Features),
-            What::Plans(plans) => {
-                let makers = plans.makers();
-                (plans.files, Kind::Plans(makers))
+        let read = |files: &Files| {
+            let (registry, embedder) = (app.registry()?, super::embedder(app));
+            let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
+                Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
+                None => app.toolkit_of_project(app.pool(registry), embedder)?,
+            };
+            anyhow::Ok((toolkit, Suite::read(&files.suite)?))
+        };
+        let figures = match self.what {
+            What::Tools(files) => {
+                let (toolkit, suite) = read(&files)?;
+                eval::tools::run(&toolkit, &suite, files.told.out.as_deref(), !files.told.json).await?
             }
-            What::Edges(edges) => return edges.run(app),
-            What::Search(search) => return search.run(app),
-            What::Pairs(pairs) => return pairs.run(app),
-            What::Work(work) => return work.run(app, settings),
-        };
-        let (registry, embedder) = (app.registry()?, super::embedder(app));
-        let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
-            Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
-            None => app.toolkit_of_project(app.pool(registry), embedder)?,
-        };
-        let suite = Suite::read(&files.suite)?;
-        let (out, talk) = (files.out.as_deref(), !files.json);
-        let figures = match kind {
-            Kind::Tools => eval::tools::run(&toolkit, &suite, out, talk).await?,
-            Kind::Plans(makers) => eval::plans::run(&toolkit, &suite, makers, out, talk).await?,
-            Kind::Features => eval::features::run(&toolkit, &suite, out).await?,
+            What::Features(files) => {
+                let (toolkit, suite) = read(&files)?;
+                eval::features::run(&toolkit, &suite, files.told.out.as_deref()).await?
+            }
+            What::Plans(Plans { files, planner_only }) => {
+                let (toolkit, suite) = read(&files)?;
+                let makers = if planner_only { Makers::Planner } else { Makers::Floor };
+                eval::plans::run(&toolkit, &suite, makers, files.told.out.as_deref(), !files.told.json).await?
+            }
+            What::Edges(Edges { suite, root, told }) => {
+                let suite = eval::edges::read(&suite)?;
+                let (out, talk) = (told.out.as_deref(), !told.json);
+                eval::edges::run(&eval::edges::Run { root: &root, out, talk, cancel: &app.cancel }, &suite)?
+            }
+            What::Search(Search { suite, root, lexical, told }) => {
+                let questions = eval::search::read(&suite, &root)?;
+                search(app, &root, &questions, lexical, &told)?
+            }
+            What::Pairs(Pairs { root, limit, lexical, told }) => {
+                let stripped = tempfile::tempdir()?;
+                let questions = eval::pairs::make(&root, stripped.path(), limit, &app.cancel)?;
+                if questions.is_empty() {
+                    anyhow::bail!("{} has no definition with a comment of five words or more", root.display());
+                }
+                search(app, stripped.path(), &questions, lexical, &told)?
+            }
+            What::Work(work) => work.run(app, settings)?,
         };
         println!("{figures}");
         Ok(())
     }
 }
 
-impl Edges {
-    fn run(self, app: &App) -> Result<()> {
-        let suite = eval::edges::read(&self.suite)?;
-        let run =
-            eval::edges::Run { root: &self.root, out: self.out.as_deref(), talk: !self.json, cancel: &app.cancel };
-        println!("{}", eval::edges::run(&run, &suite)?);
-        Ok(())
-    }
-}
-
-impl Search {
-    fn run(self, app: &App) -> Result<()> {
-        let embedder = if self.lexical { None } else { super::embedder(app) };
-        let questions = eval::search::read(&self.suite, &self.root)?;
-        let run = eval::search::Run {
-            root: &self.root,
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
-        Ok(())
-    }
-}
-
-impl Pairs {
-    fn run(self, app: &App) -> Result<()> {
-        let embedder = if self.lexical { None } else { super::embedder(app) };
-        let stripped = tempfile::tempdir()?;
-        let questions = eval::pairs::make(&self.root, stripped.path(), self.limit, &app.cancel)?;
-        if questions.is_empty() {
-            anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
-        }
-        let run = eval::search::Run {
-            root: stripped.path(),
-            embedder: embedder.as_ref(),
-            out: self.out.as_deref(),
-            talk: !self.json,
-            cancel: &app.cancel,
-        };
-        println!("{}", eval::search::run(&run, &questions)?);
-        Ok(())
-    }
+fn search(app: &App, root: &Path, questions: &[Question], lexical: bool, told: &Told) -> Result<Value> {
+    let embedder = if lexical { None } else { super::embedder(app) };
+    let (embedder, out, talk) = (embedder.as_ref(), told.out.as_deref(), !told.json);
+    eval::search::run(&eval::search::Run { root, embedder, out, talk, cancel: &app.cancel }, questions)
 }
 
 impl Work {
-    fn run(self, app: &App, settings: &Settings) -> Result<()> {
+    fn run(self, app: &App, settings: &Settings) -> Result<Value> {
         let agent = match &self.agent {
             Some(line) => Agent::other(line)?,
             None => Agent::own(setting_flags(settings))?,
@@ -244,14 +201,13 @@ impl Work {
         let run = eval::work::Run {
             root: &self.root,
             only: self.only.as_deref(),
-            out: self.out.as_deref(),
+            out: self.told.out.as_deref(),
             agent: &agent,
             limit: Duration::from_secs(self.limit_s),
-            talk: !self.json,
+            talk: !self.told.json,
             cancel: &app.cancel,
         };
-        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?)?);
-        Ok(())
+        eval::work::run(&run, &eval::work::read(&self.suite)?)
     }
 }
 
@@ -261,7 +217,7 @@ fn setting_flags(settings: &Settings) -> Vec<String> {
     let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
     given
         .flat_map(|one| match (&one.value, one.setting.kind) {
-            (Some(value), kind) if kind != SettingKind::Switch => vec![format!("--{}={value}", one.setting.flag)],
+            (Some(value), kind) if kind != Kind::Switch => vec![format!("--{}={value}", one.setting.flag)],
             _ => vec![format!("--{}", one.setting.flag)],
         })
         .collect()

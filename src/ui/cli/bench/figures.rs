@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::Bytes;
+use crate::base::{Bytes, visible};
 
 /// Ends of names that say a unit, longest first.
 const UNITS: [(&str, &str); 5] =
@@ -46,7 +46,7 @@ fn add(name: &str, unit: &str, value: &Value, text: &mut String) {
         }
         Value::Number(bytes) if unit == BYTES => Bytes(bytes.as_u64().unwrap_or_default()).to_string(),
         Value::Number(number) if number.is_f64() => format!("{:.2}{unit}", number.as_f64().unwrap_or_default()),
-        Value::String(said) => said.clone(),
+        Value::String(said) => visible(said),
         other => format!("{other}{unit}"),
     };
     text.push_str(&format!("  {name:<32} {shown}\n"));
