@@ -55,8 +55,7 @@ fn look_up(
     match question {
         Call::Search { query, limit } => {
             let opened = project.refreshed(cancel, progress)?;
-            let found =
-                project.cache.search(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
+            let found = project.cache.search(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
             let text = if found.hits.is_empty() { "nothing was found\n".to_owned() } else { code::text(&found, false) };
             Ok(noted(&found.notes, text))
         }
@@ -83,7 +82,9 @@ fn look_up(
             let model = opened.embedder.as_ref().map(|embedder| embedder.fingerprint());
             Ok(status::text(&opened.index.status(model)?, model))
         }
-        Call::Ask { .. } | Call::AskResult { .. } => bail!("this is no question to the index; this is a bug in mcp_server"),
+        Call::Ask { .. } | Call::AskResult { .. } => {
+            bail!("this is no question to the index; this is a bug in mcp_server")
+        }
     }
 }
 

@@ -112,9 +112,7 @@ impl ServerHandler for Server {
                 let ask = Ask { text: request, mode, ..Ask::default() };
                 self.asks.ask(ask, tools::wait(wait_s), &context).await
             }
-            Ok(Call::AskResult { handle, wait_s }) => {
-                self.asks.result(&handle, tools::wait(wait_s), &context).await
-            }
+            Ok(Call::AskResult { handle, wait_s }) => self.asks.result(&handle, tools::wait(wait_s), &context).await,
             Ok(question) => lookups::answer(self.project.clone(), question, &context).await,
             Err(why) => Err(format!("{name}: {why}")),
         };

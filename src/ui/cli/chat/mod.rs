@@ -1,10 +1,10 @@
 //! `monobloc chat`: a conversation that handles input, the running request and Ctrl-C concurrently.
 
-pub(in crate::ui) mod back;
 pub(super) mod consent;
 pub(in crate::ui) mod input;
 pub(in crate::ui) mod line;
-pub(in crate::ui) mod table;
+mod table;
+pub(in crate::ui) mod work;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -17,19 +17,16 @@ use tokio::sync::mpsc;
 
 use self::consent::Question;
 use self::line::{Line, Show, Work};
+use self::work::Running;
 use super::ask::modes;
 use super::output::Printer;
 use crate::app::{App, REQUEST_BYTES_MAX};
-use crate::base::Cancel;
-use crate::protocol::{Ask, Event, Mode, Op, Record};
+use crate::protocol::{Event, Mode, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 
 /// Requests that wait behind the running one. If there are more, no line is read until one is done.
 pub(in crate::ui) const QUEUE_MAX: usize = 16;
-
-/// Conversations that are listed.
-pub(in crate::ui) const TALKS_MAX: usize = 20;
 
 /// Start a conversation: models stay in memory between requests, /help lists the commands; takes the whole terminal, or reads
 /// line by line
@@ -114,12 +111,6 @@ struct Conversation {
     listening: bool,
 }
 
-/// Submitted work that is not done yet.
-struct Running {
-    messages: mpsc::UnboundedReceiver<Message>,
-    cancel: Cancel,
-}
-
 impl Conversation {
     async fn run(
         mut self,
@@ -134,7 +125,9 @@ impl Conversation {
             if self.running.is_none() {
                 match self.queue.pop_front() {
                     Some(Work::Exit) => return Ok(()),
-                    Some(work) => self.start(work)?,
+                    Some(work) => {
+                        self.running = Some(work::start(&self.app, &self.session, work, self.mode, Vec::new()));
+                    }
                     None if !self.listening => return Ok(()),
                     None => {}
                 }
@@ -176,35 +169,6 @@ impl Conversation {
                 return Ok(());
             }
         }
-        self.prompt()
-    }
-
-    fn start(&mut self, work: Work) -> Result<()> {
-        let cancel = Cancel::new();
-        let messages = match work {
-            Work::Request(text) => {
-                let ask = Ask { text, mode: self.mode, ..Ask::default() };
-                self.app.ask(&self.session, ask, cancel.clone())
-            }
-            Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation(), back),
-            Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
-            Work::Resume(number) => return self.resume(number),
-            Work::Exit => return Ok(()),
-        };
-        self.running = Some(Running { messages, cancel });
-        Ok(())
-    }
-
-    fn resume(&mut self, number: usize) -> Result<()> {
-        let talks = self.session.talks()?;
-        let Some(talk) = talks.get(number - 1) else {
-            let known = talks.len();
-            return self
-                .fail(format!("there is no conversation {number} to go on with; /resume lists the {known} there are"));
-        };
-        self.session.resume(talk)?;
-        let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
-        self.event(Event::Notice { text })?;
         self.prompt()
     }
 
@@ -255,32 +219,9 @@ impl Conversation {
     }
 
     fn show(&mut self, what: Show) -> Result<()> {
-        let (text, json) = match what {
-            Show::Help => {
-                let help = line::help();
-                let json = serde_json::json!({ "type": "help", "data": { "text": help } });
-                (help, json)
-            }
-            Show::Memory => {
-                let memory = self.session.memory();
-                (table::memory(&memory), serde_json::json!({ "type": "memory", "data": memory }))
-            }
-            Show::Checkpoints => match back::list(&self.app) {
-                Ok((text, all)) => (text, serde_json::json!({ "type": "checkpoints", "data": { "checkpoints": all } })),
-                Err(error) => return self.fail(super::told(&error)),
-            },
-            Show::Talks => {
-                let mut talks = self.session.talks()?;
-                talks.truncate(TALKS_MAX);
-                (
-                    table::talks(&talks),
-                    serde_json::json!({ "type": "conversations", "data": { "conversations": talks } }),
-                )
-            }
-            Show::Files => {
-                let files = self.session.model_files();
-                (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))
-            }
+        let (text, json) = match work::shown(&self.app, &self.session, what) {
+            Ok(shown) => shown,
+            Err(error) => return self.fail(super::told(&error)),
         };
         if self.json {
             println!("{json}");

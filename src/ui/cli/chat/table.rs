@@ -138,32 +138,4 @@ mod tests {
         500.0 MiB of 1.0 GiB are free
         ");
     }
-
-    #[test]
-    fn an_empty_memory_says_how_to_fill_it() {
-        let text = memory(&Memory::default());
-        assert!(text.starts_with("no model is loaded") && text.ends_with("are free"), "{text}");
-    }
-
-    #[test]
-    fn files_say_what_they_need_or_why_they_cannot_be_loaded() {
-        let file = ModelFile {
-            file: "m.gguf".into(),
-            roles: vec!["planner".into()],
-            loaded: false,
-            needs_bytes: Some(Bytes::mib(180)),
-            detail: "weights 98.0 MiB".into(),
-        };
-        let bad = ModelFile {
-            file: "broken.gguf".into(),
-            roles: vec![],
-            needs_bytes: None,
-            detail: "is empty".into(),
-            ..file.clone()
-        };
-        assert_eq!(
-            files(&[file, bad]),
-            "planner  m.gguf       needs 180.0 MiB (weights 98.0 MiB)\n-        broken.gguf  is empty"
-        );
-    }
 }
