@@ -219,9 +219,7 @@ impl Record {
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
         Record { conversation: conversation.clone(), time, event }
     }
-}
 
-impl Record {
     /// A copy with private data masked in every text.
     pub fn masked(&self, mask: &Mask) -> Record {
         let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
@@ -317,7 +315,7 @@ pub enum StepStatus {
 }
 
 /// A tool call that waits for the user's consent, with a preview of what it would do.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Proposal {
     pub tool: String,
     pub arguments: Map<String, Value>,
@@ -360,8 +358,7 @@ mod tests {
     #[test]
     fn a_record_holds_no_full_text_of_a_changed_file() {
         let changes = vec![FileChange { path: "a".to_owned(), old: Some("old".into()), new: Some("new".into()) }];
-        let (tool, arguments, preview) = ("write_file".to_owned(), Map::new(), "-old\n+new".to_owned());
-        let proposal = Proposal { tool, arguments, reason: String::new(), preview, changes, always: None };
+        let proposal = Proposal { preview: "-old\n+new".to_owned(), changes, ..Proposal::default() };
         let record =
             Record::now(&ConversationId("c1".to_owned()), Event::ApprovalRequested { step: StepId(1), proposal });
         let written = serde_json::to_value(&record).expect("it can be written");

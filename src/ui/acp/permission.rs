@@ -65,10 +65,8 @@ mod tests {
         Proposal {
             tool: "run_command".to_owned(),
             arguments: Map::from_iter([("command".to_owned(), json!("make all"))]),
-            reason: "it may change something".to_owned(),
-            preview: "$ make all".to_owned(),
-            changes: Vec::new(),
             always: always.map(str::to_owned),
+            ..Proposal::default()
         }
     }
 

@@ -1,5 +1,6 @@
 //! Colours a line of code: comments, literals, numbers and keywords, without knowing the language's grammar.
 
+use ratatui::style::{Color, Modifier};
 use ratatui::text::Span;
 
 use super::theme::Theme;
@@ -17,19 +18,20 @@ const HASH: [&str; 12] =
 /// A line of code in `language`, as a fence names it.
 pub fn painted(line: &str, language: &str, theme: Theme) -> Vec<Span<'static>> {
     let (mut spans, mut rest) = (Vec::new(), line);
+    let coloured = |colour: Color| theme.style(colour, Modifier::empty());
     let comment = if HASH.contains(&language) { "#" } else { "//" };
     // Each round takes at least one character.
     while let Some(first) = rest.chars().next() {
         let (taken, style) = if rest.starts_with(comment) || (language == "sql" && rest.starts_with("--")) {
             (rest.len(), theme.dim())
         } else if matches!(first, '"' | '`') || (first == '\'' && language != "rust") {
-            (literal(rest, first), theme.literal())
+            (literal(rest, first), coloured(Color::Green))
         } else if first.is_ascii_digit() {
-            (span_of(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_')), theme.number())
+            (span_of(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_')), coloured(Color::Yellow))
         } else if first.is_alphabetic() || first == '_' {
             let taken = span_of(rest, |c| c.is_alphanumeric() || c == '_');
             let keyword = KEYWORDS.contains(&format!(" {} ", &rest[..taken]));
-            (taken, if keyword { theme.keyword() } else { theme.plain() })
+            (taken, if keyword { coloured(Color::Magenta) } else { theme.plain() })
         } else {
             (first.len_utf8(), theme.plain())
         };

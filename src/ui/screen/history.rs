@@ -76,21 +76,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_leads_back_to_the_text_that_it_began_from() {
-        let mut history = History::default();
-        history.add("b".to_owned().into());
-        history.begin_with(vec!["a".into()]);
-        history.add("b".to_owned().into());
-        let draft = |text: &str| Draft::from(text.to_owned());
-        assert_eq!(history.older(draft("own")), Some(&draft("b")));
-        assert_eq!(history.older(draft("b")), Some(&draft("a")));
-        assert_eq!(history.older(draft("a")), None);
-        assert_eq!(history.newer(), Some(&draft("b")));
-        assert_eq!(history.newer(), Some(&draft("own")));
-        assert_eq!(history.newer(), None);
-    }
-
-    #[test]
     fn the_oldest_requests_go_when_all_take_too_much_memory() {
         let mut history = History::default();
         (0..20).for_each(|n| history.add(format!("{n} {}", "x".repeat(1 << 20)).into()));

@@ -119,25 +119,13 @@ impl Input {
         *self = Input { area: area(&draft.shown), pastes: draft.pastes.clone() };
     }
 
-    /// Replaces the text by what came out of an editor, with pastes that are still in it folded again. An error says why the
-    /// input stays as it was.
+    /// Replaces the text by what came out of an editor; what is too long for a request is pasted. An error says why the input
+    /// stays as it was.
     pub fn replace(&mut self, text: &str) -> Result<(), String> {
         let text = text.trim_end();
-        let mut draft = Draft::from(text.to_owned());
-        for paste in self.draft().pastes {
-            let found = draft.shown.find(&*paste.text).map(|at| at..at + paste.text.len());
-            // An editor may have taken the last line end of the text.
-            let bare = paste.text.trim_end();
-            let from = draft.shown.len().saturating_sub(bare.len());
-            let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
-            if let Some(range) = found.or_else(at_the_end) {
-                draft.shown.replace_range(range, &paste.mark);
-                draft.pastes.push(paste);
-            }
-        }
         let mut input = Input::default();
-        if draft.shown.len() <= REQUEST_BYTES_MAX {
-            input.recall(&draft);
+        if text.len() <= REQUEST_BYTES_MAX {
+            input.set(text);
         } else {
             input.paste(text)?;
         }
@@ -291,14 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_gets_pastes_whole_and_they_are_folded_again() {
+    fn an_editor_gets_pastes_whole_and_what_comes_back_is_sent_whole() {
         let long = "a longer line\n".repeat(10_000);
         let mut input = with(&["look at ", &long]);
         let whole = input.draft().whole();
         assert_eq!(whole, format!("look at {long}"));
-        assert_eq!(input.replace(&whole.replace("look at", "sum up")), Ok(()));
-        assert_eq!(input.shown(), "sum up [10,000 lines pasted]");
-        assert_eq!(input.submitted().given[0].text, long);
+        assert_eq!(input.replace(&whole), Ok(()));
+        assert_eq!(input.submitted().given[0].text, whole.trim_end());
         assert_eq!(input.replace("short"), Ok(()));
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");

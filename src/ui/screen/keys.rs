@@ -71,20 +71,3 @@ pub fn action(key: &KeyEvent) -> Action {
 pub fn help() -> String {
     KEYS.iter().map(|(key, what)| format!("{key:<18} {what}")).collect::<Vec<_>>().join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(code: KeyCode, modifiers: KeyModifiers, expected: Action) {
-        assert_eq!(action(&KeyEvent::new(code, modifiers)), expected, "{code:?} {modifiers:?}");
-    }
-
-    #[test]
-    fn enter_sends_and_with_a_modifier_begins_a_line() {
-        check(KeyCode::Enter, KeyModifiers::NONE, Action::Submit);
-        check(KeyCode::Enter, KeyModifiers::ALT, Action::Newline);
-        check(KeyCode::Char('j'), KeyModifiers::CONTROL, Action::Newline);
-        check(KeyCode::Char('j'), KeyModifiers::NONE, Action::Other);
-    }
-}

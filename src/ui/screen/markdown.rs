@@ -75,7 +75,7 @@ impl Writer {
                 self.flush();
             }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let style = self.theme.code();
+                let style = self.theme.accent();
                 self.styled(&text, style);
             }
             Event::FootnoteReference(name) => self.text(&format!("[{name}]")),

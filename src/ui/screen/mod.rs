@@ -9,7 +9,6 @@ mod doer;
 mod editor;
 mod event;
 mod footer;
-mod fuzzy;
 mod history;
 mod input;
 mod keys;

@@ -11,10 +11,8 @@ use super::event::{Edited, Effect, Event};
 use super::popup::{Choice, Kind};
 use super::state::Screen;
 use super::theme::Theme;
-use crate::base::{Bytes, StepId};
-use crate::protocol::{
-    self, Decision, ModelRow, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
-};
+use crate::base::StepId;
+use crate::protocol::{self, Decision, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::cli::chat::line::{Show, Work};
 
 /// A screen whose session is open.
@@ -50,24 +48,6 @@ fn request(text: &str) -> Effect {
 
 fn text(screen: &Screen) -> String {
     screen.transcript.lines().map(|line| format!("{line}\n")).collect()
-}
-
-/// A planner in memory that gave up what `rung` says, idle for these seconds.
-pub(super) fn planner(idle_s: Option<u64>, rung: Option<&str>) -> ModelRow {
-    ModelRow {
-        roles: vec!["planner".into()],
-        file: "m.gguf".into(),
-        slots: 1,
-        context: 8192,
-        kv_type: "q8_0".into(),
-        bytes: Bytes::mib(512),
-        parts: Vec::new(),
-        shares_weights: false,
-        lora: Vec::new(),
-        idle_s,
-        pinned: false,
-        rung: rung.map(str::to_owned),
-    }
 }
 
 fn proposal() -> Proposal {
@@ -210,6 +190,11 @@ fn a_question_is_answered_by_its_keys() {
     screen.apply(Event::Done);
     asked(&mut screen);
     assert_eq!(key(&mut screen, KeyCode::Esc), [Effect::Decide(Decision::Reject)]);
+    screen.apply(Event::Done);
+    asked(&mut screen);
+    screen.question.as_mut().expect("a question").proposal.always = None;
+    assert_eq!(key(&mut screen, KeyCode::Char('a')), [], "it is not offered");
+    assert_eq!(key(&mut screen, KeyCode::Char('n')), [Effect::Decide(Decision::Reject)]);
 }
 
 #[test]

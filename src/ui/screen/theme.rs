@@ -16,7 +16,7 @@ impl Theme {
         if without { Theme::Plain } else { Theme::Coloured }
     }
 
-    fn style(self, colour: Color, otherwise: Modifier) -> Style {
+    pub fn style(self, colour: Color, otherwise: Modifier) -> Style {
         match self {
             Theme::Coloured => Style::new().fg(colour),
             Theme::Plain => Style::new().add_modifier(otherwise),
@@ -47,25 +47,8 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and marks.
+    /// The user's own words, prompts and marks, and code within a sentence.
     pub fn accent(self) -> Style {
-        self.style(Color::Cyan, Modifier::BOLD)
-    }
-
-    pub fn keyword(self) -> Style {
-        self.style(Color::Magenta, Modifier::empty())
-    }
-
-    pub fn literal(self) -> Style {
-        self.style(Color::Green, Modifier::empty())
-    }
-
-    pub fn number(self) -> Style {
-        self.style(Color::Yellow, Modifier::empty())
-    }
-
-    /// Code within a sentence.
-    pub fn code(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
     }
 

@@ -100,10 +100,8 @@ fn a_change_is_one_call_from_the_question_to_its_result() {
     let proposal = Proposal {
         tool: "write_file".to_owned(),
         arguments: arguments(),
-        reason: "it changes a file".to_owned(),
-        preview: String::new(),
         changes: vec![change()],
-        always: None,
+        ..Proposal::default()
     };
     let asked = shown(&mut updates, Event::ApprovalRequested { step: StepId(1), proposal });
     let diff = json!([{ "type": "diff", "path": "/p/a.txt", "oldText": "one\n", "newText": "two\n" }]);

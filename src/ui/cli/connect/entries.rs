@@ -174,15 +174,4 @@ mod tests {
         let with = put(Path::new("a.toml"), "unwanted = 1\n", &entries()).unwrap();
         assert!(!with.contains("unwanted"), "{with}");
     }
-
-    #[test]
-    fn a_damaged_file_is_refused_with_its_name_and_line() {
-        let refused = |name: &str, text: &str| put(Path::new(name), text, &entries()).unwrap_err().to_string();
-        for (name, text) in [("a.json", "{\n \"a\": "), ("a.toml", "a = 1\nb = \n")] {
-            let why = refused(name, text);
-            assert!(why.starts_with(name) && why.contains("line"), "{why}");
-        }
-        assert!(refused("a.json", "[1]").contains("no entries"));
-        assert!(refused("a.json", "{\"s\": 1}").contains("`s` has no entries"));
-    }
 }
