@@ -1,10 +1,9 @@
-//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code in colours.
+//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code.
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::code;
 use super::theme::Theme;
 use super::wrap::{columns, wrapped};
 
@@ -37,8 +36,7 @@ struct Writer {
     mark: Option<String>,
     /// The number of the next item of each open list; `None` if it is not numbered.
     lists: Vec<Option<u64>>,
-    /// The language of the open code block.
-    language: Option<String>,
+    in_code: bool,
     /// The rows of the open table.
     rows: Vec<Vec<String>>,
     in_table: bool,
@@ -57,7 +55,7 @@ impl Writer {
             prefixes: Vec::new(),
             mark: None,
             lists: Vec::new(),
-            language: None,
+            in_code: false,
             rows: Vec::new(),
             in_table: false,
             links: Vec::new(),
@@ -68,7 +66,7 @@ impl Writer {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.language.is_some() => self.code(&text),
+            Event::Text(text) if self.in_code => self.code(&text),
             Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
             Event::Html(text) => {
                 self.text(text.trim_end());
@@ -101,13 +99,9 @@ impl Writer {
                 self.gap();
                 self.prefixes.push("│ ".to_owned());
             }
-            Tag::CodeBlock(kind) => {
+            Tag::CodeBlock(_) => {
                 self.gap();
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or_default().to_lowercase(),
-                    CodeBlockKind::Indented => String::new(),
-                };
-                self.language = Some(language);
+                self.in_code = true;
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -144,7 +138,7 @@ impl Writer {
                 self.flush();
                 self.prefixes.pop();
             }
-            TagEnd::CodeBlock => self.language = None,
+            TagEnd::CodeBlock => self.in_code = false,
             TagEnd::List(_) => {
                 self.flush();
                 self.lists.pop();
@@ -204,11 +198,8 @@ impl Writer {
 
     /// Lines of a code block. They are not broken at spaces, because spaces count there.
     fn code(&mut self, text: &str) {
-        let language = self.language.clone().unwrap_or_default();
         for line in text.lines() {
-            let mut spans = vec![Span::raw("  ")];
-            spans.extend(code::painted(line, &language, self.theme));
-            self.put(&Line::from(spans), 4);
+            self.put(&Line::styled(format!("  {line}"), self.theme.accent()), 4);
         }
     }
 

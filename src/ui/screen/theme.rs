@@ -16,7 +16,7 @@ impl Theme {
         if without { Theme::Plain } else { Theme::Coloured }
     }
 
-    pub fn style(self, colour: Color, otherwise: Modifier) -> Style {
+    fn style(self, colour: Color, otherwise: Modifier) -> Style {
         match self {
             Theme::Coloured => Style::new().fg(colour),
             Theme::Plain => Style::new().add_modifier(otherwise),
@@ -47,7 +47,7 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and marks, and code within a sentence.
+    /// The user's own words, prompts and marks, and code.
     pub fn accent(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
     }
