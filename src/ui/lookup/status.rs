@@ -1,31 +1,22 @@
 //! Tells how complete an index is and which files have changed since.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::code::line;
 use crate::base::Bytes;
-use crate::index::{Skipped, Status};
+use crate::index::Status;
 
 /// Changed files that a text lists; the others are only counted.
 const CHANGED_SHOWN: usize = 10;
 
 /// `model` is the fingerprint of the embedder whose vectors are counted.
 pub fn json(status: &Status, model: Option<&str>) -> Value {
-    let listed = |all: &[Skipped]| -> Vec<Value> {
-        all.iter().map(|one| json!({ "path": one.path, "reason": one.reason })).collect()
-    };
-    let languages: Map<String, Value> =
-        status.languages.iter().map(|(name, files)| (name.clone(), json!(files))).collect();
-    let models: Vec<Value> =
+    let mut value = json!(status);
+    value["languages"] = status.languages.iter().map(|(name, files)| (name.clone(), json!(files))).collect();
+    value["model"] = json!(model);
+    value["models"] =
         status.models.iter().map(|(model, vectors)| json!({ "model": model, "vectors": vectors })).collect();
-    json!({
-        "files": status.files, "languages": languages, "chunks": status.chunks,
-        "chunks_with_vector": status.chunks_with_vector, "symbols": status.symbols, "edges": status.edges,
-        "unresolved": status.unresolved, "changed": status.changed, "gone": status.gone,
-        "unfinished": status.unfinished, "skipped": listed(&status.skipped), "partial": listed(&status.partial),
-        "database_bytes": status.database_bytes, "vector_file_bytes": status.vector_file_bytes,
-        "model": model, "models": models,
-    })
+    value
 }
 
 /// Numbers and changed files; skipped files are not listed.
