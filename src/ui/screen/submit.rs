@@ -159,9 +159,4 @@ impl Screen {
     pub fn is_armed(&self) -> bool {
         self.armed_at.is_some_and(|tick| self.ticks < tick + ARMED_TICKS)
     }
-
-    /// Opens the search through earlier requests.
-    pub fn search_history(&mut self) {
-        self.popup = Some(Popup::new(Kind::History, self.history.choices()));
-    }
 }

@@ -85,8 +85,8 @@ impl Transcript {
 
     /// Adds a piece of an answer to the answer that is being written, or begins one.
     pub fn answer(&mut self, piece: &str) {
-        match self.entries.back_mut() {
-            Some(Rendered { entry: Entry::Answer(text), .. }) => append(text, piece),
+        match self.entries.back_mut().map(|one| &mut one.entry) {
+            Some(Entry::Answer(text)) => append(text, piece),
             _ => return self.push(Entry::Answer(piece.to_owned())),
         }
         self.render(self.entries.len() - 1);
@@ -94,8 +94,8 @@ impl Transcript {
 
     /// Adds a piece of thinking.
     pub fn thinking(&mut self, piece: &str) {
-        match self.entries.back_mut() {
-            Some(Rendered { entry: Entry::Thinking(text), .. }) => append(text, piece),
+        match self.entries.back_mut().map(|one| &mut one.entry) {
+            Some(Entry::Thinking(text)) => append(text, piece),
             _ => return self.push(Entry::Thinking(piece.to_owned())),
         }
         self.render(self.entries.len() - 1);

@@ -144,7 +144,7 @@ impl Screen {
             Action::End if self.input.is_empty() => {
                 return self.enqueue("/exit".to_owned(), Work::Exit, Vec::new());
             }
-            Action::History => self.search_history(),
+            Action::History => self.popup = Some(Popup::new(Kind::History, self.history.choices())),
             Action::Editor => {
                 return vec![Effect::Edit { what: Edited::Input, text: self.input.whole() }];
             }
