@@ -249,16 +249,17 @@ pub struct PlanView {
 }
 
 /// The state of a plan or a step of it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
+    #[default]
     Pending,
     InProgress,
     Completed,
 }
 
 /// A step of a plan.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct PlanStep {
     pub id: StepId,
     /// A short title for lists.
@@ -274,7 +275,7 @@ pub struct PlanStep {
 }
 
 /// How one tool call of a step ended.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct StepReport {
     pub step: StepId,
     pub call: Option<CallId>,
@@ -305,12 +306,13 @@ pub struct StepReport {
 }
 
 /// How a tool call ended.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     Succeeded,
     Failed,
     Rejected,
+    #[default]
     Skipped,
 }
 

@@ -33,8 +33,7 @@ impl History {
             let undone = if turn.undone { " (taken back)" } else { "" };
             say!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
             for call in &turn.calls {
-                let status = serde_json::to_value(call.status)?;
-                let (status, ms) = (status.as_str().unwrap_or_default(), call.wall_ms);
+                let (status, ms) = (words::status(call.status), call.wall_ms);
                 say!("    {} {status} ({}) {ms} ms: {}", call.tool, call.decision, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {

@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::diff;
 use super::theme::Theme;
-use super::wrap::wrapped;
+use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
 /// Ticks during which no letter answers: whoever is typing when the question appears has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Longest reason that is shown, and longest words on what `always` covers, in characters: a model has a say in both.
-const REASON_CHARS: usize = 200;
-const ALWAYS_CHARS: usize = 60;
+/// Longest reason that is shown, and longest words on what `always` covers, in columns: a model has a say in both.
+const REASON_COLUMNS: usize = 200;
+const ALWAYS_COLUMNS: usize = 60;
 
 /// An open question.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Question {
     /// Why it is asked, and the keys.
     pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
-        let mut lines = wrapped(&Line::styled(cut(reason, REASON_CHARS), theme.warning()), width, 0);
+        let mut lines = wrapped(&Line::styled(cut(reason, REASON_COLUMNS), theme.warning()), width, 0);
         let key = |key: &'static str| Span::styled(key, theme.accent());
         let mut spans =
             vec![key("y"), Span::raw(" yes · "), key("n"), Span::raw(" no · "), key("e"), Span::raw(" edit")];
@@ -126,18 +126,10 @@ impl Question {
             spans.extend([
                 Span::raw(" · "),
                 key("a"),
-                Span::raw(format!(" always now: {}", cut(always, ALWAYS_CHARS))),
+                Span::raw(format!(" always now: {}", cut(always, ALWAYS_COLUMNS))),
             ]);
         }
         lines.extend(wrapped(&Line::from(spans), width, 2));
         lines
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    let mut shown: String = text.chars().take(most).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 8;
 
 /// The lines of a text in Markdown, at most `width` columns wide. A text that is not complete yet is rendered as far as it goes.
 pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = Writer { width: width.max(8), ..Writer::new(theme) };
+    let mut writer = Writer { width: width.max(8), theme, ..Writer::default() };
     for event in
         Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
     {
@@ -23,6 +23,7 @@ pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
 }
 
 /// What has been rendered so far, and what the parser is within.
+#[derive(Default)]
 struct Writer {
     width: usize,
     theme: Theme,
@@ -45,23 +46,6 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(theme: Theme) -> Writer {
-        Writer {
-            width: 0,
-            theme,
-            lines: Vec::new(),
-            spans: Vec::new(),
-            styles: Vec::new(),
-            prefixes: Vec::new(),
-            mark: None,
-            lists: Vec::new(),
-            in_code: false,
-            rows: Vec::new(),
-            in_table: false,
-            links: Vec::new(),
-        }
-    }
-
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -72,11 +56,10 @@ impl Writer {
                 self.text(text.trim_end());
                 self.flush();
             }
-            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+            Event::Code(text) => {
                 let style = self.theme.accent();
                 self.styled(&text, style);
             }
-            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
             Event::SoftBreak => self.text(" "),
             Event::HardBreak if self.in_table => self.text(" "),
             Event::HardBreak => self.flush(),
@@ -85,6 +68,8 @@ impl Writer {
                 self.lines.push(Line::styled("─".repeat(self.width.min(40)), self.theme.dim()));
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
+            // Footnotes and formulas are not asked for.
+            Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
     }
 

@@ -22,6 +22,7 @@ use crate::ui::words;
 pub const TICKS_A_SECOND: u64 = 4;
 
 /// A conversation as it is shown.
+#[derive(Default)]
 pub struct Screen {
     pub theme: Theme,
     pub area: Rect,
@@ -70,18 +71,9 @@ impl Screen {
             theme,
             area,
             transcript: Transcript::new(theme, usize::from(area.width)),
-            input: Input::default(),
-            history: History::default(),
-            popup: None,
-            question: None,
-            facts: Facts::default(),
             queue: options.continues.then_some(resume).into_iter().collect(),
-            running: None,
-            shell_runs: false,
             opening: Some("looking for models".to_owned()),
-            ticks: 0,
-            armed_at: None,
-            mouse: false,
+            ..Screen::default()
         }
     }
 

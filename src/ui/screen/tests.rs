@@ -74,32 +74,20 @@ fn asked(screen: &mut Screen) {
 }
 
 fn step(id: usize, description: &str, after: &[usize]) -> PlanStep {
-    PlanStep {
-        id: StepId(id),
-        name: description.into(),
-        description: description.into(),
-        files_affected: Vec::new(),
-        dependencies: after.iter().map(|id| StepId(*id)).collect(),
-        estimated_complexity: 1,
-        status: PlanStatus::Pending,
-    }
+    let dependencies = after.iter().map(|id| StepId(*id)).collect();
+    PlanStep { id: StepId(id), description: description.into(), dependencies, ..PlanStep::default() }
 }
 
 fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepReport {
     StepReport {
         step: StepId(id),
-        call: None,
         tool: tool.into(),
         arguments: json!({ "path": "src/retry.ts" }),
         status: StepStatus::Succeeded,
-        executing: false,
         summary: summary.into(),
-        result_hash: String::new(),
-        checkpoint: None,
         diff: diff.map(str::to_owned),
         wall_ms: 12,
-        changes: Vec::new(),
-        output: String::new(),
+        ..StepReport::default()
     }
 }
 

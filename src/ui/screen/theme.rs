@@ -3,8 +3,9 @@
 use ratatui::style::{Color, Modifier, Style};
 
 /// Whether there are colours. Without them modifiers and signs carry the meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
+    #[default]
     Coloured,
     Plain,
 }

@@ -56,7 +56,7 @@ struct Rendered {
 }
 
 /// The entries, and which part of them is in view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<Rendered>,
     theme: Theme,
@@ -70,7 +70,7 @@ pub struct Transcript {
 
 impl Transcript {
     pub fn new(theme: Theme, width: usize) -> Transcript {
-        Transcript { entries: VecDeque::new(), theme, width, unfolded: false, total: 0, below: 0 }
+        Transcript { theme, width, ..Transcript::default() }
     }
 
     pub fn push(&mut self, entry: Entry) {

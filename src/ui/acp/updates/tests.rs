@@ -16,30 +16,18 @@ fn shown(updates: &mut Updates, event: Event) -> Value {
 fn report(status: StepStatus) -> Event {
     Event::StepCompleted(StepReport {
         step: StepId(1),
-        call: None,
         tool: "write_file".to_owned(),
         arguments: json!({ "path": "a.txt" }),
         status,
         executing: true,
-        summary: "changed a.txt".to_owned(),
-        result_hash: String::new(),
-        checkpoint: None,
-        diff: None,
-        changes: Vec::new(),
-        output: String::new(),
-        wall_ms: 1,
+        ..StepReport::default()
     })
 }
 
 fn plan(descriptions: &[&str]) -> Event {
-    let step = |(at, text): (usize, &&str)| PlanStep {
-        id: StepId(at + 1),
-        name: (*text).to_owned(),
-        description: (*text).to_owned(),
-        files_affected: Vec::new(),
-        dependencies: Vec::new(),
-        estimated_complexity: 1,
-        status: PlanStatus::Pending,
+    let step = |(at, text): (usize, &&str)| {
+        let description = (*text).to_owned();
+        PlanStep { id: StepId(at + 1), description, ..PlanStep::default() }
     };
     let steps = descriptions.iter().enumerate().map(step).collect();
     Event::PlanCreated { plan: PlanView { steps, total_estimated_tokens: 0, status: PlanStatus::Pending } }
