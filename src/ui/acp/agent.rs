@@ -52,7 +52,6 @@ impl Agent {
         Agent { app, given, client, models, talks: BTreeMap::new(), prompts: JoinSet::new() }
     }
 
-    /// Takes one line of the client.
     pub async fn take(&mut self, line: &str) {
         match wire::read(line) {
             Ok(Incoming::Request { id, method, params }) if method == "session/prompt" => {

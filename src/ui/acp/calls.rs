@@ -71,7 +71,6 @@ const CALLS: [(Builtin, ToolKind, &str); 19] = [
     (Builtin::IndexListMemories, ToolKind::Read, "Lessons learned here"),
 ];
 
-/// Title and kind of a call.
 fn title(tool: &str, arguments: &Map<String, Value>) -> (String, ToolKind) {
     let Some((builtin, kind, form)) = CALLS.iter().find(|(builtin, ..)| builtin.name() == tool) else {
         return (cut_line(&format!("{tool} {}", Value::Object(arguments.clone())), TITLE_CHARS), ToolKind::Other);

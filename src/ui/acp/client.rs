@@ -58,7 +58,6 @@ impl Client {
         let _ = self.0.lines.send(message.to_string()).await;
     }
 
-    /// Answers the client's request `id`.
     pub async fn answer<T: Serialize>(&self, id: &Value, result: Result<T, Error>) {
         let told = result.and_then(|result| serde_json::to_value(result).map_err(Error::into_internal_error));
         let message = match told {

@@ -8,7 +8,6 @@ use agent_client_protocol_schema::v1::{
 use super::wire::invalid;
 use crate::protocol::Mode;
 
-/// The option's identifier.
 const OPTION: &str = "mode";
 
 /// Identifier, name and description of each mode.

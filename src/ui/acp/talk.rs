@@ -24,7 +24,6 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models that the settings of `app` name.
     pub fn of(app: App) -> Models {
         Models { app, found: Arc::default() }
     }
@@ -38,7 +37,6 @@ impl Models {
     }
 }
 
-/// A session of the client.
 pub struct Talk {
     pub id: ConversationId,
     pub app: App,

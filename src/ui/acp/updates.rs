@@ -31,7 +31,6 @@ pub struct Updates {
     has_answered: bool,
 }
 
-/// An entry of the plan.
 struct Planned {
     step: StepId,
     text: String,
@@ -71,7 +70,6 @@ impl Updates {
         Updates { project, calls, plan, open, asked: None, loading: None, has_answered: false }
     }
 
-    /// The updates that tell of `event`.
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
             // It comes from the journal alone: the client knows what it has asked.

@@ -24,7 +24,6 @@ mod mcp;
 mod models;
 mod output;
 mod probe;
-mod sampling;
 mod search;
 mod serve;
 mod settings;

@@ -14,7 +14,6 @@ use crate::base::visible;
 use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus};
 use crate::ui::words;
 
-/// Prints events in one of two forms.
 pub enum Printer {
     Json,
     Text(Text),

@@ -11,7 +11,6 @@ use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
 /// Unresolved references that a text lists; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Definition,

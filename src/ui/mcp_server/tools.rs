@@ -63,7 +63,6 @@ pub fn wait(seconds: Option<u64>) -> u64 {
     seconds.unwrap_or(WAIT_MAX_S).min(WAIT_MAX_S)
 }
 
-/// Every tool with its schema.
 pub fn all() -> Vec<Tool> {
     let search = json!({
         "query": text("A question in plain words, or names"),

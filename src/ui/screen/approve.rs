@@ -15,7 +15,6 @@ const UNREAD_TICKS: u64 = 2;
 const REASON_COLUMNS: usize = 200;
 const ALWAYS_COLUMNS: usize = 60;
 
-/// An open question.
 #[derive(Debug)]
 pub struct Question {
     pub proposal: Proposal,
@@ -31,7 +30,6 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Decided(Decision),
-    /// The arguments are to be edited.
     Edit,
     Scroll(isize),
     None,
@@ -110,12 +108,10 @@ impl Question {
         format!(" {}{size} ", self.proposal.tool)
     }
 
-    /// What would be done.
     pub fn preview(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         diff::lines(&self.proposal.preview, theme).iter().flat_map(|line| wrapped(line, width, 2)).collect()
     }
 
-    /// Why it is asked, and the keys.
     pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
         let mut lines = wrapped(&Line::styled(cut(reason, REASON_COLUMNS), theme.warning()), width, 0);

@@ -13,7 +13,6 @@ use crate::session::{Message, Session};
 use crate::ui::cli::chat::work::{self, Running};
 use crate::ui::cli::told;
 
-/// The session and what runs in it.
 pub struct Doer {
     app: App,
     options: Options,
@@ -32,7 +31,6 @@ impl Doer {
         Doer { app, options, events, session: None, running: None, reply: None, shell: Cancel::new() }
     }
 
-    /// The session is open.
     pub fn open(&mut self, session: Session) {
         self.session = Some(Arc::new(session));
     }

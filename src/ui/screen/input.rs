@@ -30,7 +30,6 @@ struct Paste {
     text: Arc<str>,
 }
 
-/// What was sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Submitted {
     /// With marks in the place of long pastes.
@@ -62,7 +61,6 @@ fn without_controls(line: &str) -> String {
 }
 
 impl Input {
-    /// For drawing.
     pub fn area(&self) -> &TextArea<'static> {
         &self.area
     }

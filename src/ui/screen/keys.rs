@@ -41,7 +41,6 @@ pub enum Action {
     Other,
 }
 
-/// What the key means.
 pub fn action(key: &KeyEvent) -> Action {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let bare = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -67,7 +66,6 @@ pub fn action(key: &KeyEvent) -> Action {
     }
 }
 
-/// The list of keys as text.
 pub fn help() -> String {
     KEYS.iter().map(|(key, what)| format!("{key:<18} {what}")).collect::<Vec<_>>().join("\n")
 }

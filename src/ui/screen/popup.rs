@@ -8,7 +8,6 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 /// Most rows that can be chosen; a longer query finds the others.
 const ROWS_MAX: usize = 200;
 
-/// What is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The query is the command in the input.
@@ -21,7 +20,6 @@ pub enum Kind {
     Checkpoints,
 }
 
-/// Something to choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     pub label: String,
@@ -30,7 +28,6 @@ pub struct Choice {
     pub value: String,
 }
 
-/// An open list.
 #[derive(Debug)]
 pub struct Popup {
     pub kind: Kind,

@@ -92,7 +92,6 @@ impl Transcript {
         self.render(self.entries.len() - 1);
     }
 
-    /// Adds a piece of thinking.
     pub fn thinking(&mut self, piece: &str) {
         match self.entries.back_mut().map(|one| &mut one.entry) {
             Some(Entry::Thinking(text)) => append(text, piece),
@@ -160,7 +159,6 @@ impl Transcript {
         self.below = 0;
     }
 
-    /// Lines below the view.
     pub fn below(&self) -> usize {
         self.below
     }

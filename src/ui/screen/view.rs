@@ -74,7 +74,6 @@ fn prompt_rows(screen: &Screen, question: &Question) -> u16 {
     u16::try_from(question.prompt(width, screen.theme).len()).unwrap_or(1)
 }
 
-/// Draws the whole screen.
 pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
     let areas = areas(screen);
     let lines: Vec<Line<'_>> =
