@@ -124,14 +124,15 @@ fn in_short(header: &Header) -> String {
 }
 
 fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
+    let of_role = |role: Role| anyhow::Ok((*app.registry()?.get(role)?.header).clone());
     let header = match file {
+        None => of_role(Role::Planner)?,
         Some(file) if file.exists() => gguf::inspect(&file)?,
-        Some(role) if role.as_os_str() == "router" => (*app.registry()?.get(Role::Router)?.header).clone(),
-        Some(role) if role.as_os_str() == "planner" => (*app.registry()?.get(Role::Planner)?.header).clone(),
-        Some(file) => {
-            return Err(anyhow::anyhow!("{} does not exist; name a GGUF file, or planner or router", file.display()));
-        }
-        None => (*app.registry()?.get(Role::Planner)?.header).clone(),
+        Some(file) => match file.to_str() {
+            Some("planner") => of_role(Role::Planner)?,
+            Some("router") => of_role(Role::Router)?,
+            _ => bail!("{} does not exist; name a GGUF file, or planner or router", file.display()),
+        },
     };
     let header = &header;
     if json {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::base::visible;
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::retrieve::{self, Cache, Form, Hits, Pack};
+use crate::retrieve::{self, Cache, Hits, Pack};
 
 /// Lines of a snippet in a text.
 const SNIPPET_LINES: usize = 4;
@@ -64,30 +64,14 @@ pub fn context(
 
 impl Packed {
     pub fn json(&self) -> Value {
-        let items: Vec<Value> = self
-            .pack
-            .items
-            .iter()
-            .map(|item| {
-                json!({
-                    "path": item.path, "start": item.start, "end": item.end, "form": form(item.form), "text": item.text,
-                })
-            })
-            .collect();
-        json!({ "items": items, "tokens": self.pack.tokens, "left_out": self.pack.left_out, "notes": self.notes })
+        let mut value = json!(self.pack);
+        value["notes"] = json!(self.notes);
+        value
     }
 
     /// How many places are shown in how many tokens.
     pub fn size(&self) -> String {
         let Pack { items, tokens, left_out, .. } = &self.pack;
         format!("{} places in about {tokens} tokens, {left_out} left out", items.len())
-    }
-}
-
-fn form(form: Form) -> &'static str {
-    match form {
-        Form::Name => "name",
-        Form::Signature => "signature",
-        Form::Body => "body",
     }
 }
