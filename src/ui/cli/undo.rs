@@ -1,6 +1,6 @@
 //! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,8 +14,6 @@ use crate::ui::words;
 
 /// Paths that are listed; the others are only counted.
 const PATHS_SHOWN: usize = 20;
-/// How often the question is asked before it counts as cancelled.
-const TRIES: usize = 3;
 
 /// Undo the last request that changed files: files, lessons and conversation together
 #[derive(Args)]
@@ -120,19 +118,15 @@ impl How {
         if self.json || !io::stdin().is_terminal() {
             bail!("files were changed outside monobloc: {refused}");
         }
-        let mut lines = io::stdin().lock().lines();
-        for _ in 0..TRIES {
-            print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
-            io::stdout().flush()?;
-            let Some(answer) = lines.next().transpose()? else { break };
-            match answer.trim().to_lowercase().as_str() {
-                "o" | "overwrite" => return Ok(Foreign::Overwrite),
-                "k" | "keep" => return Ok(Foreign::Keep),
-                "c" | "cancel" | "n" | "no" => break,
-                _ => {}
-            }
+        print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
+        io::stdout().flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "o" | "overwrite" => Ok(Foreign::Overwrite),
+            "k" | "keep" => Ok(Foreign::Keep),
+            _ => bail!("{refused}"),
         }
-        bail!("{refused}")
     }
 }
 

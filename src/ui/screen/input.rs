@@ -259,18 +259,4 @@ mod tests {
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");
     }
-
-    #[test]
-    fn the_word_at_the_cursor_is_completed_to_a_path() {
-        let mut input = with(&["read @ret"]);
-        assert_eq!(input.mention().as_deref(), Some("ret"));
-        input.complete("src/retry.ts");
-        assert_eq!(input.shown(), "read src/retry.ts ");
-        assert_eq!(input.mention(), None);
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        assert_eq!([7, 1_000, 12_345_678].map(thousands), ["7", "1,000", "12,345,678"]);
-    }
 }

@@ -272,8 +272,9 @@ fn a_command_of_the_user_runs_beside_the_turn() {
     write(&mut screen, "!git status");
     assert_eq!(key(&mut screen, KeyCode::Enter), [Effect::Shell("git status".into())]);
     screen.apply(Event::Output("clean\n".into()));
+    screen.apply(Event::Turn(protocol::Event::Notice { text: "meanwhile".into() }));
     screen.apply(Event::ShellEnded("done".into()));
-    assert!(text(&screen).contains("! git status\nclean\ndone\n"), "{}", text(&screen));
+    assert!(text(&screen).contains("! git status\nclean\ndone\nnote: meanwhile\n"), "{}", text(&screen));
     write(&mut screen, "!sleep 9");
     key(&mut screen, KeyCode::Enter);
     assert_eq!(key(&mut screen, KeyCode::Esc), [Effect::Cancel], "the turn first");

@@ -315,14 +315,4 @@ mod tests {
         transcript.fold();
         assert_eq!(visible(&transcript, 9), ["one", "two"]);
     }
-
-    #[test]
-    fn output_of_a_command_goes_to_the_command_that_runs() {
-        let mut transcript = Transcript::new(Theme::Plain, 40);
-        transcript.push(Entry::Shell { command: "ls".into(), output: String::new(), ended: None });
-        transcript.shell("a\nb\n", None);
-        transcript.push(Entry::Note("meanwhile".into()));
-        transcript.shell("", Some("exit code 0".into()));
-        assert_eq!(visible(&transcript, 9), ["", "! ls", "a", "b", "exit code 0", "note: meanwhile"]);
-    }
 }
