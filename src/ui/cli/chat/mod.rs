@@ -9,10 +9,10 @@ pub(in crate::ui) mod work;
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::consent::Question;
@@ -55,54 +55,32 @@ impl Chat {
             let options = screen::Options { mode: self.mode, approves: self.yes, continues: self.continues };
             return screen::run(app, options).await;
         }
-        let talking = Arc::new(AtomicBool::new(false));
-        let interrupts = interrupts(app.clone(), talking.clone());
+        // Until there is a conversation, Ctrl-C cancels the program as in other commands.
+        let opening = tokio::spawn(super::watch_for_interrupt(app.clone()));
         let session = Arc::new(super::ask::session(app, "monobloc chat", self.json)?);
-        talking.store(true, Ordering::SeqCst);
-        let terminal = io::stdin().is_terminal();
+        let interrupts = signal(SignalKind::interrupt())?;
+        opening.abort();
         let conversation = Conversation {
             session,
             app: app.clone(),
             printer: Printer::new(self.json),
-            json: self.json,
-            yes: self.yes,
-            mode: self.mode,
-            terminal,
+            terminal: io::stdin().is_terminal(),
             queue: self.continues.then_some(Work::Resume(1)).into_iter().collect(),
             running: None,
             question: None,
             listening: true,
+            options: self,
         };
         let lines = input::lines(BufReader::new(io::stdin()), REQUEST_BYTES_MAX);
         conversation.run(lines, interrupts).await
     }
 }
 
-/// A message for each Ctrl-C. Until `talking` is set, Ctrl-C cancels the program as in other commands.
-fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            if talking.load(Ordering::SeqCst) {
-                // It fails if the conversation is over; then the program ends anyway.
-                let _ = sender.send(());
-            } else if app.cancel.is_cancelled() {
-                app.exit(super::CANCELLED);
-            } else {
-                app.cancel.cancel();
-            }
-        }
-    });
-    receiver
-}
-
 struct Conversation {
     session: Arc<Session>,
     app: App,
     printer: Printer,
-    json: bool,
-    yes: bool,
-    mode: Mode,
+    options: Chat,
     terminal: bool,
     queue: VecDeque<Work>,
     running: Option<Running>,
@@ -112,12 +90,8 @@ struct Conversation {
 }
 
 impl Conversation {
-    async fn run(
-        mut self,
-        mut lines: mpsc::Receiver<input::Read1>,
-        mut interrupts: mpsc::UnboundedReceiver<()>,
-    ) -> Result<()> {
-        if self.terminal && !self.json {
+    async fn run(mut self, mut lines: mpsc::Receiver<input::Read1>, mut interrupts: Signal) -> Result<()> {
+        if self.terminal && !self.options.json {
             println!("A line is a request; /help lists the commands, /exit ends.");
         }
         self.prompt()?;
@@ -126,7 +100,7 @@ impl Conversation {
                 match self.queue.pop_front() {
                     Some(Work::Exit) => return Ok(()),
                     Some(work) => {
-                        self.running = Some(work::start(&self.app, &self.session, work, self.mode, Vec::new()));
+                        self.running = Some(work::start(&self.app, &self.session, work, self.options.mode, Vec::new()));
                     }
                     None if !self.listening => return Ok(()),
                     None => {}
@@ -183,7 +157,7 @@ impl Conversation {
             }
             // Nobody is asked: `--yes` approves; without a terminal the printer rejects and explains why.
             Some(Message::Approve { proposal, reply }) => {
-                let _ = reply.send(self.printer.consent(proposal, self.yes)?);
+                let _ = reply.send(self.printer.consent(proposal, self.options.yes)?);
                 Ok(())
             }
             Some(Message::Failed(error)) => {
@@ -199,7 +173,7 @@ impl Conversation {
 
     /// Whether the user can be asked for consent.
     fn asks(&self) -> bool {
-        self.terminal && !self.json && !self.yes
+        self.terminal && !self.options.json && !self.options.yes
     }
 
     /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one with nothing running, ends
@@ -223,7 +197,7 @@ impl Conversation {
             Ok(shown) => shown,
             Err(error) => return self.fail(super::told(&error)),
         };
-        if self.json {
+        if self.options.json {
             println!("{json}");
         } else {
             self.printer.show(&text);
@@ -241,7 +215,7 @@ impl Conversation {
 
     /// Prints the text before the cursor, on a terminal only.
     fn prompt(&mut self) -> Result<()> {
-        if !self.terminal || self.json {
+        if !self.terminal || self.options.json {
             return Ok(());
         }
         match &self.question {
