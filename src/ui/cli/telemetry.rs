@@ -89,12 +89,8 @@ fn sum(turns: &[TurnStats]) -> Option<String> {
     if looped.is_empty() {
         return None;
     }
-    let misses = |count: fn(&ToolMiss) -> usize| -> usize {
-        looped.iter().filter_map(|turn| turn.tool_miss.as_ref()).map(count).sum()
-    };
-    let repeats = |count: fn(&Repeat) -> usize| -> usize {
-        looped.iter().filter_map(|turn| turn.repeat.as_ref()).map(count).sum()
-    };
+    let misses = |count: fn(&ToolMiss) -> usize| looped.iter().flat_map(|one| &one.tool_miss).map(count).sum::<usize>();
+    let repeats = |count: fn(&Repeat) -> usize| looped.iter().flat_map(|one| &one.repeat).map(count).sum::<usize>();
     Some(format!(
         "single-model loop in {} of {} turns: {} replies, {} without a call, {} calls written as text; {} calls, {} \
          repeated, {} batches and {} texts repeated; at most {} reading calls in a row; {} times going nowhere, {} \

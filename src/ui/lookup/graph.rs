@@ -66,15 +66,8 @@ struct Line {
     node: Node,
     /// How to name the symbol in a question.
     handle: String,
-    edge: Option<Edge>,
-}
-
-struct Edge {
-    near: Neighbour,
-    steps: usize,
-    confidence: f64,
-    /// The kind of the first edge, where there are several.
-    by: Option<String>,
+    /// How it was found, unless it is what was asked about.
+    edge: Option<Reached>,
 }
 
 /// Above calls of the symbol's name whose target is not known: each may be another caller.
@@ -99,19 +92,19 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
         }
         Kind::Callers => {
             let unknown = index.perhaps_called(&graph, symbol)?;
-            let callers = reached(&graph, "callers", symbol, &graph.callers_within(symbol, reach(1)));
+            let callers = reached(&graph, "callers", symbol, graph.callers_within(symbol, reach(1)));
             Answer { unknown_title: MAYBE_CALLERS, unknown, ..callers }
         }
         Kind::Callees => {
             let unknown = index.calls_nowhere(&graph, symbol)?;
-            let callees = reached(&graph, "calls", symbol, &graph.callees_within(symbol, reach(1)));
+            let callees = reached(&graph, "calls", symbol, graph.callees_within(symbol, reach(1)));
             Answer { unknown_title: UNKNOWN_CALLS, unknown, ..callees }
         }
-        Kind::Imports => neighbours(&graph, "imports", symbol, &graph.imports(symbol)),
-        Kind::Dependents => neighbours(&graph, "dependents", symbol, &graph.dependents(symbol)),
+        Kind::Imports => neighbours(&graph, "imports", symbol, graph.imports(symbol)),
+        Kind::Dependents => neighbours(&graph, "dependents", symbol, graph.dependents(symbol)),
         Kind::Impact => {
             let unknown = index.perhaps_called(&graph, symbol)?;
-            let affected = reached(&graph, "affected by", symbol, &graph.impact(symbol, reach(4)));
+            let affected = reached(&graph, "affected by", symbol, graph.impact(symbol, reach(4)));
             Answer { unknown_title: MAYBE_CALLERS, unknown, ..affected }
         }
         Kind::Path => {
@@ -120,33 +113,23 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
             if steps.is_empty() {
                 bail!("no way from {symbol} to {to} within {} steps", reach(12).steps_max);
             }
-            reached(&graph, "way", &format!("{symbol} to {to}"), &steps)
+            reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }
     })
 }
 
-fn titled(graph: &Graph, what: &str, symbol: &str, lines: Vec<Line>) -> Answer {
+fn reached(graph: &Graph, what: &str, symbol: &str, all: Vec<Reached>) -> Answer {
     let meant = graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
-    let title = format!("{} {what} {}", lines.len(), meant.as_deref().unwrap_or(symbol));
-    Answer { title, lines, ..Answer::default() }
+    let title = format!("{} {what} {}", all.len(), meant.as_deref().unwrap_or(symbol));
+    let line =
+        |one: Reached| Line { node: one.near.node.clone(), handle: graph.handle(&one.near.node), edge: Some(one) };
+    Answer { title, lines: all.into_iter().map(line).collect(), ..Answer::default() }
 }
 
-fn reached(graph: &Graph, what: &str, symbol: &str, all: &[Reached]) -> Answer {
-    let line = |one: &Reached| {
-        let by = (one.steps > 1).then(|| one.by.to_string());
-        line_of(graph, &one.near, one.steps, one.confidence, by)
-    };
-    titled(graph, what, symbol, all.iter().map(line).collect())
-}
-
-fn neighbours(graph: &Graph, what: &str, symbol: &str, all: &[Neighbour]) -> Answer {
-    let line = |one: &Neighbour| line_of(graph, one, 1, one.confidence, None);
-    titled(graph, what, symbol, all.iter().map(line).collect())
-}
-
-fn line_of(graph: &Graph, near: &Neighbour, steps: usize, confidence: f64, by: Option<String>) -> Line {
-    let (node, handle) = (near.node.clone(), graph.handle(&near.node));
-    Line { node, handle, edge: Some(Edge { near: near.clone(), steps, confidence, by }) }
+fn neighbours(graph: &Graph, what: &str, symbol: &str, all: Vec<Neighbour>) -> Answer {
+    let one_step =
+        |near: Neighbour| Reached { steps: 1, confidence: near.confidence, by: String::new(), by_id: 0, near };
+    reached(graph, what, symbol, all.into_iter().map(one_step).collect())
 }
 
 impl Answer {
@@ -190,7 +173,7 @@ impl Line {
         let Node { name, kind, path, start, end, .. } = &self.node;
         let mut shown =
             json!({ "symbol": self.handle, "name": name, "kind": kind, "path": path, "start": start, "end": end });
-        if let Some(Edge { near, steps, confidence, .. }) = &self.edge {
+        if let Some(Reached { near, steps, confidence, .. }) = &self.edge {
             shown["edge"] = json!(near.kind.name());
             shown["line"] = json!(near.line);
             shown["steps"] = json!(steps);
@@ -204,14 +187,14 @@ impl Line {
     fn text(&self) -> String {
         let Node { name, kind, path, start, end, .. } = &self.node;
         let place = style(format!("{}:{start}", visible(path))).cyan();
-        let Some(Edge { near, steps, confidence, by }) = &self.edge else {
+        let Some(Reached { near, steps, confidence, by, .. }) = &self.edge else {
             return format!(
                 "  {place} {} {}",
                 visible(&self.handle),
                 style(format!("{kind}, lines {start} to {end}")).dim()
             );
         };
-        let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+        let by = if *steps > 1 { format!(" by {by}") } else { String::new() };
         let (edge, at, why) = (near.kind.name(), near.line, &near.reason);
         let told = style(visible(&format!("{kind} · {edge} at line {at}{by} · {confidence:.2} {why}"))).dim();
         format!("{}{place} {} {told}", "  ".repeat(*steps), visible(name))
