@@ -112,14 +112,11 @@ pub fn cost(usage: &Usage) -> String {
     } else {
         format!(" · over budget: {}", usage.budget.over.join("; "))
     };
+    let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = usage;
+    let (seconds, peak) = (usage.wall_ms as f64 / 1000.0, Bytes(usage.peak_memory_bytes));
     format!(
-        "{:.1} s · {} model calls · {} prompt tokens ({} cached), {} generated · peak memory {}{over}",
-        usage.wall_ms as f64 / 1000.0,
-        usage.model_calls,
-        usage.prompt_tokens,
-        usage.cached_tokens,
-        usage.generated_tokens,
-        Bytes(usage.peak_memory_bytes)
+        "{seconds:.1} s · {model_calls} model calls · {prompt_tokens} prompt tokens ({cached_tokens} cached), {generated_tokens} \
+         generated · peak memory {peak}{over}"
     )
 }
 

@@ -93,17 +93,10 @@ fn print(report: &Report, json: bool) {
         println!("{}", serde_json::json!(report));
         return;
     }
+    let Report { files, parsed, removed, chunks, chunks_with_vector, symbols, edges, usable_ms, ms, .. } = report;
     println!(
-        "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges; usable after {} ms, complete after {} ms",
-        report.files,
-        report.parsed,
-        report.removed,
-        report.chunks,
-        report.chunks_with_vector,
-        report.symbols,
-        report.edges,
-        report.usable_ms,
-        report.ms
+        "{files} files ({parsed} read, {removed} gone), {chunks} chunks ({chunks_with_vector} with vectors), {symbols} symbols, \
+         {edges} edges; usable after {usable_ms} ms, complete after {ms} ms"
     );
     summary("skipped", &report.skipped);
     summary("read in part", &report.partial);

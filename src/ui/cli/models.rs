@@ -113,14 +113,9 @@ fn list(app: &App, json: bool) -> Result<()> {
 }
 
 fn in_short(header: &Header) -> String {
-    format!(
-        "{}, {:.2} billion parameters, {}, {}, context {}",
-        header.architecture,
-        header.parameters as f64 / 1e9,
-        header.quantisation(),
-        header.file_bytes,
-        header.context_train
-    )
+    let Header { architecture, file_bytes, context_train, .. } = header;
+    let (billions, quantisation) = (header.parameters as f64 / 1e9, header.quantisation());
+    format!("{architecture}, {billions:.2} billion parameters, {quantisation}, {file_bytes}, context {context_train}")
 }
 
 fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::protocol::{Repeat, ToolMiss};
+use crate::protocol::{Repeat, ToolMiss, Usage};
 use crate::session::{Journal, TurnStats, telemetry};
 use crate::ui::words;
 
@@ -54,16 +54,11 @@ impl Telemetry {
 }
 
 fn line(turn: &TurnStats) {
-    let usage = &turn.usage;
+    let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = &turn.usage;
+    let (seconds, peak) = (turn.usage.wall_ms as f64 / 1000.0, Bytes(turn.usage.peak_memory_bytes).to_string());
     let request: String = turn.request.chars().take(60).collect();
     say!(
-        "{:>6.1} s {:>6} {:>8} {:>8} {:>10} {:>12}  {request}",
-        usage.wall_ms as f64 / 1000.0,
-        usage.model_calls,
-        usage.prompt_tokens,
-        usage.cached_tokens,
-        usage.generated_tokens,
-        Bytes(usage.peak_memory_bytes).to_string()
+        "{seconds:>6.1} s {model_calls:>6} {prompt_tokens:>8} {cached_tokens:>8} {generated_tokens:>10} {peak:>12}  {request}"
     );
 }
 

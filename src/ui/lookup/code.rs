@@ -1,7 +1,5 @@
 //! Finds code by words, vectors and graph: as a list of hits, or packed into a token budget.
 
-use std::fmt::Write;
-
 use anyhow::Result;
 use console::style;
 use serde_json::{Value, json};
@@ -22,21 +20,14 @@ pub fn text(found: &Hits, explain: bool) -> String {
     for hit in &found.hits {
         let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
         let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
-        line(&mut text, format_args!("{place} {symbol} {}", style(format!("{:.3}", hit.score)).dim()));
-        for shown in visible(&hit.snippet).lines().take(SNIPPET_LINES) {
-            line(&mut text, format_args!("    {shown}"));
-        }
+        text += &format!("{place} {symbol} {}\n", style(format!("{:.3}", hit.score)).dim());
+        visible(&hit.snippet).lines().take(SNIPPET_LINES).for_each(|line| text += &format!("    {line}\n"));
         if explain {
             let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-            line(&mut text, format_args!("    {}", style(shown.join(", ")).dim()));
+            text += &format!("    {}\n", style(shown.join(", ")).dim());
         }
     }
     text
-}
-
-/// Writing to a text cannot fail.
-pub(super) fn line(text: &mut String, shown: std::fmt::Arguments<'_>) {
-    let _ = writeln!(text, "{shown}");
 }
 
 /// Code that answers a question, within a token budget.

@@ -4,7 +4,6 @@ use anyhow::{Result, bail};
 use console::style;
 use serde_json::{Value, json};
 
-use super::code::line;
 use crate::base::visible;
 use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
 
@@ -151,18 +150,16 @@ impl Answer {
     /// The title, at most `limit` symbols, then the first unknown references.
     pub fn text(&self, limit: usize) -> String {
         let mut text = format!("{}\n", visible(&self.title));
-        for one in self.lines.iter().take(limit) {
-            line(&mut text, format_args!("{}", one.text()));
-        }
+        self.lines.iter().take(limit).for_each(|line| text += &format!("{}\n", line.text()));
         if !self.unknown.is_empty() {
-            line(&mut text, format_args!("{} ({}):", self.unknown_title, self.unknown.len()));
+            text += &format!("{} ({}):\n", self.unknown_title, self.unknown.len());
         }
-        for Unresolved { name, path, line: at, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
-            let place = style(format!("{}:{at}", visible(path))).cyan();
-            line(&mut text, format_args!("  {place} {} {}", visible(name), style(visible(reason)).dim()));
+        for Unresolved { name, path, line, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
+            let place = style(format!("{}:{line}", visible(path))).cyan();
+            text += &format!("  {place} {} {}\n", visible(name), style(visible(reason)).dim());
         }
         if self.unknown.len() > UNKNOWN_SHOWN {
-            line(&mut text, format_args!("  … {} more", self.unknown.len() - UNKNOWN_SHOWN));
+            text += &format!("  … {} more\n", self.unknown.len() - UNKNOWN_SHOWN);
         }
         text
     }
