@@ -3,7 +3,7 @@
 use super::diff;
 use super::theme::Theme;
 use crate::base::StepId;
-use crate::protocol::{PlanView, StepReport, StepState, StepStatus};
+use crate::protocol::{PlanStep, PlanView, StepReport, StepState, StepStatus};
 use crate::ui::words;
 use ratatui::text::{Line, Span};
 
@@ -15,37 +15,29 @@ pub struct Plan {
 
 #[derive(Debug)]
 struct Step {
-    id: StepId,
-    description: String,
-    after: Vec<StepId>,
+    planned: PlanStep,
     state: StepState,
     calls: Vec<StepReport>,
 }
 
 impl Plan {
-    pub fn new(view: &PlanView) -> Plan {
-        let step = |step: &crate::protocol::PlanStep| Step {
-            id: step.id,
-            description: step.description.clone(),
-            after: step.dependencies.clone(),
-            state: StepState::Pending,
-            calls: Vec::new(),
-        };
-        Plan { steps: view.steps.iter().map(step).collect() }
+    pub fn new(view: PlanView) -> Plan {
+        let step = |planned: PlanStep| Step { planned, state: StepState::Pending, calls: Vec::new() };
+        Plan { steps: view.steps.into_iter().map(step).collect() }
     }
 
     pub fn has(&self, id: StepId) -> bool {
-        self.steps.iter().any(|step| step.id == id)
+        self.steps.iter().any(|step| step.planned.id == id)
     }
 
     pub fn enter(&mut self, id: StepId, state: StepState) {
-        if let Some(step) = self.steps.iter_mut().find(|step| step.id == id) {
+        if let Some(step) = self.steps.iter_mut().find(|step| step.planned.id == id) {
             step.state = state;
         }
     }
 
     pub fn add(&mut self, report: StepReport) {
-        if let Some(step) = self.steps.iter_mut().find(|step| step.id == report.step) {
+        if let Some(step) = self.steps.iter_mut().find(|step| step.planned.id == report.step) {
             step.calls.push(report);
         }
     }
@@ -76,9 +68,9 @@ fn head(step: &Step, theme: Theme) -> Line<'static> {
         StepState::FailedToThink | StepState::FailedToExecute => ("✗", theme.bad(), " failed"),
     };
     Line::from(vec![
-        Span::styled(format!("{sign} {} ", step.id), style),
-        Span::raw(step.description.clone()),
-        Span::styled(format!("{}{state}", words::after(&step.after)), theme.dim()),
+        Span::styled(format!("{sign} {} ", step.planned.id), style),
+        Span::raw(step.planned.description.clone()),
+        Span::styled(format!("{}{state}", words::after(&step.planned.dependencies)), theme.dim()),
     ])
 }
 

@@ -12,7 +12,7 @@ impl Screen {
         match event {
             // The status counts the seconds itself.
             Event::Pulse { phase, .. } => self.doing(phase),
-            Event::PlanCreated { plan } => self.transcript.push(Entry::Plan(Plan::new(&plan))),
+            Event::PlanCreated { plan } => self.transcript.push(Entry::Plan(Plan::new(plan))),
             Event::StepExecuting { step, description } => {
                 if !self.transcript.plan(step, |_| ()) {
                     self.transcript.push(Entry::Step(description.clone()));
