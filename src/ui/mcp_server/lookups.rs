@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
 
-use super::progress::Progress;
+use super::progress::telling;
 use super::project::Project;
 use super::tools::{self, Call};
 use crate::base::Cancel;
@@ -23,24 +23,17 @@ pub async fn answer(
 ) -> Result<String, String> {
     let cancel = Cancel::new();
     let (sender, state) = watch::channel("reading what has changed in the project".to_owned());
-    let mut looking = tokio::task::spawn_blocking({
+    let looking = tokio::task::spawn_blocking({
         let cancel = cancel.clone();
         move || look_up(&project, &question, &cancel, &mut |come| drop(sender.send_replace(words::progress(come))))
     });
-    let mut progress = Progress::of(context);
-    loop {
-        tokio::select! {
-            looked = &mut looking => {
-                return looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why));
-            }
-            () = progress.due() => {
-                let doing = state.borrow().clone();
-                progress.tell(doing).await;
-            }
-            () = context.ct.cancelled() => {
-                cancel.cancel();
-                return Err("cancelled".to_owned());
-            }
+    tokio::select! {
+        looked = telling(context, || state.borrow().clone(), looking) => {
+            looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why))
+        }
+        () = context.ct.cancelled() => {
+            cancel.cancel();
+            Err("cancelled".to_owned())
         }
     }
 }

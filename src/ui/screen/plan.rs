@@ -1,11 +1,12 @@
 //! The plan of a turn as a tree: each step with its state, below it its calls with a line about each result.
 
+use ratatui::text::{Line, Span};
+
 use super::diff;
 use super::theme::Theme;
 use crate::base::StepId;
 use crate::protocol::{PlanStep, PlanView, StepReport, StepState, StepStatus};
 use crate::ui::words;
-use ratatui::text::{Line, Span};
 
 /// A plan with what has happened so far.
 #[derive(Debug)]
