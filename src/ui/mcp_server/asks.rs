@@ -114,7 +114,7 @@ async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) 
     let ended = async {
         let ended =
             timeout(Duration::from_secs(wait_s), state.wait_for(|state| matches!(state, State::Ended(_)))).await;
-        ended.map(|told| told.map(|state| state.clone()))
+        ended.map(|told| told.map(|state| State::clone(&state)))
     };
     match telling(context, doing, ended).await {
         Ok(Ok(State::Ended(told))) => told,
