@@ -14,20 +14,8 @@ const ANSWER: &str = "# Retries\n\nA request is tried **5** times, see `src/retr
                       1. It waits for 200 ms.\n2. Then twice as long.\n\n| what | value |\n|---|---|\n| tries | 5 |\n| first pause | 200 ms |\n";
 
 fn memory() -> Memory {
-    let planner = ModelRow {
-        roles: vec!["planner".into()],
-        file: "m.gguf".into(),
-        slots: 1,
-        context: 8192,
-        kv_type: "q8_0".into(),
-        bytes: Bytes::mib(512),
-        parts: Vec::new(),
-        shares_weights: false,
-        lora: Vec::new(),
-        idle_s: Some(3),
-        pinned: false,
-        rung: None,
-    };
+    let planner =
+        ModelRow { roles: vec!["planner".into()], context: 8192, bytes: Bytes::mib(512), ..ModelRow::default() };
     Memory {
         models: vec![planner],
         others: vec![("embedder".into(), Bytes::mib(90))],
