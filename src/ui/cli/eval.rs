@@ -41,7 +41,7 @@ enum What {
     Work(Work),
 }
 
-/// What is told beside the figures.
+// What is told beside the figures.
 #[derive(Args)]
 struct Told {
     /// Write what was found for every case, one JSON object per line

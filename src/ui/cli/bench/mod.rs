@@ -48,7 +48,7 @@ impl Bench {
     }
 }
 
-/// The models to measure.
+// The models to measure.
 #[derive(Args)]
 struct Models {
     /// GGUF files [default: planner and router]
