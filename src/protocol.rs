@@ -1,9 +1,8 @@
 //! Defines the types that a user interface and a session exchange: requests, events of a turn, and calls that need consent.
 
-mod change;
 mod cost;
 mod memory;
-mod state;
+mod step;
 mod telemetry;
 
 use std::str::FromStr;
@@ -12,12 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::mask::Mask;
-use crate::base::{CallId, ConversationId, StepId};
+use crate::base::{ConversationId, StepId};
 
-pub use change::FileChange;
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use memory::{LoadingRow, Memory, ModelFile, ModelRow};
-pub use state::StepState;
+pub use step::{Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
 pub use telemetry::{
     CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
 };
@@ -219,9 +217,7 @@ impl Record {
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
         Record { conversation: conversation.clone(), time, event }
     }
-}
 
-impl Record {
     /// A copy with private data masked in every text.
     pub fn masked(&self, mask: &Mask) -> Record {
         let masked = serde_json::to_value(self).map(|value| masked(value, mask)).and_then(serde_json::from_value);
@@ -242,108 +238,6 @@ fn masked(value: Value, mask: &Mask) -> Value {
     }
 }
 
-/// A plan as it is shown to the user.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct PlanView {
-    pub steps: Vec<PlanStep>,
-    pub total_estimated_tokens: usize,
-    pub status: PlanStatus,
-}
-
-/// The state of a plan or a step of it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    Pending,
-    InProgress,
-    Completed,
-}
-
-/// A step of a plan.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct PlanStep {
-    pub id: StepId,
-    /// A short title for lists.
-    pub name: String,
-    /// The full description, understandable without the other steps.
-    pub description: String,
-    pub files_affected: Vec<String>,
-    /// Steps whose results this one needs.
-    pub dependencies: Vec<StepId>,
-    /// From 1 (one call) to 5.
-    pub estimated_complexity: u8,
-    pub status: PlanStatus,
-}
-
-/// How one tool call of a step ended.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct StepReport {
-    pub step: StepId,
-    pub call: Option<CallId>,
-    pub tool: String,
-    pub arguments: Value,
-    pub status: StepStatus,
-    /// Whether the tool can change something; false for tools that only read.
-    #[serde(default)]
-    pub executing: bool,
-    /// One line for the user: what was found or changed, or what went wrong.
-    pub summary: String,
-    /// SHA-256 of the result, without the parts that differ between runs.
-    #[serde(default)]
-    pub result_hash: String,
-    /// The checkpoint before the turn's first change, if the call could change something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<String>,
-    /// A unified diff, if the call changed a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
-    /// The files that the call changed, with their full texts; empty for a command and for what is not text.
-    #[serde(skip)]
-    pub changes: Vec<FileChange>,
-    /// The result as a model reads it; a long one is cut in the middle.
-    #[serde(skip)]
-    pub output: String,
-    pub wall_ms: u64,
-}
-
-/// How a tool call ended.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    Succeeded,
-    Failed,
-    Rejected,
-    Skipped,
-}
-
-/// A tool call that waits for the user's consent, with a preview of what it would do.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-pub struct Proposal {
-    pub tool: String,
-    pub arguments: Map<String, Value>,
-    /// Why consent is needed.
-    pub reason: String,
-    /// A unified diff or the command line.
-    pub preview: String,
-    /// The files that the call would change, with their full texts; empty for a command and for what is not text.
-    #[serde(skip)]
-    pub changes: Vec<FileChange>,
-    /// What [`Decision::Always`] would cover, in words; null if that answer is not offered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub always: Option<String>,
-}
-
-/// The user's answer to a [`Proposal`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
-    Approve,
-    /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
-    Always,
-    Reject,
-    /// Run it with these arguments instead, after the same checks.
-    Modify(Map<String, Value>),
-}
-
 /// The outcome of a request.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct TurnFinished {
@@ -360,8 +254,7 @@ mod tests {
     #[test]
     fn a_record_holds_no_full_text_of_a_changed_file() {
         let changes = vec![FileChange { path: "a".to_owned(), old: Some("old".into()), new: Some("new".into()) }];
-        let (tool, arguments, preview) = ("write_file".to_owned(), Map::new(), "-old\n+new".to_owned());
-        let proposal = Proposal { tool, arguments, reason: String::new(), preview, changes, always: None };
+        let proposal = Proposal { preview: "-old\n+new".to_owned(), changes, ..Proposal::default() };
         let record =
             Record::now(&ConversationId("c1".to_owned()), Event::ApprovalRequested { step: StepId(1), proposal });
         let written = serde_json::to_value(&record).expect("it can be written");

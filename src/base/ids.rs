@@ -22,7 +22,7 @@ impl fmt::Display for ConversationId {
 }
 
 /// A step of a plan, counted from 1; printed `s1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StepId(pub usize);
 

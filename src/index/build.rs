@@ -51,7 +51,7 @@ pub struct Progress {
 }
 
 /// What a refresh found and did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Report {
     /// Files in the index.
     pub files: usize,

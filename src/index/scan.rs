@@ -47,7 +47,7 @@ pub struct Found {
 }
 
 /// A file that is not in the index, and why. The reason begins with its category, up to a colon: see [`by_reason`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Skipped {
     pub path: String,
     pub reason: String,

@@ -8,7 +8,7 @@ use super::scan::{self, Skipped};
 use super::{Index, IndexError};
 
 /// What `monobloc index status` prints.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Status {
     /// Indexed files per language, most frequent first.
     pub languages: Vec<(String, usize)>,

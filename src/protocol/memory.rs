@@ -17,7 +17,7 @@ pub struct Memory {
 }
 
 /// A model in memory with one context.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ModelRow {
     pub roles: Vec<String>,
     pub file: String,

@@ -8,7 +8,7 @@ mod signals;
 mod tokens;
 
 pub use cache::Cache;
-pub use pack::{Form, Pack, pack};
+pub use pack::{Pack, pack};
 pub use tokens::tokens;
 
 use std::collections::HashMap;

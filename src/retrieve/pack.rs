@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::Hit;
 
 /// How much of a hit is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Form {
     /// Path, lines and name.
     Name,
@@ -29,7 +30,7 @@ impl Form {
 }
 
 /// One hit of a pack.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Packed {
     pub path: String,
     /// First and last line, counted from 1.
@@ -40,7 +41,7 @@ pub struct Packed {
 }
 
 /// Hits that fit a budget, best first.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Pack {
     pub items: Vec<Packed>,
     pub tokens: usize,

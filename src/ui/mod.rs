@@ -7,3 +7,4 @@ mod lookup;
 mod mcp_server;
 mod open;
 mod screen;
+mod words;

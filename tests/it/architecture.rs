@@ -63,7 +63,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("ratatui*", &["src/ui/screen/"]),
     ("crossterm", &["src/ui/screen/"]),
     ("pulldown_cmark", &["src/ui/screen/markdown.rs"]),
-    ("nucleo_matcher", &["src/ui/screen/fuzzy.rs"]),
+    ("nucleo_matcher", &["src/ui/screen/popup.rs"]),
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["src/models/"]),
     ("memmap2", &["src/models/gguf.rs", "src/embed/"]),

@@ -101,7 +101,7 @@ fn models_are_loaded_used_swapped_and_unloaded_in_one_conversation() {
 
     assert!(talk.refused("/load nothing").contains(SMOLLM), "the error names what there is");
     assert!(talk.refused("/unload nothing").contains("nothing is not loaded"));
-    assert!(talk.refused("/swap planner").contains("/swap takes two names"));
+    assert!(talk.refused("/swap planner").contains("/swap OLD NEW"));
     assert!(talk.refused("/remove planner").contains("there are /models, /load"));
     let ended = talk.end().succeeded();
     let conversations: Vec<Value> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -15,6 +15,7 @@ use agent_client_protocol_schema::v1::{
     SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
     SetSessionModeRequest, SetSessionModeResponse,
 };
+use serde::Serialize;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -26,7 +27,7 @@ use crate::app::{self, App};
 use crate::base::ConversationId;
 use crate::base::config::{Given, resolve};
 use crate::protocol::{Ask, Mode, Record};
-use crate::session::{Conversation, Entry, History, Journal};
+use crate::session::{Conversation, Entry, History, Journal, JournalError};
 
 /// Most sessions at once, because each has an index in memory. One more closes the one that has been idle longest.
 const TALKS_MAX: usize = 32;
@@ -51,10 +52,19 @@ impl Agent {
         Agent { app, given, client, models, talks: BTreeMap::new(), prompts: JoinSet::new() }
     }
 
-    /// Takes one line of the client.
     pub async fn take(&mut self, line: &str) {
         match wire::read(line) {
-            Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
+            Ok(Incoming::Request { id, method, params }) if method == "session/prompt" => {
+                match self.begin(&method, params) {
+                    // It is answered when it ends.
+                    Ok((running, ask)) => self.run(id, running, ask),
+                    Err(error) => self.client.answer::<Value>(&id, Err(error)).await,
+                }
+            }
+            Ok(Incoming::Request { id, method, params }) => {
+                let answer = self.answer(&method, params).await;
+                self.client.answer(&id, answer).await;
+            }
             Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
             Ok(Incoming::Answer { id, result }) => self.client.answered(id, result),
             Ok(Incoming::Stray) => {}
@@ -64,45 +74,52 @@ impl Agent {
         while self.prompts.try_join_next().is_some() {}
     }
 
-    async fn request(&mut self, id: Value, method: &str, given: Value) {
-        let client = self.client.clone();
+    /// Answers a request that does not take long.
+    async fn answer(&mut self, method: &str, given: Value) -> Result<Value, Error> {
         match method {
-            "initialize" => client.answer(&id, params(method, given).map(|request| initialized(&request))).await,
-            "authenticate" => client.answer(&id, Ok(AuthenticateResponse::new())).await,
-            "session/new" => client.answer(&id, params(method, given).and_then(|request| self.fresh(request))).await,
+            "initialize" => {
+                let _: InitializeRequest = params(method, given)?;
+                written(initialized())
+            }
+            "authenticate" => written(AuthenticateResponse::new()),
+            "session/new" => {
+                let NewSessionRequest { cwd, mcp_servers, .. } = params(method, given)?;
+                let talk = self.open(method, ConversationId::fresh(), &cwd, mcp_servers)?;
+                let (modes, options) = options::both(talk.mode());
+                written(NewSessionResponse::new(talk.session_id()).modes(modes).config_options(options))
+            }
             "session/load" => {
-                let loaded = match params(method, given) {
-                    Ok(request) => self.load(request).await,
-                    Err(error) => Err(error),
-                };
-                client.answer(&id, loaded).await;
+                let LoadSessionRequest { session_id, cwd, mcp_servers, .. } = params(method, given)?;
+                let (talk, records) = self.known(method, session_id, cwd, mcp_servers).await?;
+                talk.replay(&self.client, records).await;
+                let (modes, options) = options::both(talk.mode());
+                written(LoadSessionResponse::new().modes(modes).config_options(options))
             }
             "session/resume" => {
-                let resumed = match params(method, given) {
-                    Ok(request) => self.resume(request).await,
-                    Err(error) => Err(error),
-                };
-                client.answer(&id, resumed).await;
+                let ResumeSessionRequest { session_id, cwd, mcp_servers, .. } = params(method, given)?;
+                let (talk, _) = self.known(method, session_id, cwd, mcp_servers).await?;
+                let (modes, options) = options::both(talk.mode());
+                written(ResumeSessionResponse::new().modes(modes).config_options(options))
             }
-            "session/list" => client.answer(&id, params(method, given).and_then(|request| self.list(&request))).await,
-            "session/close" => client.answer(&id, params(method, given).and_then(|request| self.close(&request))).await,
+            "session/list" => self.list(method, &params(method, given)?),
+            "session/close" => {
+                let CloseSessionRequest { session_id, .. } = params(method, given)?;
+                self.talk(method, &session_id)?;
+                self.forget(&session_id.0);
+                written(CloseSessionResponse::new())
+            }
             "session/set_mode" => {
-                let set = params(method, given).and_then(|request| self.set_mode(&request));
-                self.changed(id, set.map(|talk| (talk, SetSessionModeResponse::new()))).await;
+                let SetSessionModeRequest { session_id, mode_id, .. } = params(method, given)?;
+                self.set_mode(method, &session_id, options::read(&mode_id.0)?).await?;
+                written(SetSessionModeResponse::new())
             }
             "session/set_config_option" => {
-                let set = params(method, given).and_then(|request| self.set_option(&request));
-                let answer = |mode| SetSessionConfigOptionResponse::new(options::options(mode));
-                self.changed(id, set.map(|talk| (talk.clone(), answer(talk.mode())))).await;
+                let SetSessionConfigOptionRequest { session_id, config_id, value, .. } = params(method, given)?;
+                let mode = options::set(&config_id.0, &value)?;
+                self.set_mode(method, &session_id, mode).await?;
+                written(SetSessionConfigOptionResponse::new(options::both(mode).1))
             }
-            "session/prompt" => match params(method, given).and_then(|request| self.begin(request)) {
-                Ok((running, ask)) => self.run(id, running, ask),
-                Err(error) => client.answer::<Value>(&id, Err(error)).await,
-            },
-            _ => {
-                let why = format!("there is no method `{method}` here");
-                client.answer::<Value>(&id, Err(wire::error(ErrorCode::MethodNotFound, why))).await;
-            }
+            _ => Err(wire::error(ErrorCode::MethodNotFound, format!("there is no method `{method}` here"))),
         }
     }
 
@@ -134,11 +151,10 @@ impl Agent {
         let project = folder(method, cwd)?;
         let mut given = self.given.clone();
         given.flags.insert("project", project.display().to_string());
-        let wrong = |why: String| wire::error(ErrorCode::InternalError, format!("{method}: {why}"));
-        let settings = resolve(&given).map_err(|why| wrong(why.to_string()))?;
+        let settings = resolve(&given).map_err(|why| internal(method, why))?;
         let mut config = settings.config();
         let notes = servers::add(&mut config, passed, &settings.user_file);
-        let app = self.app.beside(config).map_err(|why| wrong(crate::ui::cli::told(&why)))?;
+        let app = self.app.beside(config).map_err(|why| internal(method, crate::ui::cli::told(&why)))?;
         self.make_room(method).inspect_err(|_| app.leave())?;
         let talk = Arc::new(Talk::new(id.clone(), app, project, notes));
         self.talks.insert(id.0, talk.clone());
@@ -150,8 +166,8 @@ impl Agent {
         if self.talks.len() < TALKS_MAX {
             return Ok(());
         }
-        let idle = longest_idle(self.talks.iter().map(|(name, talk)| (name, talk.idle_since())));
-        let Some(name) = idle.cloned() else {
+        let idle = self.talks.iter().filter_map(|(name, talk)| Some((talk.idle_since()?, name)));
+        let Some(name) = idle.min().map(|(_, name)| name.clone()) else {
             let why = format!("{method}: all of the {TALKS_MAX} open sessions run a prompt; session/close ends one");
             return Err(invalid(why));
         };
@@ -159,31 +175,10 @@ impl Agent {
         Ok(())
     }
 
-    fn fresh(&mut self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
-        let talk = self.open("session/new", ConversationId::fresh(), &request.cwd, request.mcp_servers)?;
-        let response = NewSessionResponse::new(talk.session_id());
-        Ok(response.modes(options::modes(talk.mode())).config_options(options::options(talk.mode())))
-    }
-
-    async fn load(&mut self, request: LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
-        let LoadSessionRequest { session_id, cwd, mcp_servers, .. } = request;
-        let (talk, records) = self.known("session/load", session_id, cwd, mcp_servers).await?;
-        talk.replay(&self.client, records).await;
-        let response = LoadSessionResponse::new().modes(options::modes(talk.mode()));
-        Ok(response.config_options(options::options(talk.mode())))
-    }
-
-    async fn resume(&mut self, request: ResumeSessionRequest) -> Result<ResumeSessionResponse, Error> {
-        let ResumeSessionRequest { session_id, cwd, mcp_servers, .. } = request;
-        let (talk, _) = self.known("session/resume", session_id, cwd, mcp_servers).await?;
-        let response = ResumeSessionResponse::new().modes(options::modes(talk.mode()));
-        Ok(response.config_options(options::options(talk.mode())))
-    }
-
     /// Opens a conversation of the project's journal; returns its turns.
     async fn known(
         &mut self,
-        method: &'static str,
+        method: &str,
         id: SessionId,
         cwd: PathBuf,
         passed: Vec<McpServer>,
@@ -192,14 +187,12 @@ impl Agent {
         if self.talks.get(id.0.as_ref()).is_some_and(|talk| talk.begin().is_err()) {
             return Err(invalid(format!("{method}: `{id}` runs a prompt; session/cancel ends it")));
         }
-        let name = id.0.to_string();
         // A long journal takes a moment to read.
-        let read = tokio::task::spawn_blocking({
-            let (project, name) = (project.clone(), name.clone());
-            move || journal(method, &project).map(|entries| replay::records(entries, &name))
-        });
-        let lost = |why| wire::error(ErrorCode::InternalError, format!("{method}: {why}"));
-        let records = read.await.map_err(lost)??;
+        let place = project.clone();
+        let read = tokio::task::spawn_blocking(move || journal(&place)).await;
+        let entries = read.map_err(|lost| internal(method, lost))?.map_err(|why| internal(method, why))?;
+        let name = id.0.to_string();
+        let records = replay::records(entries, &name);
         if records.is_empty() {
             let why = format!("{method}: {} has no conversation `{id}`; session/list names them", project.display());
             return Err(wire::error(ErrorCode::ResourceNotFound, why));
@@ -208,8 +201,7 @@ impl Agent {
         Ok((self.open(method, ConversationId(name), &project, passed)?, records))
     }
 
-    fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
-        let method = "session/list";
+    fn list(&self, method: &str, request: &ListSessionsRequest) -> Result<Value, Error> {
         let project = match &request.cwd {
             Some(cwd) => folder(method, cwd)?,
             None => self.app.project().map_err(|why| invalid(format!("{method}: {why}")))?,
@@ -217,14 +209,8 @@ impl Agent {
         let info = |talk: Conversation| {
             SessionInfo::new(talk.conversation, project.clone()).title(talk.first).updated_at(talk.time)
         };
-        let talks = History::of(&journal(method, &project)?).talks();
-        Ok(ListSessionsResponse::new(talks.into_iter().take(LISTED_MAX).map(info).collect()))
-    }
-
-    fn close(&mut self, request: &CloseSessionRequest) -> Result<CloseSessionResponse, Error> {
-        self.talk("session/close", &request.session_id)?;
-        self.forget(&request.session_id.0);
-        Ok(CloseSessionResponse::new())
+        let talks = History::of(&journal(&project).map_err(|why| internal(method, why))?).talks();
+        written(ListSessionsResponse::new(talks.into_iter().take(LISTED_MAX).map(info).collect()))
     }
 
     /// Ends a session, if there is one of that name: its prompt, and its servers in the background.
@@ -235,36 +221,21 @@ impl Agent {
         }
     }
 
-    fn set_mode(&self, request: &SetSessionModeRequest) -> Result<Arc<Talk>, Error> {
-        let talk = self.talk("session/set_mode", &request.session_id)?;
-        talk.set_mode(options::read(&request.mode_id.0)?);
-        Ok(talk)
+    /// Sets the mode, and tells it in both of its forms, whichever the client shows.
+    async fn set_mode(&self, method: &str, session: &SessionId, mode: Mode) -> Result<(), Error> {
+        let talk = self.talk(method, session)?;
+        talk.set_mode(mode);
+        let (modes, options) = options::both(mode);
+        let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(modes.current_mode_id));
+        talk.tell(&self.client, update).await;
+        talk.tell(&self.client, SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))).await;
+        Ok(())
     }
 
-    fn set_option(&self, request: &SetSessionConfigOptionRequest) -> Result<Arc<Talk>, Error> {
-        let talk = self.talk("session/set_config_option", &request.session_id)?;
-        talk.set_mode(options::set(&request.config_id.0, &request.value)?);
-        Ok(talk)
-    }
-
-    /// Answers a change of the mode, and tells it in both of its forms, whichever the client shows.
-    async fn changed<T: serde::Serialize>(&self, id: Value, set: Result<(Arc<Talk>, T), Error>) {
-        match set {
-            Ok((talk, answer)) => {
-                self.client.answer(&id, Ok(answer)).await;
-                let mode: Mode = talk.mode();
-                let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(options::name(mode)));
-                talk.tell(&self.client, update).await;
-                let update = SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options::options(mode)));
-                talk.tell(&self.client, update).await;
-            }
-            Err(error) => self.client.answer::<Value>(&id, Err(error)).await,
-        }
-    }
-
-    fn begin(&self, request: PromptRequest) -> Result<(Running, Ask), Error> {
-        let talk = self.talk("session/prompt", &request.session_id)?;
-        let ask = content::request(request.prompt, &talk.project, talk.mode())?;
+    fn begin(&self, method: &str, given: Value) -> Result<(Running, Ask), Error> {
+        let PromptRequest { session_id, prompt, .. } = params(method, given)?;
+        let talk = self.talk(method, &session_id)?;
+        let ask = content::request(prompt, &talk.project, talk.mode())?;
         Ok((talk.begin()?, ask))
     }
 
@@ -288,7 +259,15 @@ impl Agent {
     }
 }
 
-fn initialized(_: &InitializeRequest) -> InitializeResponse {
+fn written(response: impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(response).map_err(Error::into_internal_error)
+}
+
+fn internal(method: &str, why: impl std::fmt::Display) -> Error {
+    wire::error(ErrorCode::InternalError, format!("{method}: {why}"))
+}
+
+fn initialized() -> InitializeResponse {
     let session = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
@@ -314,27 +293,9 @@ fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The journal of a project; empty where nothing was recorded.
-fn journal(method: &str, project: &Path) -> Result<Vec<Entry>, Error> {
-    let wrong = |why: crate::session::JournalError| wire::error(ErrorCode::InternalError, format!("{method}: {why}"));
-    let Some(journal) = Journal::existing(&app::journal(project)).map_err(wrong)? else { return Ok(Vec::new()) };
-    journal.entries().map_err(wrong)
-}
-
-/// The name that has been idle longest; `None` if none is.
-fn longest_idle<T>(talks: impl Iterator<Item = (T, Option<Instant>)>) -> Option<T> {
-    let idle = talks.filter_map(|(name, since)| Some((name, since?)));
-    idle.min_by_key(|(_, since)| *since).map(|(name, _)| name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_session_that_has_been_idle_longest_makes_room_and_none_that_runs_a_prompt() {
-        let now = Instant::now();
-        let (early, late) = (Some(now), Some(now + Duration::from_secs(1)));
-        assert_eq!(longest_idle([("a", late), ("b", None), ("c", early)].into_iter()), Some("c"));
-        assert_eq!(longest_idle([("a", None), ("b", None)].into_iter()), None);
+fn journal(project: &Path) -> Result<Vec<Entry>, JournalError> {
+    match Journal::existing(&app::journal(project))? {
+        Some(journal) => journal.entries(),
+        None => Ok(Vec::new()),
     }
 }

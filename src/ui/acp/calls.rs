@@ -19,9 +19,10 @@ const PLACES_MAX: usize = 8;
 
 /// Title, kind, places and arguments of a call in `project`.
 pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> ToolCallUpdateFields {
+    let (title, kind) = title(tool, arguments);
     ToolCallUpdateFields::new()
-        .title(title(tool, arguments))
-        .kind(kind(tool))
+        .title(title)
+        .kind(kind)
         .locations(places(arguments, project))
         .raw_input(Value::Object(arguments.clone()))
 }
@@ -29,7 +30,7 @@ pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> 
 /// What a call that waits for consent would do. A change speaks for itself; anything else says why it is asked about.
 pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
-        return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
+        return vec![text(&format!("{}\n\n{}", fenced("", &proposal.preview), proposal.reason))];
     }
     proposal.changes.iter().map(|change| diff(change, project)).collect()
 }
@@ -39,52 +40,50 @@ pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
     if report.status == StepStatus::Succeeded && !report.changes.is_empty() {
         return report.changes.iter().map(|change| diff(change, project)).collect();
     }
-    let said = if report.output.is_empty() { &report.summary } else { &report.output };
-    vec![text(&fenced(said))]
-}
-
-fn title(tool: &str, arguments: &Map<String, Value>) -> String {
-    let said = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let title = match named(tool) {
-        Some(Builtin::RunCommand) => return cut_line(&said("command").replace('\n', " ⏎ "), COMMAND_CHARS),
-        Some(Builtin::ReadFile | Builtin::IndexReadFile) => format!("Read {}", said("path")),
-        Some(Builtin::ListDir) => format!("List {}", if said("path").is_empty() { "." } else { said("path") }),
-        Some(Builtin::WriteFile) => format!("Write {}", said("path")),
-        Some(Builtin::ReplaceInFile) => format!("Edit {}", said("path")),
-        Some(Builtin::DeleteFile) => format!("Delete {}", said("path")),
-        Some(Builtin::MoveFile) => format!("Move {} to {}", said("source"), said("destination")),
-        Some(Builtin::FindFiles) => format!("Find files {}", said("pattern")),
-        Some(Builtin::SearchText) => format!("Search for {}", said("pattern")),
-        Some(Builtin::IndexSearch) => format!("Search: {}", said("question")),
-        Some(Builtin::IndexSearchText) => format!("Search for {}", said("names")),
-        Some(Builtin::IndexFindFiles) => format!("Find {}", said("symbol")),
-        Some(Builtin::IndexCallers) => format!("Callers of {}", said("symbol")),
-        Some(Builtin::IndexCallees) => format!("Callees of {}", said("symbol")),
-        Some(Builtin::IndexImports) => format!("Imports of {}", said("path")),
-        Some(Builtin::IndexDependents) => format!("Dependents of {}", said("path")),
-        Some(Builtin::IndexImpact) => format!("Impact of {}", said("symbol")),
-        Some(Builtin::IndexListMemories) => "Lessons learned here".to_owned(),
-        None => format!("{tool} {}", Value::Object(arguments.clone())),
-    };
-    cut_line(&title, TITLE_CHARS)
-}
-
-fn kind(tool: &str) -> ToolKind {
-    match named(tool) {
-        Some(Builtin::RunCommand) => ToolKind::Execute,
-        Some(Builtin::ReadFile | Builtin::ListDir | Builtin::IndexReadFile | Builtin::IndexListMemories) => {
-            ToolKind::Read
-        }
-        Some(Builtin::WriteFile | Builtin::ReplaceInFile) => ToolKind::Edit,
-        Some(Builtin::DeleteFile) => ToolKind::Delete,
-        Some(Builtin::MoveFile) => ToolKind::Move,
-        Some(_) => ToolKind::Search,
-        None => ToolKind::Other,
+    // A call of the journal has the diff alone.
+    match &report.diff {
+        Some(diff) => vec![text(&fenced("diff", diff))],
+        None if report.output.is_empty() => vec![text(&fenced("", &report.summary))],
+        None => vec![text(&fenced("", &report.output))],
     }
 }
 
-fn named(tool: &str) -> Option<Builtin> {
-    Builtin::ALL.into_iter().find(|builtin| builtin.name() == tool)
+/// How a call to each built-in tool is shown: its kind, and its title with arguments in braces.
+const CALLS: [(Builtin, ToolKind, &str); 19] = [
+    (Builtin::RunCommand, ToolKind::Execute, "{command}"),
+    (Builtin::ReadFile, ToolKind::Read, "Read {path}"),
+    (Builtin::IndexReadFile, ToolKind::Read, "Read {path}"),
+    (Builtin::ListDir, ToolKind::Read, "List {path}"),
+    (Builtin::WriteFile, ToolKind::Edit, "Write {path}"),
+    (Builtin::ReplaceInFile, ToolKind::Edit, "Edit {path}"),
+    (Builtin::DeleteFile, ToolKind::Delete, "Delete {path}"),
+    (Builtin::MoveFile, ToolKind::Move, "Move {source} to {destination}"),
+    (Builtin::FindFiles, ToolKind::Search, "Find files {pattern}"),
+    (Builtin::SearchText, ToolKind::Search, "Search for {pattern}"),
+    (Builtin::IndexSearch, ToolKind::Search, "Search: {question}"),
+    (Builtin::IndexSearchText, ToolKind::Search, "Search for {names}"),
+    (Builtin::IndexFindFiles, ToolKind::Search, "Find {symbol}"),
+    (Builtin::IndexCallers, ToolKind::Search, "Callers of {symbol}"),
+    (Builtin::IndexCallees, ToolKind::Search, "Callees of {symbol}"),
+    (Builtin::IndexImports, ToolKind::Search, "Imports of {path}"),
+    (Builtin::IndexDependents, ToolKind::Search, "Dependents of {path}"),
+    (Builtin::IndexImpact, ToolKind::Search, "Impact of {symbol}"),
+    (Builtin::IndexListMemories, ToolKind::Read, "Lessons learned here"),
+];
+
+fn title(tool: &str, arguments: &Map<String, Value>) -> (String, ToolKind) {
+    let Some((builtin, kind, form)) = CALLS.iter().find(|(builtin, ..)| builtin.name() == tool) else {
+        return (cut_line(&format!("{tool} {}", Value::Object(arguments.clone())), TITLE_CHARS), ToolKind::Other);
+    };
+    let said = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut pieces = form.split(['{', '}']);
+    let mut title = pieces.next().unwrap_or_default().to_owned();
+    while let Some(name) = pieces.next() {
+        title += &said(name).replace('\n', " ⏎ ");
+        title += pieces.next().unwrap_or_default();
+    }
+    let most = if *builtin == Builtin::RunCommand { COMMAND_CHARS } else { TITLE_CHARS };
+    (cut_line(title.trim_end(), most), *kind)
 }
 
 /// The files that the arguments name, so that an editor can follow.
@@ -104,11 +103,11 @@ fn text(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
 }
 
-/// The text as a block of Markdown, which shows it as it is.
-fn fenced(text: &str) -> String {
+/// The text as a block of Markdown in this language, which shows it as it is.
+fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}", text.trim_end())
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
 #[cfg(test)]
@@ -125,11 +124,6 @@ mod tests {
 
     #[test]
     fn a_call_says_what_it_does_and_where() {
-        check(
-            "replace_in_file",
-            json!({ "path": "src/a.rs", "old": "1", "new": "2" }),
-            json!({ "kind": "edit", "title": "Edit src/a.rs", "locations": [{ "path": "/p/src/a.rs" }] }),
-        );
         check(
             "read_file",
             json!({ "path": "a", "start_line": 3 }),
@@ -150,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_text_with_a_fence_gets_a_longer_one() {
-        assert_eq!(fenced("a\n"), "```\na\n```");
-        assert_eq!(fenced("```\na\n```"), "````\n```\na\n```\n````");
+        assert_eq!(fenced("diff", "+a\n"), "```diff\n+a\n```");
+        assert_eq!(fenced("", "```\na\n```"), "````\n```\na\n```\n````");
     }
 }

@@ -58,7 +58,6 @@ impl Client {
         let _ = self.0.lines.send(message.to_string()).await;
     }
 
-    /// Answers the client's request `id`.
     pub async fn answer<T: Serialize>(&self, id: &Value, result: Result<T, Error>) {
         let told = result.and_then(|result| serde_json::to_value(result).map_err(Error::into_internal_error));
         let message = match told {
@@ -76,8 +75,12 @@ impl Client {
     pub async fn ask<T: Serialize, R: DeserializeOwned>(&self, method: &str, params: &T) -> Result<R, String> {
         let id = self.0.requests.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        lock(&self.0.waiting).insert(id, sender);
-        let _forget = Forget { client: self, id };
+        {
+            let mut waiting = lock(&self.0.waiting);
+            // Those that are no longer waited for are forgotten.
+            waiting.retain(|_, sender| !sender.is_closed());
+            waiting.insert(id, sender);
+        }
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
         match answer.await {
             Ok(Ok(result)) => serde_json::from_value(result).map_err(|why| format!("the answer to {method}: {why}")),
@@ -92,18 +95,6 @@ impl Client {
             // It may have given up just now.
             let _ = waiting.send(result);
         }
-    }
-}
-
-/// Forgets a request that is no longer waited for.
-struct Forget<'a> {
-    client: &'a Client,
-    id: u64,
-}
-
-impl Drop for Forget<'_> {
-    fn drop(&mut self) {
-        lock(&self.client.0.waiting).remove(&self.id);
     }
 }
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 
 use super::wire::invalid;
-use crate::app::REQUEST_BYTES_MAX;
 use crate::protocol::{Ask, Given, Mode};
-use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
+use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, check};
 
 /// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
 /// what the file on disk says, such as an unsaved one, is handed over with the request.
@@ -39,16 +38,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, mode: Mode) -> Result<
 }
 
 fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
-    if text.trim().is_empty() {
-        return Err(invalid("session/prompt: the request is empty; say what to do"));
-    }
-    if text.len() > REQUEST_BYTES_MAX {
-        return Err(invalid(format!(
-            "session/prompt: the request has {} bytes, {REQUEST_BYTES_MAX} are taken; put long text into a file of the project and \
-             name the file",
-            text.len()
-        )));
-    }
+    check(text).map_err(|why| invalid(format!("session/prompt: {why}")))?;
     if given.len() > GIVEN_MAX {
         return Err(invalid(format!(
             "session/prompt: {} embedded texts are not files of the project as they are on disk, {GIVEN_MAX} are taken; save them",
@@ -56,10 +46,9 @@ fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
         )));
     }
     match given.iter().find(|one| one.text.len() as u64 > GIVEN_BYTES_MAX) {
-        Some(one) => Err(invalid(format!(
-            "session/prompt: {} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
-            one.name,
-            one.text.len()
+        Some(Given { name, text }) => Err(invalid(format!(
+            "session/prompt: {name} has {} bytes, {GIVEN_BYTES_MAX} are taken; hand over the part that matters",
+            text.len()
         ))),
         None => Ok(()),
     }
@@ -163,7 +152,7 @@ mod tests {
         check(json!([{ "type": "image", "data": "", "mimeType": "image/png" }]), Err("prompt[0] is an image"));
         let blob = json!({ "type": "resource", "resource": { "uri": "file:///x", "blob": "" } });
         check(json!([blob]), Err("prompt[0] is an embedded file that is not text"));
-        let long = "x".repeat(REQUEST_BYTES_MAX + 1);
-        check(json!([{ "type": "text", "text": long }]), Err("65537 bytes, 65536 are taken"));
+        let long = "x".repeat(65_537);
+        check(json!([{ "type": "text", "text": long }]), Err("longer than the 65536 bytes"));
     }
 }

@@ -8,35 +8,29 @@ use agent_client_protocol_schema::v1::{
 use super::wire::invalid;
 use crate::protocol::Mode;
 
-/// The option's identifier.
 const OPTION: &str = "mode";
 
-/// Name and description of each mode.
-const MODES: [(Mode, &str, &str, &str); 2] = [
-    (Mode::Agent, "agent", "Agent", "Plans, acts and answers; asks before it changes something"),
-    (Mode::Chat, "chat", "Chat", "Looks things up and answers; changes nothing"),
+/// Identifier, name and description of each mode.
+const MODES: [(&str, &str, &str); 2] = [
+    ("agent", "Agent", "Plans, acts and answers; asks before it changes something"),
+    ("chat", "Chat", "Looks things up and answers; changes nothing"),
 ];
 
-/// The mode's identifier.
-pub fn name(mode: Mode) -> &'static str {
-    MODES.iter().find(|(one, ..)| *one == mode).map_or("agent", |(_, id, ..)| id)
-}
-
-pub fn modes(current: Mode) -> SessionModeState {
-    let all = MODES.iter().map(|(_, id, name, about)| SessionMode::new(*id, *name).description((*about).to_owned()));
-    SessionModeState::new(name(current), all.collect())
-}
-
-pub fn options(current: Mode) -> Vec<SessionConfigOption> {
-    let choice = |(_, id, name, about): &(Mode, &'static str, &'static str, &'static str)| {
-        SessionConfigSelectOption::new(*id, *name).description((*about).to_owned())
+/// Both forms, with the mode that is set.
+pub fn both(current: Mode) -> (SessionModeState, Vec<SessionConfigOption>) {
+    let current = match current {
+        Mode::Agent => "agent",
+        Mode::Chat => "chat",
     };
-    let choices: Vec<SessionConfigSelectOption> = MODES.iter().map(choice).collect();
-    let select = SessionConfigKind::Select(SessionConfigSelect::new(name(current), choices));
+    let modes = MODES.map(|(id, name, about)| SessionMode::new(id, name).description(about.to_owned()));
+    let choice = |(id, name, about): (&'static str, &'static str, &str)| {
+        SessionConfigSelectOption::new(id, name).description(about.to_owned())
+    };
+    let select = SessionConfigKind::Select(SessionConfigSelect::new(current, Vec::from(MODES.map(choice))));
     let option = SessionConfigOption::new(OPTION, "Mode", select)
         .description("What a request may do".to_owned())
         .category(SessionConfigOptionCategory::Mode);
-    vec![option]
+    (SessionModeState::new(current, Vec::from(modes)), vec![option])
 }
 
 /// The mode that a client names in `session/set_mode`.

@@ -65,29 +65,19 @@ mod tests {
         Proposal {
             tool: "run_command".to_owned(),
             arguments: Map::from_iter([("command".to_owned(), json!("make all"))]),
-            reason: "it may change something".to_owned(),
-            preview: "$ make all".to_owned(),
-            changes: Vec::new(),
             always: always.map(str::to_owned),
+            ..Proposal::default()
         }
     }
 
     #[test]
-    fn the_question_shows_the_command_and_offers_always_only_where_it_exists() {
-        let asked = |proposal: &Proposal| {
-            let asked = question(&SessionId::new("c1"), ToolCallId::new("call-1"), proposal, Path::new("/p"));
-            serde_json::to_value(asked).expect("it can be written")
+    fn always_is_offered_only_where_it_exists() {
+        let options = |always: Option<&str>| {
+            let asked = question(&SessionId::new("c1"), ToolCallId::new("call-1"), &proposal(always), Path::new("/p"));
+            asked.options.into_iter().map(|option| option.name).collect::<Vec<_>>()
         };
-        let one = asked(&proposal(None));
-        assert_eq!(one["toolCall"]["title"], "make all");
-        assert_eq!(one["toolCall"]["content"][0]["content"]["text"], "```\n$ make all\n```\n\nit may change something");
-        assert_eq!(one["options"].as_array().map(Vec::len), Some(2));
-        let two = asked(&proposal(Some("commands like `make`")));
-        assert_eq!(
-            two["options"][1],
-            json!({
-            "optionId": "allow-always", "name": "Always: commands like `make`", "kind": "allow_always" })
-        );
+        assert_eq!(options(None), ["Allow once", "Reject"]);
+        assert_eq!(options(Some("commands like `make`")), ["Allow once", "Always: commands like `make`", "Reject"]);
     }
 
     #[test]

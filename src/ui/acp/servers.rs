@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agent_client_protocol_schema::v1::{McpServer, McpServerStdio};
+use agent_client_protocol_schema::v1::{McpServer, McpServerHttp, McpServerSse};
 
 use crate::base::Config;
 use crate::base::config::{Place, Server};
@@ -17,12 +17,10 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
     for server in passed {
         let one = match server {
             McpServer::Stdio(one) => one,
-            McpServer::Http(one) => {
-                notes.push(over_network(&one.name));
-                continue;
-            }
-            McpServer::Sse(one) => {
-                notes.push(over_network(&one.name));
+            McpServer::Http(McpServerHttp { name, .. }) | McpServer::Sse(McpServerSse { name, .. }) => {
+                notes.push(format!(
+                    "the server `{name}` was left out: it is reached over the network, and only those that are started are used"
+                ));
                 continue;
             }
             _ => {
@@ -30,7 +28,9 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
                 continue;
             }
         };
-        let server = read(one, file);
+        let place = Place { file: file.to_owned(), line: 1 };
+        let env = one.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+        let server = Server { env, ..Server::passed(place, &one.name, one.command.display().to_string(), one.args) };
         if config.servers.iter().any(|other| other.name == server.name) {
             notes.push(format!("the server `{0}` is the one of [mcp.{0}] in the settings", server.name));
         } else if server.name.is_empty() || config.servers.len() >= SERVERS_MAX {
@@ -43,18 +43,6 @@ pub fn add(config: &mut Config, passed: Vec<McpServer>, file: &Path) -> Vec<Stri
         }
     }
     notes
-}
-
-fn read(one: McpServerStdio, file: &Path) -> Server {
-    let place = Place { file: file.to_owned(), line: 1 };
-    let env = one.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
-    Server { env, ..Server::passed(place, &one.name, one.command.display().to_string(), one.args) }
-}
-
-fn over_network(name: &str) -> String {
-    format!(
-        "the server `{name}` was left out: it is reached over the network, and only those that are started are used"
-    )
 }
 
 #[cfg(test)]

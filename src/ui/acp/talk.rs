@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::client::Client;
 use super::updates::{self, Updates};
-use super::{permission, replay, wire};
+use super::{permission, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::protocol::{Ask, Event, Mode, Record};
@@ -24,7 +24,6 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models that the settings of `app` name.
     pub fn of(app: App) -> Models {
         Models { app, found: Arc::default() }
     }
@@ -38,7 +37,6 @@ impl Models {
     }
 }
 
-/// A session of the client.
 pub struct Talk {
     pub id: ConversationId,
     pub app: App,
@@ -135,7 +133,7 @@ impl Talk {
             if matches!(event, Event::TurnStarted { .. }) {
                 updates = self.updates();
             }
-            for update in updates.of(&replay::whole(event)) {
+            for update in updates.of(&event) {
                 self.tell(client, update).await;
             }
         }
@@ -197,7 +195,7 @@ impl Running {
                 }
                 Message::Approve { proposal, reply } => {
                     // Without an answer `reply` is dropped, which rejects the call.
-                    let Some(call) = updates.asked() else { continue };
+                    let Some(call) = updates.asked.clone() else { continue };
                     let id = talk.session_id();
                     tokio::select! {
                         biased;

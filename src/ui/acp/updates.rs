@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::calls;
 use crate::base::StepId;
 use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
+use crate::ui::words;
 
 /// What has been told of one turn.
 pub struct Updates {
@@ -23,14 +24,13 @@ pub struct Updates {
     plan: Vec<Planned>,
     /// The call of each step that was announced and has not ended.
     open: BTreeMap<StepId, ToolCallId>,
-    /// The call that asked last.
-    asked: Option<ToolCallId>,
+    /// The call that asked last, for the question about it.
+    pub asked: Option<ToolCallId>,
     /// The model file whose loading was told.
     loading: Option<String>,
     has_answered: bool,
 }
 
-/// An entry of the plan.
 struct Planned {
     step: StepId,
     text: String,
@@ -51,15 +51,13 @@ impl Planned {
     fn entry(&self) -> PlanEntry {
         let (status, why) = match self.state {
             StepState::Pending => (PlanEntryStatus::Pending, ""),
-            StepState::Complete | StepState::FailedToThink | StepState::FailedToExecute
-                if self.is_refused && !self.is_made =>
-            {
-                (PlanEntryStatus::Pending, " (refused)")
+            StepState::Thinking | StepState::Deciding | StepState::AwaitingApproval | StepState::Executing => {
+                (PlanEntryStatus::InProgress, "")
             }
+            _ if self.is_refused && !self.is_made => (PlanEntryStatus::Pending, " (refused)"),
             StepState::Complete if self.is_refused => (PlanEntryStatus::Completed, " (partly refused)"),
             StepState::Complete => (PlanEntryStatus::Completed, ""),
             StepState::FailedToThink | StepState::FailedToExecute => (PlanEntryStatus::Pending, " (failed)"),
-            _ => (PlanEntryStatus::InProgress, ""),
         };
         PlanEntry::new(format!("{}{why}", self.text), PlanEntryPriority::Medium, status)
     }
@@ -68,18 +66,10 @@ impl Planned {
 impl Updates {
     /// `project` is the folder that paths are relative to; `calls` counts the calls of the session.
     pub fn new(project: PathBuf, calls: Arc<AtomicUsize>) -> Updates {
-        Updates {
-            project,
-            calls,
-            plan: Vec::new(),
-            open: BTreeMap::new(),
-            asked: None,
-            loading: None,
-            has_answered: false,
-        }
+        let (plan, open) = (Vec::new(), BTreeMap::new());
+        Updates { project, calls, plan, open, asked: None, loading: None, has_answered: false }
     }
 
-    /// The updates that tell of `event`.
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
             // It comes from the journal alone: the client knows what it has asked.
@@ -105,11 +95,6 @@ impl Updates {
         }
     }
 
-    /// The call that waits for consent, for the question about it.
-    pub fn asked(&self) -> Option<ToolCallId> {
-        self.asked.clone()
-    }
-
     /// What the user should know beside plan, calls and answer.
     fn told(&mut self, event: &Event) -> Option<String> {
         match event {
@@ -119,10 +104,7 @@ impl Updates {
                 self.loading = Some(file.clone());
                 Some(format!("loading {role} {file}"))
             }
-            Event::CheckpointMade { checkpoint, created, changed, deleted } if created + changed + deleted > 0 => {
-                let files = crate::ui::cli::output::counted(*created, *changed, *deleted);
-                Some(format!("{checkpoint}: {files}; `monobloc undo` takes it back"))
-            }
+            Event::CheckpointMade { .. } => words::remark(event, "`monobloc undo`"),
             _ => None,
         }
     }
@@ -174,19 +156,15 @@ impl Updates {
             StepStatus::Failed | StepStatus::Rejected | StepStatus::Skipped => ToolCallStatus::Failed,
         };
         let content = calls::result(report, &self.project);
-        match self.open.remove(&report.step) {
-            Some(id) => {
-                let fields = ToolCallUpdateFields::new().status(status).content(content);
-                SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields))
-            }
-            // It did not run: it was denied, or its result was known already.
-            None => {
-                let none = Map::new();
-                let arguments = report.arguments.as_object().unwrap_or(&none);
-                let fields = calls::described(&report.tool, arguments, &self.project);
-                begun(self.fresh(), fields.status(status).content(content))
-            }
+        if let Some(id) = self.open.remove(&report.step) {
+            let fields = ToolCallUpdateFields::new().status(status).content(content);
+            return SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields));
         }
+        // It did not run: it was denied, or its result was known already.
+        let none = Map::new();
+        let arguments = report.arguments.as_object().unwrap_or(&none);
+        let fields = calls::described(&report.tool, arguments, &self.project);
+        begun(self.fresh(), fields.status(status).content(content))
     }
 }
 

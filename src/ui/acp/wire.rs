@@ -13,7 +13,6 @@ use serde_json::Value;
 /// Longest line that is read. An embedded file of some megabytes fits, and a stream without an end cannot fill the memory.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// One message of the client.
 #[derive(Debug, PartialEq)]
 pub enum Incoming {
     Request {
@@ -45,7 +44,6 @@ fn broken(id: Value, code: ErrorCode, why: impl Into<String>) -> Box<Broken> {
     Box::new(Broken { id, error: error(code, why) })
 }
 
-/// Reads one line.
 pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let parsed = serde_json::from_str::<Value>(line);
     let value =
@@ -55,9 +53,12 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
         return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");
-    let wrong = |id: Option<Value>, why: &str| Err(broken(id.unwrap_or_default(), ErrorCode::InvalidRequest, why));
+    let wrong = |id: Option<Value>| {
+        let why = "the message is no request, notification or answer of JSON-RPC 2.0";
+        Err(broken(id.unwrap_or_default(), ErrorCode::InvalidRequest, why))
+    };
     if message.get("jsonrpc") != Some(&Value::from("2.0")) {
-        return wrong(id, "the message does not say \"jsonrpc\": \"2.0\"");
+        return wrong(id);
     }
     let params = message.remove("params").unwrap_or_default();
     match (message.remove("method"), id) {
@@ -65,15 +66,14 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
             Ok(Incoming::Request { id, method, params })
         }
         (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
-        (Some(Value::String(_)), Some(_)) => wrong(None, "`id` is neither a text nor a number"),
-        (Some(_), id) => wrong(id, "`method` is no text"),
+        (Some(Value::String(_)), Some(_)) => wrong(None),
         (None, Some(id)) => match (id.as_u64(), message.remove("result"), message.remove("error")) {
             (Some(id), Some(result), _) => Ok(Incoming::Answer { id, result: Ok(result) }),
             (Some(id), None, Some(error)) => Ok(Incoming::Answer { id, result: Err(error) }),
             (None, Some(_), _) | (None, _, Some(_)) => Ok(Incoming::Stray),
-            (_, None, None) => wrong(Some(id), "the message has neither `method` nor `result` nor `error`"),
+            (_, None, None) => wrong(Some(id)),
         },
-        (None, None) => wrong(None, "the message has neither `method` nor `id`"),
+        (_, id) => wrong(id),
     }
 }
 
@@ -107,10 +107,8 @@ mod tests {
         let (id, method, params) = (json!(1), "m".to_owned(), json!({ "a": 1 }));
         let request = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#;
         check(request, Ok(Incoming::Request { id, method: method.clone(), params }));
-        check(
-            r#"{"jsonrpc":"2.0","method":"m"}"#,
-            Ok(Incoming::Notification { method: method.clone(), params: Value::Null }),
-        );
+        let notification = Incoming::Notification { method, params: Value::Null };
+        check(r#"{"jsonrpc":"2.0","method":"m"}"#, Ok(notification));
         check(r#"{"jsonrpc":"2.0","id":3,"result":null}"#, Ok(Incoming::Answer { id: 3, result: Ok(Value::Null) }));
         check(r#"{"jsonrpc":"2.0","id":3,"error":{}}"#, Ok(Incoming::Answer { id: 3, result: Err(json!({})) }));
         check(r#"{"jsonrpc":"2.0","id":"x","result":1}"#, Ok(Incoming::Stray));
@@ -119,7 +117,6 @@ mod tests {
     #[test]
     fn a_broken_message_is_answered_with_the_code_for_it() {
         check("{", Err((Value::Null, -32700)));
-        check("", Err((Value::Null, -32700)));
         check("[]", Err((Value::Null, -32600)));
         check(r#"{"id":5,"method":"m"}"#, Err((json!(5), -32600)));
         check(r#"{"jsonrpc":"2.0","id":5,"method":7}"#, Err((json!(5), -32600)));

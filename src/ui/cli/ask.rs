@@ -105,18 +105,18 @@ fn read(request: String) -> Result<String> {
         }
         _ => request,
     };
-    checked(text)
+    check(&text)?;
+    Ok(text)
 }
 
-/// The request. Errors if it is empty or too long.
-pub(in crate::ui) fn checked(text: String) -> Result<String> {
+/// Errors if a request is empty or too long.
+pub(in crate::ui) fn check(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         bail!(
             "the request is empty; say what to do, for example: monobloc ask \"Read README.md and tell me what it is about\""
         );
     }
-    fits(text.len())?;
-    Ok(text)
+    fits(text.len())
 }
 
 /// Errors if a request of `bytes` is too long. At most one byte too many is read from standard input, so the message

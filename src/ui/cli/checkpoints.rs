@@ -3,10 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::output::counted;
 use crate::app::{App, CheckpointRow};
 use crate::base::Bytes;
 use crate::checkpoint::Store;
+use crate::ui::words;
 
 pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
 /// Most paths without checkpoints that are listed.
@@ -56,7 +56,7 @@ impl Checkpoints {
 /// A checkpoint as one line of text.
 pub fn line(row: &CheckpointRow) -> String {
     let what = match row.before.as_str() {
-        "turn" => counted(row.created, row.changed, row.deleted),
+        "turn" => words::counted(row.created, row.changed, row.deleted),
         _ => "before going back".to_owned(),
     };
     let request = row.request.chars().take(60).collect::<String>();

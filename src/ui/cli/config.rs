@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::base::config::resolve::Resolved;
-use crate::base::config::{Origin, Settings, consent, file};
+use crate::base::config::{Origin, Rule, Server, Settings, consent, file};
 use crate::models::places;
 
 /// Show the settings and where each is set, show the settings files, or trust a project's file
@@ -40,21 +40,13 @@ enum Command {
 impl Config {
     pub fn run(self, settings: &Settings) -> Result<()> {
         match self.command {
-            Command::Show { json: true } => {
-                println!("{}", as_json(settings));
-                Ok(())
-            }
-            Command::Show { json: false } => {
-                show(settings);
-                Ok(())
-            }
-            Command::Path => {
-                path(settings);
-                Ok(())
-            }
-            Command::Trust { forget: true, .. } => forget_project(settings),
-            Command::Trust { yes, .. } => trust(settings, yes),
+            Command::Show { json: true } => println!("{}", as_json(settings)),
+            Command::Show { json: false } => show(settings),
+            Command::Path => path(settings),
+            Command::Trust { forget: true, .. } => forget_project(settings)?,
+            Command::Trust { yes, .. } => trust(settings, yes)?,
         }
+        Ok(())
     }
 }
 
@@ -68,7 +60,7 @@ fn origin(one: &Resolved) -> String {
     }
 }
 
-fn as_json(settings: &Settings) -> serde_json::Value {
+fn as_json(settings: &Settings) -> Value {
     let kind = |origin: &Origin| match origin {
         Origin::Default => "default",
         Origin::UserFile(_) => "file",
@@ -76,30 +68,21 @@ fn as_json(settings: &Settings) -> serde_json::Value {
         Origin::Variable => "variable",
         Origin::Flag => "flag",
     };
-    let values: Vec<_> = settings
-        .values
-        .iter()
-        .map(|one| {
-            json!({ "key": one.setting.key, "value": one.value, "origin": kind(&one.origin), "where": origin(one),
-                "variable": one.setting.variable, "flag": format!("--{}", one.setting.flag) })
-        })
-        .collect();
-    let rules: Vec<_> = settings
-        .rules
-        .iter()
-        .map(|rule| {
-            json!({ "where": rule.place.to_string(), "decision": format!("{:?}", rule.decision).to_lowercase(),
-                "tool": rule.tools, "paths": rule.paths, "reason": rule.reason })
-        })
-        .collect();
-    let servers: Vec<_> = settings
-        .servers
-        .iter()
-        .map(|one| {
-            json!({ "name": one.name, "where": one.place.to_string(), "command": one.command, "args": one.args,
-                "enabled": one.enabled })
-        })
-        .collect();
+    let value = |one: &Resolved| {
+        json!({ "key": one.setting.key, "value": one.value, "origin": kind(&one.origin), "where": origin(one),
+            "variable": one.setting.variable, "flag": format!("--{}", one.setting.flag) })
+    };
+    let rule = |rule: &Rule| {
+        json!({ "where": rule.place.to_string(), "decision": format!("{:?}", rule.decision).to_lowercase(),
+            "tool": rule.tools, "paths": rule.paths, "reason": rule.reason })
+    };
+    let server = |one: &Server| {
+        json!({ "name": one.name, "where": one.place.to_string(), "command": one.command, "args": one.args,
+            "enabled": one.enabled })
+    };
+    let values: Vec<Value> = settings.values.iter().map(value).collect();
+    let rules: Vec<Value> = settings.rules.iter().map(rule).collect();
+    let servers: Vec<Value> = settings.servers.iter().map(server).collect();
     json!({ "settings": values, "rules": rules, "servers": servers, "left_out": settings.left_out,
         "unknown_variables": settings.unknown_variables })
 }

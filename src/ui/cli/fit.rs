@@ -141,38 +141,34 @@ fn legend(report: &Report) -> Vec<String> {
 }
 
 fn print_model(model: &Model) {
-    println!("{}: {}", model.role, file_name(model));
-    println!("  rung: {}", model.rung);
+    let Model { role, rung, weights_bytes, compute_bytes, host_bytes, kv_bytes, kv_type, slots, context, .. } = model;
+    let (state, available) = (model.state_bytes_per_slot, model.available_for_kv_bytes);
+    println!("{role}: {}", file_name(model));
+    println!("  rung: {rung}");
     println!(
-        "  weights {}, state {} a slot, activations {}, vocabulary and graphs {}",
-        model.weights_bytes, model.state_bytes_per_slot, model.compute_bytes, model.host_bytes
+        "  weights {weights_bytes}, state {state} a slot, activations {compute_bytes}, vocabulary and graphs {host_bytes}"
     );
-    if model.memory.device_bytes > Bytes::ZERO {
+    let (device, host) = (model.memory.device_bytes, model.memory.host_bytes);
+    if device > Bytes::ZERO {
         let experts = match model.experts_on_host {
             0 => String::new(),
             layers => format!(", experts of the first {layers} layers on the CPU"),
         };
-        println!(
-            "  device {}, host {}: {} layers on the device{experts}",
-            model.memory.device_bytes, model.memory.host_bytes, model.gpu_layers
-        );
+        println!("  device {device}, host {host}: {} layers on the device{experts}", model.gpu_layers);
     }
     let kv = &model.kv_bytes_per_token;
     println!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
-    println!(
-        "  KV {} for {} × {} tokens ({}); {} could be had",
-        model.kv_bytes, model.slots, model.context, model.kv_type, model.available_for_kv_bytes
-    );
+    println!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
     let longest = model.longest_context.iter().map(|(slots, context)| {
         let advice = model.advice.get(slots).copied().unwrap_or_default();
         let plural = if *slots == 1 { "slot" } else { "slots" };
         format!("{slots} {plural} {context} {advice}").trim_end().to_owned()
     });
     println!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
+    let (rate, gigabytes) = (model.tokens_per_second, model.bytes_per_token.0 as f64 / 1e9);
     println!(
-        "  predicted: at most {:.0} tokens/s = bytes a second of memory over {:.2} GB of weights (and half the KV) a token; programs reach 30 to 60 % of it",
-        model.tokens_per_second,
-        model.bytes_per_token.0 as f64 / 1e9
+        "  predicted: at most {rate:.0} tokens/s = bytes a second of memory over {gigabytes:.2} GB of weights (and half the KV) a \
+         token; programs reach 30 to 60 % of it"
     );
     println!("{}", seconds(model));
 }

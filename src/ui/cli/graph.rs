@@ -1,56 +1,23 @@
 //! `monobloc graph`: prints definitions, callers, callees, imports and paths of the project's code graph.
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::app::App;
-use crate::ui::lookup::graph::{self, Question};
+use crate::ui::lookup::graph::{self, KINDS, Kind, Question};
 
 /// Show who calls, uses and imports whom, with the confidence of every edge
 #[derive(Args)]
 pub struct Graph {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Subcommand)]
-enum What {
-    /// Where a symbol is defined
-    Definition(Symbol),
-    /// Who calls a symbol
-    Callers(Symbol),
-    /// What a symbol calls
-    Callees(Symbol),
-    /// What a file, or the file of a symbol, imports
-    Imports(Symbol),
-    /// Which files import a file or a symbol
-    Dependents(Symbol),
-    /// What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not
-    Impact(Symbol),
-    /// The shortest path from one symbol to another
-    Path(Ends),
-}
-
-#[derive(Args)]
-struct Symbol {
+    /// What to show
+    #[arg(value_parser = kinds())]
+    what: Kind,
     /// A name, Container.name, path::name, path:line, or the path of a file
     symbol: String,
-    #[command(flatten)]
-    form: Form,
-}
-
-#[derive(Args)]
-struct Ends {
-    /// Where the path begins: a name, Container.name, path::name, path:line, or the path of a file
-    from: String,
-    /// Where the path ends
-    to: String,
-    #[command(flatten)]
-    form: Form,
-}
-
-#[derive(Args)]
-struct Form {
+    /// Where a path ends
+    #[arg(required_if_eq("what", "path"))]
+    to: Option<String>,
     /// Most steps to follow [default: 1 for callers and callees, 4 for impact, 12 for path]
     #[arg(long, value_name = "N")]
     depth: Option<u8>,
@@ -62,32 +29,26 @@ struct Form {
     json: bool,
 }
 
-impl What {
-    fn question(&self) -> (Question<'_>, &Form) {
-        match self {
-            What::Definition(Symbol { symbol, form }) => (Question::Definition(symbol), form),
-            What::Callers(Symbol { symbol, form }) => (Question::Callers(symbol), form),
-            What::Callees(Symbol { symbol, form }) => (Question::Callees(symbol), form),
-            What::Imports(Symbol { symbol, form }) => (Question::Imports(symbol), form),
-            What::Dependents(Symbol { symbol, form }) => (Question::Dependents(symbol), form),
-            What::Impact(Symbol { symbol, form }) => (Question::Impact(symbol), form),
-            What::Path(Ends { from, to, form }) => (Question::Path { from, to }, form),
-        }
-    }
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    let values = KINDS.map(|(_, name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(values).try_map(|said| graph::kind(&said).ok_or("there is no such question"))
 }
 
 impl Graph {
     pub fn run(self, app: &App) -> Result<()> {
-        let (question, form) = self.what.question();
-        let index = super::index::opened(app, None, !form.json)?;
-        let answer = graph::answer(&index, question, form.depth)?;
-        if form.json {
-            answer.json(form.limit).iter().for_each(|line| println!("{line}"));
-        } else {
-            print!("{}", answer.text(form.limit));
+        if self.to.is_some() && self.what != Kind::Path {
+            bail!("only `monobloc graph path` takes two symbols");
         }
-        if answer.left_out(form.limit) > 0 {
-            let (more, all) = (answer.left_out(form.limit), answer.count());
+        let index = super::index::opened(app, None, !self.json)?;
+        let (what, symbol, to) = (self.what, self.symbol, self.to.unwrap_or_default());
+        let answer = graph::answer(&index, &Question { what, symbol, to, depth: self.depth })?;
+        if self.json {
+            answer.json(self.limit).iter().for_each(|line| println!("{line}"));
+        } else {
+            print!("{}", answer.text(self.limit));
+        }
+        if answer.left_out(self.limit) > 0 {
+            let (more, all) = (answer.left_out(self.limit), answer.count());
             eprintln!("monobloc: note: {more} more; --limit {all} shows all");
         }
         Ok(())

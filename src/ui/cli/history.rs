@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::output::counted;
 use crate::app::App;
 use crate::session::CallRecord;
+use crate::ui::words;
 
 /// Show what was asked and done in this project, turn by turn
 #[derive(Args)]
@@ -34,12 +34,11 @@ impl History {
             let undone = if turn.undone { " (taken back)" } else { "" };
             say!("t{} {} {}{undone}", turn.seq, turn.time, turn.request);
             for CallRecord { report: call, decision } in &turn.calls {
-                let status = serde_json::to_value(call.status)?;
-                let (status, ms) = (status.as_str().unwrap_or_default(), call.wall_ms);
+                let (status, ms) = (words::status(call.status), call.wall_ms);
                 say!("    {} {status} ({decision}) {ms} ms: {}", call.tool, call.summary);
             }
             if let Some(checkpoint) = &turn.checkpoint {
-                say!("    {checkpoint}: {}", counted(created, changed, deleted));
+                say!("    {checkpoint}: {}", words::counted(created, changed, deleted));
             }
             if turn.answer.is_none() {
                 println!("    it did not end");

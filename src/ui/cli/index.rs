@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::app::{self, App};
 use crate::embed::Embedder;
@@ -90,31 +90,13 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
 
 fn print(report: &Report, json: bool) {
     if json {
-        let listed = |all: &[Skipped]| -> Vec<_> {
-            all.iter().map(|one| serde_json::json!({ "path": one.path, "reason": one.reason })).collect()
-        };
-        println!(
-            "{}",
-            serde_json::json!({
-                "files": report.files, "parsed": report.parsed, "removed": report.removed, "chunks": report.chunks,
-                "chunks_with_vector": report.chunks_with_vector, "symbols": report.symbols, "edges": report.edges,
-                "unresolved": report.unresolved, "skipped": listed(&report.skipped), "partial": listed(&report.partial),
-                "usable_ms": report.usable_ms, "ms": report.ms,
-            })
-        );
+        println!("{}", serde_json::json!(report));
         return;
     }
+    let Report { files, parsed, removed, chunks, chunks_with_vector, symbols, edges, usable_ms, ms, .. } = report;
     println!(
-        "{} files ({} read, {} gone), {} chunks ({} with vectors), {} symbols, {} edges; usable after {} ms, complete after {} ms",
-        report.files,
-        report.parsed,
-        report.removed,
-        report.chunks,
-        report.chunks_with_vector,
-        report.symbols,
-        report.edges,
-        report.usable_ms,
-        report.ms
+        "{files} files ({parsed} read, {removed} gone), {chunks} chunks ({chunks_with_vector} with vectors), {symbols} symbols, \
+         {edges} edges; usable after {usable_ms} ms, complete after {ms} ms"
     );
     summary("skipped", &report.skipped);
     summary("read in part", &report.partial);
@@ -149,11 +131,7 @@ pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<P
 
 /// The progress of a refresh, on standard error if it is `visible`.
 pub fn bar(visible: bool) -> ProgressBar {
-    let bar = if visible { ProgressBar::new(1) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("index: {msg} {bar:30} {pos}/{len}") {
-        bar.set_style(style);
-    }
-    bar
+    if visible { super::bar("index: {msg} {bar:30} {pos}/{len}") } else { ProgressBar::hidden() }
 }
 
 /// Shows how far a refresh has come.

@@ -5,7 +5,6 @@ macro_rules! say {
     ($($part:tt)*) => { println!("{}", crate::base::visible(&format!($($part)*))) };
 }
 
-mod acp;
 pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
@@ -23,19 +22,20 @@ mod index;
 mod lessons;
 mod mcp;
 mod models;
-pub(in crate::ui) mod output;
+mod output;
 mod probe;
-mod sampling;
 mod search;
 mod serve;
 mod settings;
 mod synth;
 mod telemetry;
-pub(in crate::ui) mod undo;
+mod undo;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
+use std::io::{self, BufReader};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,7 +47,7 @@ use crate::app::{self, App};
 use crate::base::config::{Given, Settings, resolve};
 use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
-use crate::ui::screen;
+use crate::ui::{acp, screen};
 
 /// When the program began.
 pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -87,7 +87,8 @@ enum Command {
     Fit(fit::Fit),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
-    Acp(acp::Acp),
+    /// Serve an editor by the Agent Client Protocol (ACP) on standard input and output: Zed, JetBrains, Neovim and others
+    Acp,
     Mcp(mcp::Mcp),
     Lessons(lessons::Lessons),
     Undo(undo::Undo),
@@ -104,7 +105,7 @@ enum Command {
 impl Command {
     fn runs_models(&self) -> bool {
         use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Serve};
-        matches!(self, Acp(_) | Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        matches!(self, Acp | Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
     }
 }
 
@@ -169,6 +170,15 @@ fn or_note<T, E: Display>(result: Result<T, E>) -> Option<T> {
     result.ok()
 }
 
+/// A bar of progress on standard error.
+fn bar(look: &str) -> ProgressBar {
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template(look) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Prints a note to standard error.
 fn warn(note: impl Display) {
     eprintln!("monobloc: note: {}", visible(&note.to_string()));
@@ -216,7 +226,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
         Command::Bench(bench) => runtime.block_on(bench.run(&app)),
         Command::Telemetry(telemetry) => telemetry.run(&app),
         Command::Config(config) => config.run(&settings),
-        Command::Acp(acp) => runtime.block_on(acp.run(&app, given)),
+        Command::Acp => runtime.block_on(acp::serve(&app, given, BufReader::new(io::stdin()), io::stdout())),
         Command::Mcp(mcp) => runtime.block_on(mcp.run(&app)),
         Command::Lessons(lessons) => lessons.run(&app),
         Command::Undo(undo) => undo.run(&app),
@@ -225,12 +235,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
         Command::History(history) => history.run(&app),
         Command::Audit(audit) => runtime.block_on(audit.run(&app)),
         Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut settings::arguments(Cli::command()),
-                "monobloc",
-                &mut std::io::stdout(),
-            );
+            clap_complete::generate(shell, &mut settings::arguments(Cli::command()), "monobloc", &mut io::stdout());
             Ok(())
         }
     };
@@ -267,5 +272,5 @@ fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("MONOBLOC_LOG").unwrap_or_else(|_| "off".into());
     // A turn, a step, a call of a model or a tool is a span: when it ends, the log says how long it took.
     let spans = FmtSpan::CLOSE;
-    tracing_subscriber::fmt().with_env_filter(filter).with_span_events(spans).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_span_events(spans).with_writer(io::stderr).init();
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::models::Role;
 use crate::models::gguf::{self, Header};
 use crate::models::pull::{self, Download, Pull};
+use crate::models::{Found, Role};
 
 /// List, show or fetch models
 #[derive(Args)]
@@ -61,44 +61,38 @@ impl Models {
 
 fn list(app: &App, json: bool) -> Result<()> {
     let registry = app.registry()?;
-    let roles: Vec<(Role, Result<String, String>)> = [Role::Planner, Role::Router]
-        .into_iter()
-        .map(|role| {
-            (role, registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string()))
-        })
-        .chain([(
-            Role::Embedder,
-            registry
-                .embedder()
-                .map(|spec| spec.path.display().to_string())
-                .ok_or_else(|| "none found; search goes by words only".to_owned()),
-        )])
-        .collect();
+    let path = |role: Role| match role {
+        Role::Embedder => {
+            let found = registry.embedder().map(|spec| spec.path.display().to_string());
+            found.ok_or_else(|| "none found; search goes by words only".to_owned())
+        }
+        _ => registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string()),
+    };
+    let roles = [Role::Planner, Role::Router, Role::Embedder].map(|role| (role, path(role)));
     // Nothing can be calculated without a planner or without knowing the machine's memory.
     let rungs = app.rungs().unwrap_or_default();
     if json {
-        let files: Vec<_> = registry
-            .files()
-            .iter()
-            .map(|file| match &file.header {
-                Ok(header) => serde_json::json!({ "path": file.path, "architecture": header.architecture, "parameters": header.parameters, "bytes": header.file_bytes }),
-                Err(error) => serde_json::json!({ "path": file.path, "error": error.to_string() }),
-            })
-            .collect();
-        let roles: serde_json::Map<String, serde_json::Value> = roles
-            .into_iter()
-            .map(|(role, file)| {
-                let about = match (file, rungs.get(&role.to_string())) {
-                    (Err(error), _) => serde_json::json!({ "error": error }),
-                    (Ok(path), Some(rung)) => serde_json::json!({ "path": path, "rung": rung }),
-                    (Ok(path), None) => serde_json::json!({ "path": path }),
-                };
-                (role.to_string(), about)
-            })
-            .collect();
+        let file = |file: &Found| match &file.header {
+            Ok(header) => {
+                json!({ "path": file.path, "architecture": header.architecture, "parameters": header.parameters,
+                "bytes": header.file_bytes })
+            }
+            Err(error) => json!({ "path": file.path, "error": error.to_string() }),
+        };
+        let files: Vec<Value> = registry.files().iter().map(file).collect();
+        let about = |(role, path): &(Role, Result<String, String>)| {
+            let about = match (path, rungs.get(&role.to_string())) {
+                (Err(error), _) => json!({ "error": error }),
+                (Ok(path), Some(rung)) => json!({ "path": path, "rung": rung }),
+                (Ok(path), None) => json!({ "path": path }),
+            };
+            (role.to_string(), about)
+        };
+        let roles: Value = roles.iter().map(about).collect();
         println!(
             "{}",
-            serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes(), "replaced": registry.replaced() })
+            json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes(),
+                "replaced": registry.replaced() })
         );
         return Ok(());
     }
@@ -119,25 +113,21 @@ fn list(app: &App, json: bool) -> Result<()> {
 }
 
 fn in_short(header: &Header) -> String {
-    format!(
-        "{}, {:.2} billion parameters, {}, {}, context {}",
-        header.architecture,
-        header.parameters as f64 / 1e9,
-        header.quantisation(),
-        header.file_bytes,
-        header.context_train
-    )
+    let Header { architecture, file_bytes, context_train, .. } = header;
+    let (billions, quantisation) = (header.parameters as f64 / 1e9, header.quantisation());
+    format!("{architecture}, {billions:.2} billion parameters, {quantisation}, {file_bytes}, context {context_train}")
 }
 
 fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
+    let of_role = |role: Role| anyhow::Ok((*app.registry()?.get(role)?.header).clone());
     let header = match file {
+        None => of_role(Role::Planner)?,
         Some(file) if file.exists() => gguf::inspect(&file)?,
-        Some(role) if role.as_os_str() == "router" => (*app.registry()?.get(Role::Router)?.header).clone(),
-        Some(role) if role.as_os_str() == "planner" => (*app.registry()?.get(Role::Planner)?.header).clone(),
-        Some(file) => {
-            return Err(anyhow::anyhow!("{} does not exist; name a GGUF file, or planner or router", file.display()));
-        }
-        None => (*app.registry()?.get(Role::Planner)?.header).clone(),
+        Some(file) => match file.to_str() {
+            Some("planner") => of_role(Role::Planner)?,
+            Some("router") => of_role(Role::Router)?,
+            _ => bail!("{} does not exist; name a GGUF file, or planner or router", file.display()),
+        },
     };
     let header = &header;
     if json {
@@ -177,11 +167,7 @@ fn fetch(app: &App, role: Role, name: Option<&str>) -> Result<()> {
         [one] => one,
         _ => bail!("say which: `monobloc models pull {role} NAME`, a part of one of {}", names.join(", ")),
     };
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left")
-    {
-        bar.set_style(style);
-    }
+    let bar = super::bar("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
     for download in Download::of(role, candidate) {
         bar.set_message(download.file.clone());
         let path = pull::pull(&download, &Pull::default(), &app.cancel, &mut |done, total| {

@@ -26,12 +26,12 @@ impl Search {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let found = code::search(&Cache::default(), &index, embedder.as_ref(), &self.query, self.limit)?;
-        found.0.notes.iter().for_each(super::warn);
+        let found = Cache::default().search(&index, embedder.as_ref(), &self.query, self.limit)?;
+        found.notes.iter().for_each(super::warn);
         if self.json {
-            found.json().iter().for_each(|hit| println!("{hit}"));
+            found.hits.iter().for_each(|hit| println!("{}", hit.row()));
         } else {
-            print!("{}", found.text(self.explain));
+            print!("{}", code::text(&found, self.explain));
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
 use crate::measure::{self, Quant, Shape};
@@ -35,10 +34,7 @@ impl Synth {
             Some(file) => file,
             None => app.registry()?.get(Role::Planner)?.path.clone(),
         };
-        let bar = ProgressBar::new(1);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}") {
-            bar.set_style(style);
-        }
+        let bar = super::bar("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}");
         let written = measure::write(
             shape,
             quant,

@@ -5,8 +5,9 @@ use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::protocol::{Repeat, StepStatus, ToolMiss};
+use crate::protocol::{Repeat, ToolMiss};
 use crate::session::{Journal, TimedCall, TurnStats, telemetry};
+use crate::ui::words;
 
 /// Show time, tokens and memory of the last turns on this project
 #[derive(Args)]
@@ -53,33 +54,23 @@ impl Telemetry {
 }
 
 fn line(turn: &TurnStats) {
-    let usage = &turn.usage;
+    let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = &turn.usage;
+    let (seconds, peak) = (turn.usage.wall_ms as f64 / 1000.0, Bytes(turn.usage.peak_memory_bytes).to_string());
     let request: String = turn.request.chars().take(60).collect();
     say!(
-        "{:>6.1} s {:>6} {:>8} {:>8} {:>10} {:>12}  {request}",
-        usage.wall_ms as f64 / 1000.0,
-        usage.model_calls,
-        usage.prompt_tokens,
-        usage.cached_tokens,
-        usage.generated_tokens,
-        Bytes(usage.peak_memory_bytes).to_string()
+        "{seconds:>6.1} s {model_calls:>6} {prompt_tokens:>8} {cached_tokens:>8} {generated_tokens:>10} {peak:>12}  {request}"
     );
 }
 
 fn timeline(turn: &TurnStats) {
     for TimedCall { time, report: call } in &turn.timeline {
         let class = if call.executing { "execute" } else { "read" };
-        let status = match call.status {
-            StepStatus::Succeeded => "ok",
-            StepStatus::Failed => "failed",
-            StepStatus::Rejected => "rejected",
-            StepStatus::Skipped => "skipped",
-        };
+        let status = words::status(call.status);
         let arguments: String = call.arguments.to_string().chars().take(80).collect();
         say!("    {time} {class:<7} {status:<8} {} {arguments}", call.tool);
     }
     for one in &turn.detections {
-        println!("    {}", super::output::told(one));
+        println!("    {}", words::stall(one));
     }
     for one in &turn.recoveries {
         let came = if one.recovered { "the model then did it" } else { "the model did not do it" };
@@ -93,12 +84,8 @@ fn sum(turns: &[TurnStats]) -> Option<String> {
     if looped.is_empty() {
         return None;
     }
-    let misses = |count: fn(&ToolMiss) -> usize| -> usize {
-        looped.iter().filter_map(|turn| turn.tool_miss.as_ref()).map(count).sum()
-    };
-    let repeats = |count: fn(&Repeat) -> usize| -> usize {
-        looped.iter().filter_map(|turn| turn.repeat.as_ref()).map(count).sum()
-    };
+    let misses = |count: fn(&ToolMiss) -> usize| looped.iter().flat_map(|one| &one.tool_miss).map(count).sum::<usize>();
+    let repeats = |count: fn(&Repeat) -> usize| looped.iter().flat_map(|one| &one.repeat).map(count).sum::<usize>();
     Some(format!(
         "single-model loop in {} of {} turns: {} replies, {} without a call, {} calls written as text; {} calls, {} \
          repeated, {} batches and {} texts repeated; at most {} reading calls in a row; {} times going nowhere, {} \

@@ -1,6 +1,6 @@
 //! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -9,13 +9,11 @@ use serde_json::json;
 use crate::app::App;
 use crate::base::visible;
 use crate::checkpoint::{Checkpoint, Entry, Foreign, Step};
-use crate::protocol::Rewound;
 use crate::session::{Prepared, Rewinder};
+use crate::ui::words;
 
 /// Paths that are listed; the others are only counted.
 const PATHS_SHOWN: usize = 20;
-/// How often the question is asked before it counts as cancelled.
-const TRIES: usize = 3;
 
 /// Undo the last request that changed files: files, lessons and conversation together
 #[derive(Args)]
@@ -84,7 +82,7 @@ impl How {
         if self.json {
             println!("{}", serde_json::to_string(&rewound)?);
         } else {
-            say!("{}", told(&rewound));
+            say!("{}", words::rewound(&rewound));
         }
         Ok(())
     }
@@ -120,19 +118,15 @@ impl How {
         if self.json || !io::stdin().is_terminal() {
             bail!("files were changed outside monobloc: {refused}");
         }
-        let mut lines = io::stdin().lock().lines();
-        for _ in 0..TRIES {
-            print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
-            io::stdout().flush()?;
-            let Some(answer) = lines.next().transpose()? else { break };
-            match answer.trim().to_lowercase().as_str() {
-                "o" | "overwrite" => return Ok(Foreign::Overwrite),
-                "k" | "keep" => return Ok(Foreign::Keep),
-                "c" | "cancel" | "n" | "no" => break,
-                _ => {}
-            }
+        print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
+        io::stdout().flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "o" | "overwrite" => Ok(Foreign::Overwrite),
+            "k" | "keep" => Ok(Foreign::Keep),
+            _ => bail!("{refused}"),
         }
-        bail!("{refused}")
     }
 }
 
@@ -155,20 +149,4 @@ fn what(step: &Step) -> &'static str {
         (now, then) if now.content() == then.content() => "sets the mode of",
         _ => "restores",
     }
-}
-
-/// The result of a rewind, in words.
-pub fn told(rewound: &Rewound) -> String {
-    let mut text = format!("back at {}: ", rewound.checkpoint);
-    text.push_str(&match rewound.restored.as_slice() {
-        [] => "no file differed".to_owned(),
-        [one] => one.clone(),
-        paths if paths.len() <= 3 => paths.join(", "),
-        paths => format!("{} files and folders", paths.len()),
-    });
-    for (path, why) in rewound.left.iter().take(PATHS_SHOWN) {
-        text.push_str(&format!("\n  left: {path}: {why}"));
-    }
-    text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
-    text
 }

@@ -1,7 +1,5 @@
 //! Finds code by words, vectors and graph: as a list of hits, or packed into a token budget.
 
-use std::fmt::Write;
-
 use anyhow::Result;
 use console::style;
 use serde_json::{Value, json};
@@ -9,49 +7,27 @@ use serde_json::{Value, json};
 use crate::base::visible;
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::retrieve::{self, Cache, Form, Hits, Pack};
+use crate::retrieve::{self, Cache, Hits, Pack};
 
 /// Lines of a snippet in a text.
 const SNIPPET_LINES: usize = 4;
 /// Search hits that are considered for a pack; with a budget of some thousand tokens only names of the last ones fit.
 const PACKED_HITS: usize = 40;
 
-/// The hits for a query.
-pub struct Found(pub Hits);
-
-/// The `limit` places that answer `query` best.
-pub fn search(cache: &Cache, index: &Index, embedder: Option<&Embedder>, query: &str, limit: usize) -> Result<Found> {
-    Ok(Found(cache.search(index, embedder, query, limit)?))
-}
-
-impl Found {
-    /// One object a hit.
-    pub fn json(&self) -> Vec<Value> {
-        self.0.hits.iter().map(retrieve::Hit::row).collect()
-    }
-
-    /// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.
-    pub fn text(&self, explain: bool) -> String {
-        let mut text = String::new();
-        for hit in &self.0.hits {
-            let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
-            let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
-            line(&mut text, format_args!("{place} {symbol} {}", style(format!("{:.3}", hit.score)).dim()));
-            for shown in visible(&hit.snippet).lines().take(SNIPPET_LINES) {
-                line(&mut text, format_args!("    {shown}"));
-            }
-            if explain {
-                let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-                line(&mut text, format_args!("    {}", style(shown.join(", ")).dim()));
-            }
+/// Place, symbol, score and the first lines of each hit; with `explain` the parts of its score.
+pub fn text(found: &Hits, explain: bool) -> String {
+    let mut text = String::new();
+    for hit in &found.hits {
+        let symbol = visible(hit.symbol.as_deref().unwrap_or(""));
+        let place = style(format!("{}:{}", visible(&hit.path), hit.start)).cyan();
+        text += &format!("{place} {symbol} {}\n", style(format!("{:.3}", hit.score)).dim());
+        visible(&hit.snippet).lines().take(SNIPPET_LINES).for_each(|line| text += &format!("    {line}\n"));
+        if explain {
+            let shown: Vec<String> = hit.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+            text += &format!("    {}\n", style(shown.join(", ")).dim());
         }
-        text
     }
-}
-
-/// Writing to a text cannot fail.
-pub(super) fn line(text: &mut String, shown: std::fmt::Arguments<'_>) {
-    let _ = writeln!(text, "{shown}");
+    text
 }
 
 /// Code that answers a question, within a token budget.
@@ -79,30 +55,14 @@ pub fn context(
 
 impl Packed {
     pub fn json(&self) -> Value {
-        let items: Vec<Value> = self
-            .pack
-            .items
-            .iter()
-            .map(|item| {
-                json!({
-                    "path": item.path, "start": item.start, "end": item.end, "form": form(item.form), "text": item.text,
-                })
-            })
-            .collect();
-        json!({ "items": items, "tokens": self.pack.tokens, "left_out": self.pack.left_out, "notes": self.notes })
+        let mut value = json!(self.pack);
+        value["notes"] = json!(self.notes);
+        value
     }
 
     /// How many places are shown in how many tokens.
     pub fn size(&self) -> String {
         let Pack { items, tokens, left_out, .. } = &self.pack;
         format!("{} places in about {tokens} tokens, {left_out} left out", items.len())
-    }
-}
-
-fn form(form: Form) -> &'static str {
-    match form {
-        Form::Name => "name",
-        Form::Signature => "signature",
-        Form::Body => "body",
     }
 }

@@ -4,23 +4,52 @@ use anyhow::{Result, bail};
 use console::style;
 use serde_json::{Value, json};
 
-use super::code::line;
 use crate::base::visible;
 use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
 
 /// Unresolved references that a text lists; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
 
-/// A question about a symbol: a name, Container.name, path::name, path:line, or the path of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question<'a> {
-    Definition(&'a str),
-    Callers(&'a str),
-    Callees(&'a str),
-    Imports(&'a str),
-    Dependents(&'a str),
-    Impact(&'a str),
-    Path { from: &'a str, to: &'a str },
+pub enum Kind {
+    Definition,
+    Callers,
+    Callees,
+    Imports,
+    Dependents,
+    Impact,
+    Path,
+}
+
+/// Name and description of each kind, for the command and for the tools of MCP clients.
+pub const KINDS: [(Kind, &str, &str); 7] = [
+    (Kind::Definition, "definition", "Where a symbol is defined: path, lines and kind of each definition of that name"),
+    (Kind::Callers, "callers", "Who calls a function or method, with the line and confidence of each call"),
+    (Kind::Callees, "callees", "What a function or method calls"),
+    (Kind::Imports, "imports", "What a file, or the file of a symbol, imports"),
+    (Kind::Dependents, "dependents", "Which files import a file or a symbol"),
+    (
+        Kind::Impact,
+        "impact",
+        "What a change of a symbol may break: all that calls, uses, extends or imports it, directly or not",
+    ),
+    (Kind::Path, "path", "The shortest path of calls, uses and imports from one symbol to another"),
+];
+
+/// The kind of this name.
+pub fn kind(name: &str) -> Option<Kind> {
+    KINDS.iter().find(|(_, one, _)| *one == name).map(|(kind, ..)| *kind)
+}
+
+/// A question about a symbol: a name, Container.name, path::name, path:line, or the path of a file.
+#[derive(Debug, PartialEq)]
+pub struct Question {
+    pub what: Kind,
+    pub symbol: String,
+    /// Where a path ends.
+    pub to: String,
+    /// Most steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
+    pub depth: Option<u8>,
 }
 
 /// The answer: symbols with the edges that lead to them, and references whose target is not known.
@@ -36,107 +65,70 @@ struct Line {
     node: Node,
     /// How to name the symbol in a question.
     handle: String,
-    edge: Option<Edge>,
+    /// How it was found, unless it is what was asked about.
+    edge: Option<Reached>,
 }
 
-struct Edge {
-    near: Neighbour,
-    steps: usize,
-    confidence: f64,
-    /// The kind of the first edge, where there are several.
-    by: Option<String>,
-}
+/// Above calls of the symbol's name whose target is not known: each may be another caller.
+const MAYBE_CALLERS: &str = "perhaps also called at";
+/// Above calls made by the symbol whose target is not known.
+const UNKNOWN_CALLS: &str = "calls that lead nowhere known";
 
-/// Answers `question`. `depth` is the most steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
-pub fn answer(index: &Index, question: Question<'_>, depth: Option<u8>) -> Result<Answer> {
+pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
+    let Question { what, symbol, to, depth } = question;
     let graph = index.graph()?;
-    let asked = Asked { index, graph: &graph };
     let reach = |usual: u8| Reach { steps_max: depth.unwrap_or(usual).into(), count_max: usize::MAX };
-    match question {
-        Question::Definition(symbol) => asked.definitions(symbol),
-        Question::Callers(symbol) => {
-            graph.only(symbol)?;
-            let answer = asked.reached("callers", symbol, &graph.callers_within(symbol, reach(1)));
-            asked.with_maybe_callers(answer, symbol)
+    match what {
+        Kind::Definition | Kind::Imports => drop(graph.known(symbol)?),
+        _ => drop(graph.only(symbol)?),
+    }
+    Ok(match what {
+        Kind::Definition => {
+            let known = graph.known(symbol)?;
+            let line = |(handle, node): (String, &Node)| Line { node: node.clone(), handle, edge: None };
+            let title = format!("{} called {symbol}", known.len());
+            Answer { title, lines: known.into_iter().map(line).collect(), ..Answer::default() }
         }
-        Question::Callees(symbol) => {
-            graph.only(symbol)?;
-            let answer = asked.reached("calls", symbol, &graph.callees_within(symbol, reach(1)));
-            asked.with_unknown_calls(answer, symbol)
+        Kind::Callers => {
+            let unknown = index.perhaps_called(&graph, symbol)?;
+            let callers = reached(&graph, "callers", symbol, graph.callers_within(symbol, reach(1)));
+            Answer { unknown_title: MAYBE_CALLERS, unknown, ..callers }
         }
-        Question::Imports(symbol) => {
-            graph.known(symbol)?;
-            Ok(asked.neighbours("imports", symbol, &graph.imports(symbol)))
+        Kind::Callees => {
+            let unknown = index.calls_nowhere(&graph, symbol)?;
+            let callees = reached(&graph, "calls", symbol, graph.callees_within(symbol, reach(1)));
+            Answer { unknown_title: UNKNOWN_CALLS, unknown, ..callees }
         }
-        Question::Dependents(symbol) => {
-            graph.only(symbol)?;
-            Ok(asked.neighbours("dependents", symbol, &graph.dependents(symbol)))
+        Kind::Imports => neighbours(&graph, "imports", symbol, graph.imports(symbol)),
+        Kind::Dependents => neighbours(&graph, "dependents", symbol, graph.dependents(symbol)),
+        Kind::Impact => {
+            let unknown = index.perhaps_called(&graph, symbol)?;
+            let affected = reached(&graph, "affected by", symbol, graph.impact(symbol, reach(4)));
+            Answer { unknown_title: MAYBE_CALLERS, unknown, ..affected }
         }
-        Question::Impact(symbol) => {
-            graph.only(symbol)?;
-            let answer = asked.reached("affected by", symbol, &graph.impact(symbol, reach(4)));
-            asked.with_maybe_callers(answer, symbol)
-        }
-        Question::Path { from, to } => {
-            graph.only(from)?;
+        Kind::Path => {
             graph.only(to)?;
-            let steps = graph.path(from, to, reach(12).steps_max);
+            let steps = graph.path(symbol, to, reach(12).steps_max);
             if steps.is_empty() {
-                bail!("no way from {from} to {to} within {} steps", reach(12).steps_max);
+                bail!("no way from {symbol} to {to} within {} steps", reach(12).steps_max);
             }
-            Ok(asked.reached("way", &format!("{from} to {to}"), &steps))
+            reached(&graph, "way", &format!("{symbol} to {to}"), steps)
         }
-    }
+    })
 }
 
-/// Checks symbols and collects the lines of an answer.
-struct Asked<'a> {
-    index: &'a Index,
-    graph: &'a Graph,
+fn reached(graph: &Graph, what: &str, symbol: &str, all: Vec<Reached>) -> Answer {
+    let meant = graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
+    let title = format!("{} {what} {}", all.len(), meant.as_deref().unwrap_or(symbol));
+    let line =
+        |one: Reached| Line { node: one.near.node.clone(), handle: graph.handle(&one.near.node), edge: Some(one) };
+    Answer { title, lines: all.into_iter().map(line).collect(), ..Answer::default() }
 }
 
-impl Asked<'_> {
-    fn titled(&self, count: usize, what: &str, symbol: &str) -> Answer {
-        let meant = self.graph.candidates(symbol).into_iter().next().map(|(handle, _)| handle);
-        Answer { title: format!("{count} {what} {}", meant.as_deref().unwrap_or(symbol)), ..Answer::default() }
-    }
-
-    fn definitions(&self, symbol: &str) -> Result<Answer> {
-        let known = self.graph.known(symbol)?;
-        let line = |(handle, node): (String, &Node)| Line { node: node.clone(), handle, edge: None };
-        let title = format!("{} called {symbol}", known.len());
-        Ok(Answer { title, lines: known.into_iter().map(line).collect(), ..Answer::default() })
-    }
-
-    fn reached(&self, what: &str, symbol: &str, all: &[Reached]) -> Answer {
-        let line = |one: &Reached| {
-            let by = (one.steps > 1).then(|| one.by.to_string());
-            self.line(&one.near, one.steps, one.confidence, by)
-        };
-        Answer { lines: all.iter().map(line).collect(), ..self.titled(all.len(), what, symbol) }
-    }
-
-    fn neighbours(&self, what: &str, symbol: &str, all: &[Neighbour]) -> Answer {
-        let line = |one: &Neighbour| self.line(one, 1, one.confidence, None);
-        Answer { lines: all.iter().map(line).collect(), ..self.titled(all.len(), what, symbol) }
-    }
-
-    fn line(&self, near: &Neighbour, steps: usize, confidence: f64, by: Option<String>) -> Line {
-        let (node, handle) = (near.node.clone(), self.graph.handle(&near.node));
-        Line { node, handle, edge: Some(Edge { near: near.clone(), steps, confidence, by }) }
-    }
-
-    /// Adds calls of the symbol's name whose target is not known: each may be another caller.
-    fn with_maybe_callers(&self, answer: Answer, symbol: &str) -> Result<Answer> {
-        let unknown = self.index.perhaps_called(self.graph, symbol)?;
-        Ok(Answer { unknown_title: "perhaps also called at", unknown, ..answer })
-    }
-
-    /// Adds calls made by the symbol whose target is not known.
-    fn with_unknown_calls(&self, answer: Answer, symbol: &str) -> Result<Answer> {
-        let unknown = self.index.calls_nowhere(self.graph, symbol)?;
-        Ok(Answer { unknown_title: "calls that lead nowhere known", unknown, ..answer })
-    }
+fn neighbours(graph: &Graph, what: &str, symbol: &str, all: Vec<Neighbour>) -> Answer {
+    let one_step =
+        |near: Neighbour| Reached { steps: 1, confidence: near.confidence, by: String::new(), by_id: 0, near };
+    reached(graph, what, symbol, all.into_iter().map(one_step).collect())
 }
 
 impl Answer {
@@ -158,18 +150,16 @@ impl Answer {
     /// The title, at most `limit` symbols, then the first unknown references.
     pub fn text(&self, limit: usize) -> String {
         let mut text = format!("{}\n", visible(&self.title));
-        for one in self.lines.iter().take(limit) {
-            line(&mut text, format_args!("{}", one.text()));
-        }
+        self.lines.iter().take(limit).for_each(|line| text += &format!("{}\n", line.text()));
         if !self.unknown.is_empty() {
-            line(&mut text, format_args!("{} ({}):", self.unknown_title, self.unknown.len()));
+            text += &format!("{} ({}):\n", self.unknown_title, self.unknown.len());
         }
-        for Unresolved { name, path, line: at, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
-            let place = style(format!("{}:{at}", visible(path))).cyan();
-            line(&mut text, format_args!("  {place} {} {}", visible(name), style(visible(reason)).dim()));
+        for Unresolved { name, path, line, reason } in self.unknown.iter().take(UNKNOWN_SHOWN) {
+            let place = style(format!("{}:{line}", visible(path))).cyan();
+            text += &format!("  {place} {} {}\n", visible(name), style(visible(reason)).dim());
         }
         if self.unknown.len() > UNKNOWN_SHOWN {
-            line(&mut text, format_args!("  … {} more", self.unknown.len() - UNKNOWN_SHOWN));
+            text += &format!("  … {} more\n", self.unknown.len() - UNKNOWN_SHOWN);
         }
         text
     }
@@ -180,7 +170,7 @@ impl Line {
         let Node { name, kind, path, start, end, .. } = &self.node;
         let mut shown =
             json!({ "symbol": self.handle, "name": name, "kind": kind, "path": path, "start": start, "end": end });
-        if let Some(Edge { near, steps, confidence, .. }) = &self.edge {
+        if let Some(Reached { near, steps, confidence, .. }) = &self.edge {
             shown["edge"] = json!(near.kind.name());
             shown["line"] = json!(near.line);
             shown["steps"] = json!(steps);
@@ -194,14 +184,14 @@ impl Line {
     fn text(&self) -> String {
         let Node { name, kind, path, start, end, .. } = &self.node;
         let place = style(format!("{}:{start}", visible(path))).cyan();
-        let Some(Edge { near, steps, confidence, by }) = &self.edge else {
+        let Some(Reached { near, steps, confidence, by, .. }) = &self.edge else {
             return format!(
                 "  {place} {} {}",
                 visible(&self.handle),
                 style(format!("{kind}, lines {start} to {end}")).dim()
             );
         };
-        let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+        let by = if *steps > 1 { format!(" by {by}") } else { String::new() };
         let (edge, at, why) = (near.kind.name(), near.line, &near.reason);
         let told = style(visible(&format!("{kind} · {edge} at line {at}{by} · {confidence:.2} {why}"))).dim();
         format!("{}{place} {} {told}", "  ".repeat(*steps), visible(name))

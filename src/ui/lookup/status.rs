@@ -1,68 +1,52 @@
 //! Tells how complete an index is and which files have changed since.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::code::line;
 use crate::base::Bytes;
-use crate::index::{Skipped, Status};
+use crate::index::Status;
 
 /// Changed files that a text lists; the others are only counted.
 const CHANGED_SHOWN: usize = 10;
 
 /// `model` is the fingerprint of the embedder whose vectors are counted.
 pub fn json(status: &Status, model: Option<&str>) -> Value {
-    let listed = |all: &[Skipped]| -> Vec<Value> {
-        all.iter().map(|one| json!({ "path": one.path, "reason": one.reason })).collect()
-    };
-    let languages: Map<String, Value> =
-        status.languages.iter().map(|(name, files)| (name.clone(), json!(files))).collect();
-    let models: Vec<Value> =
+    let mut value = json!(status);
+    value["languages"] = status.languages.iter().map(|(name, files)| (name.clone(), json!(files))).collect();
+    value["model"] = json!(model);
+    value["models"] =
         status.models.iter().map(|(model, vectors)| json!({ "model": model, "vectors": vectors })).collect();
-    json!({
-        "files": status.files, "languages": languages, "chunks": status.chunks,
-        "chunks_with_vector": status.chunks_with_vector, "symbols": status.symbols, "edges": status.edges,
-        "unresolved": status.unresolved, "changed": status.changed, "gone": status.gone,
-        "unfinished": status.unfinished, "skipped": listed(&status.skipped), "partial": listed(&status.partial),
-        "database_bytes": status.database_bytes, "vector_file_bytes": status.vector_file_bytes,
-        "model": model, "models": models,
-    })
+    value
 }
 
 /// Numbers and changed files; skipped files are not listed.
 pub fn text(status: &Status, model: Option<&str>) -> String {
-    let mut text = String::new();
+    let Status { files, chunks, chunks_with_vector: with, symbols, edges, unresolved, .. } = status;
     let languages: Vec<String> = status.languages.iter().map(|(name, files)| format!("{name} {files}")).collect();
-    line(&mut text, format_args!("files      {} ({})", status.files, languages.join(", ")));
-    line(
-        &mut text,
-        format_args!(
-            "code       {} chunks, {} symbols, {} edges, {} references whose target is not known",
-            status.chunks, status.symbols, status.edges, status.unresolved
-        ),
-    );
-    let (with, all) = (status.chunks_with_vector, status.chunks);
-    let share = 100.0 * with as f64 / all.max(1) as f64;
-    match model {
-        Some(model) => line(&mut text, format_args!("vectors    {with} of {all} chunks ({share:.0} %), model {model}")),
-        None => line(
-            &mut text,
-            format_args!("vectors    none can be used without an embedder; search goes by words and graph"),
-        ),
-    }
-    let (database, vectors) = (Bytes(status.database_bytes), Bytes(status.vector_file_bytes));
-    line(&mut text, format_args!("on disk    {database} database, {vectors} vectors"));
-    match (status.changed.len(), status.gone.len(), status.unfinished) {
-        (0, 0, false) => line(&mut text, format_args!("state      as the files are")),
+    let share = 100.0 * *with as f64 / (*chunks).max(1) as f64;
+    let vectors = match model {
+        Some(model) => format!("{with} of {chunks} chunks ({share:.0} %), model {model}"),
+        None => "none can be used without an embedder; search goes by words and graph".to_owned(),
+    };
+    let (database, vector_file) = (Bytes(status.database_bytes), Bytes(status.vector_file_bytes));
+    let state = match (status.changed.len(), status.gone.len(), status.unfinished) {
+        (0, 0, false) => "as the files are".to_owned(),
         (changed, gone, unfinished) => {
             let note = if unfinished { "; the last run did not come to its end" } else { "" };
-            let told = format!("{changed} files new or changed, {gone} gone{note}");
-            line(&mut text, format_args!("state      {told}; `monobloc index` brings it up to date"));
+            format!("{changed} files new or changed, {gone} gone{note}; `monobloc index` brings it up to date")
         }
-    }
+    };
+    let mut text = format!(
+        "files      {files} ({})\n\
+         code       {chunks} chunks, {symbols} symbols, {edges} edges, {unresolved} references whose target is not known\n\
+         vectors    {vectors}\n\
+         on disk    {database} database, {vector_file} vectors\n\
+         state      {state}\n",
+        languages.join(", ")
+    );
     let behind: Vec<&String> = status.changed.iter().chain(&status.gone).collect();
-    behind.iter().take(CHANGED_SHOWN).for_each(|path| line(&mut text, format_args!("  behind {path}")));
+    behind.iter().take(CHANGED_SHOWN).for_each(|path| text += &format!("  behind {path}\n"));
     if behind.len() > CHANGED_SHOWN {
-        line(&mut text, format_args!("  … {} more behind", behind.len() - CHANGED_SHOWN));
+        text += &format!("  … {} more behind\n", behind.len() - CHANGED_SHOWN);
     }
     text
 }

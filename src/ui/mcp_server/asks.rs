@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
-use super::progress::Progress;
+use super::progress::telling;
 use super::project::Project;
 use super::turn::{self, State};
 use crate::base::{Cancel, lock};
@@ -106,24 +106,19 @@ async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleS
 
 /// Waits for the end of a request, and tells its progress; after `wait_s` seconds the answer is its handle.
 async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
+    let doing = || match &*asked.state.borrow() {
+        State::Running(doing) => doing.clone(),
+        State::Ended(_) => "done".to_owned(),
+    };
     let mut state = asked.state.clone();
-    let (mut progress, until) = (Progress::of(context), Instant::now() + Duration::from_secs(wait_s));
-    loop {
-        if let State::Ended(ended) = &*state.borrow_and_update() {
-            return ended.clone();
-        }
-        tokio::select! {
-            changed = state.changed() => if changed.is_err() {
-                return Err("the request was lost; this is a bug in mcp_server".to_owned());
-            },
-            () = progress.due() => {
-                let State::Running(doing) = state.borrow().clone() else { continue };
-                progress.tell(doing).await;
-            }
-            () = sleep_until(until) => {
-                let State::Running(doing) = state.borrow().clone() else { continue };
-                return Ok(format!("still running ({doing}); call ask_result with the handle {}", asked.handle));
-            }
-        }
+    let ended = async {
+        let ended =
+            timeout(Duration::from_secs(wait_s), state.wait_for(|state| matches!(state, State::Ended(_)))).await;
+        ended.map(|told| told.map(|state| State::clone(&state)))
+    };
+    match telling(context, doing, ended).await {
+        Ok(Ok(State::Ended(told))) => told,
+        Ok(_) => Err("the request was lost; this is a bug in mcp_server".to_owned()),
+        Err(_) => Ok(format!("still running ({}); call ask_result with the handle {}", doing(), asked.handle)),
     }
 }

@@ -62,11 +62,8 @@ mod tests {
         let check = |action: ElicitationAction, content: Value, always: bool, expected: Decision| {
             let proposal = Proposal {
                 tool: "write_file".to_owned(),
-                arguments: serde_json::Map::new(),
-                reason: "it changes a file".to_owned(),
-                preview: "+a".to_owned(),
-                changes: Vec::new(),
                 always: always.then(|| "writes below src".to_owned()),
+                ..Proposal::default()
             };
             let asked = serde_json::to_value(question(&proposal).expect("a question")).expect("it can be written");
             let choices = asked["requestedSchema"]["properties"]["decision"]["enum"].as_array().map(Vec::len);

@@ -6,87 +6,67 @@ use anyhow::{Result, bail};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
 
-use super::progress::Progress;
+use super::progress::telling;
 use super::project::Project;
-use super::tools::{Graph, LookUp};
+use super::tools::{self, Call};
 use crate::base::Cancel;
 use crate::index::{self, Index};
-use crate::ui::lookup::graph::Question;
 use crate::ui::lookup::{code, graph, status};
+use crate::ui::words;
 
 /// Answers a question on another thread, because the first one reads the whole project. The client is told how far that has come;
 /// if it cancels the call, the reading ends too.
 pub async fn answer(
     project: Arc<Project>,
-    question: LookUp,
+    question: Call,
     context: &RequestContext<RoleServer>,
 ) -> Result<String, String> {
     let cancel = Cancel::new();
     let (sender, state) = watch::channel("reading what has changed in the project".to_owned());
-    let mut looking = tokio::task::spawn_blocking({
+    let looking = tokio::task::spawn_blocking({
         let cancel = cancel.clone();
-        move || look_up(&project, &question, &cancel, &mut |come| drop(sender.send_replace(told(come))))
+        move || look_up(&project, &question, &cancel, &mut |come| drop(sender.send_replace(words::progress(come))))
     });
-    let mut progress = Progress::of(context);
-    loop {
-        tokio::select! {
-            looked = &mut looking => {
-                return looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why));
-            }
-            () = progress.due() => {
-                let doing = state.borrow().clone();
-                progress.tell(doing).await;
-            }
-            () = context.ct.cancelled() => {
-                cancel.cancel();
-                return Err("cancelled".to_owned());
-            }
+    tokio::select! {
+        looked = telling(context, || state.borrow().clone(), looking) => {
+            looked.unwrap_or_else(|lost| Err(lost.into())).map_err(|why| crate::ui::cli::told(&why))
+        }
+        () = context.ct.cancelled() => {
+            cancel.cancel();
+            Err("cancelled".to_owned())
         }
     }
-}
-
-fn told(come: index::Progress) -> String {
-    format!("index: {} {}/{}", come.stage.name(), come.done, come.total)
 }
 
 /// Blocks while files that have changed are read again.
 fn look_up(
     project: &Project,
-    question: &LookUp,
+    question: &Call,
     cancel: &Cancel,
     progress: &mut dyn FnMut(index::Progress),
 ) -> Result<String> {
     match question {
-        LookUp::Search { query, limit } => {
+        Call::Search { query, limit } => {
             let opened = project.refreshed(cancel, progress)?;
-            let found = code::search(&project.cache, &opened.index, opened.embedder.as_ref(), query, *limit)?;
-            let text = if found.0.hits.is_empty() { "nothing was found\n".to_owned() } else { found.text(false) };
-            Ok(noted(&found.0.notes, text))
+            let found = project.cache.search(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
+            let text = if found.hits.is_empty() { "nothing was found\n".to_owned() } else { code::text(&found, false) };
+            Ok(noted(&found.notes, text))
         }
-        LookUp::Context { question, tokens } => {
+        Call::Context { question, tokens } => {
             let opened = project.refreshed(cancel, progress)?;
-            let packed = code::context(&project.cache, &opened.index, opened.embedder.as_ref(), question, *tokens)?;
-            let text = packed.pack.text() + &packed.size() + "\n";
-            Ok(noted(&packed.notes, text))
+            let tokens = tools::tokens(*tokens);
+            let packed = code::context(&project.cache, &opened.index, opened.embedder.as_ref(), question, tokens)?;
+            Ok(noted(&packed.notes, packed.pack.text() + &packed.size() + "\n"))
         }
-        LookUp::Graph { what, symbol, to, depth, limit } => {
-            let question = match what {
-                Graph::Definition => Question::Definition(symbol),
-                Graph::Callers => Question::Callers(symbol),
-                Graph::Callees => Question::Callees(symbol),
-                Graph::Imports => Question::Imports(symbol),
-                Graph::Dependents => Question::Dependents(symbol),
-                Graph::Impact => Question::Impact(symbol),
-                Graph::Path => Question::Path { from: symbol, to },
-            };
-            let answer = graph::answer(&project.refreshed(cancel, progress)?.index, question, *depth)?;
+        Call::Graph(question, limit) => {
+            let answer = graph::answer(&project.refreshed(cancel, progress)?.index, question)?;
             let more = match answer.left_out(*limit) {
                 0 => Vec::new(),
                 more => vec![format!("{more} more; a higher `limit` shows them")],
             };
             Ok(noted(&more, answer.text(*limit)))
         }
-        LookUp::Status => {
+        Call::IndexStatus {} => {
             let folder = project.app.project()?;
             if !Index::exists(&folder) {
                 bail!("{} has no index yet; `search` makes one", folder.display());
@@ -94,6 +74,9 @@ fn look_up(
             let opened = project.opened()?;
             let model = opened.embedder.as_ref().map(|embedder| embedder.fingerprint());
             Ok(status::text(&opened.index.status(model)?, model))
+        }
+        Call::Ask { .. } | Call::AskResult { .. } => {
+            bail!("this is no question to the index; this is a bug in mcp_server")
         }
     }
 }

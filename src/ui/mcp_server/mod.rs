@@ -29,6 +29,7 @@ use self::asks::Asks;
 use self::project::Project;
 use self::tools::Call;
 use crate::app::App;
+use crate::protocol::Ask;
 
 /// Longest line that is read from the client.
 const LINE_BYTES_MAX: usize = 4 << 20;
@@ -101,16 +102,19 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let told = match tools::read(&request.name, arguments) {
-            Ok(Call::LookUp(question)) => lookups::answer(self.project.clone(), question, &context).await,
-            Ok(Call::Ask(ask, wait_s)) => self.asks.ask(ask, wait_s, &context).await,
-            Ok(Call::Result(handle, wait_s)) => self.asks.result(&handle, wait_s, &context).await,
-            Err(tools::Wrong::Tool) => {
-                let why = format!("there is no tool `{}`; tools/list names them", request.name);
-                return Err(ErrorData::invalid_params(why, None));
+        let CallToolRequestParams { name, arguments, .. } = request;
+        if !tools::all().iter().any(|tool| tool.name == name) {
+            let why = format!("there is no tool `{name}`; tools/list names them");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        let told = match tools::read(&name, Value::Object(arguments.unwrap_or_default())) {
+            Ok(Call::Ask { request, mode, wait_s }) => {
+                let ask = Ask { text: request, mode, ..Ask::default() };
+                self.asks.ask(ask, tools::wait(wait_s), &context).await
             }
-            Err(tools::Wrong::Arguments(why)) => Err(format!("{}: {why}", request.name)),
+            Ok(Call::AskResult { handle, wait_s }) => self.asks.result(&handle, tools::wait(wait_s), &context).await,
+            Ok(question) => lookups::answer(self.project.clone(), question, &context).await,
+            Err(why) => Err(format!("{name}: {why}")),
         };
         Ok(match told {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),

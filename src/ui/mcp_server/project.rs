@@ -69,28 +69,3 @@ impl Project {
         Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::Config;
-
-    #[test]
-    fn a_cancelled_look_at_a_project_reads_no_further_and_the_next_one_does() {
-        let dir = tempfile::tempdir().expect("a folder");
-        std::fs::write(dir.path().join("a.py"), "def a():\n    pass\n").expect("a file");
-        // In this folder there is no embedder.
-        let (project, model_dir) = (dir.path().to_owned(), Some(dir.path().to_owned()));
-        let app = App::open(Config { project, model_dir, ..Config::default() }, Cancel::new()).expect("an app");
-        let project = Project::of(app);
-        let files = |opened: &Opened| opened.index.status(None).expect("a status").files;
-        let cancelled = Cancel::new();
-        cancelled.cancel();
-        assert!(project.refreshed(&cancelled, &mut |_| ()).is_err());
-        assert_eq!(files(&project.opened().expect("an index")), 0);
-        let mut stages = Vec::new();
-        let opened = project.refreshed(&Cancel::new(), &mut |come| stages.push(come.stage.name()));
-        assert_eq!(files(&opened.expect("an index")), 1);
-        assert!(stages.contains(&"parse"), "{stages:?}");
-    }
-}

@@ -8,8 +8,9 @@ use tokio::sync::watch;
 use super::consent;
 use super::project::Project;
 use crate::base::Cancel;
-use crate::protocol::{Ask, Event, StepReport, StepStatus, TurnFinished};
+use crate::protocol::{Ask, Event, StepReport, TurnFinished};
 use crate::session::{Message, Session};
+use crate::ui::words;
 
 /// Where a turn is.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,10 +80,7 @@ fn doing(event: &Event) -> Option<String> {
     match event {
         Event::StepExecuting { step, description } => Some(format!("{step}: {description}")),
         Event::CallStarted { tool, .. } => Some(format!("running {tool}")),
-        Event::ModelLoading { role, file, share } => Some(format!("loading {role} {file}, {:.0} %", share * 100.0)),
-        Event::Pulse { phase, waited_ms } => Some(format!("{phase}, {} s", waited_ms / 1_000)),
-        Event::QueueUpdate { position, .. } => Some(format!("waiting in place {position}")),
-        _ => None,
+        other => words::doing(other),
     }
 }
 
@@ -94,13 +92,7 @@ fn told(finished: &TurnFinished, notes: &[String]) -> String {
         text.push_str("\n\nCalls that may change something:");
     }
     for StepReport { tool, status, summary, .. } in changing {
-        let status = match status {
-            StepStatus::Succeeded => "done",
-            StepStatus::Failed => "failed",
-            StepStatus::Rejected => "rejected",
-            StepStatus::Skipped => "skipped",
-        };
-        text.push_str(&format!("\n- {tool} {status}: {summary}"));
+        text.push_str(&format!("\n- {tool} {}: {summary}", words::status(*status)));
     }
     notes.iter().for_each(|note| text.push_str(&format!("\nnote: {note}")));
     text

@@ -6,16 +6,15 @@ use serde_json::{Map, Value};
 
 use super::diff;
 use super::theme::Theme;
-use super::wrap::wrapped;
+use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
 /// Ticks during which no letter answers: whoever is typing when the question appears has not read it.
 const UNREAD_TICKS: u64 = 2;
-/// Longest reason that is shown, and longest words on what `always` covers, in characters: a model has a say in both.
-const REASON_CHARS: usize = 200;
-const ALWAYS_CHARS: usize = 60;
+/// Longest reason that is shown, and longest words on what `always` covers, in columns: a model has a say in both.
+const REASON_COLUMNS: usize = 200;
+const ALWAYS_COLUMNS: usize = 60;
 
-/// An open question.
 #[derive(Debug)]
 pub struct Question {
     pub proposal: Proposal,
@@ -31,7 +30,6 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Decided(Decision),
-    /// The arguments are to be edited.
     Edit,
     Scroll(isize),
     None,
@@ -110,15 +108,13 @@ impl Question {
         format!(" {}{size} ", self.proposal.tool)
     }
 
-    /// What would be done.
     pub fn preview(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         diff::lines(&self.proposal.preview, theme).iter().flat_map(|line| wrapped(line, width, 2)).collect()
     }
 
-    /// Why it is asked, and the keys.
     pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
-        let mut lines = wrapped(&Line::styled(cut(reason, REASON_CHARS), theme.warning()), width, 0);
+        let mut lines = wrapped(&Line::styled(cut(reason, REASON_COLUMNS), theme.warning()), width, 0);
         let key = |key: &'static str| Span::styled(key, theme.accent());
         let mut spans =
             vec![key("y"), Span::raw(" yes · "), key("n"), Span::raw(" no · "), key("e"), Span::raw(" edit")];
@@ -126,59 +122,10 @@ impl Question {
             spans.extend([
                 Span::raw(" · "),
                 key("a"),
-                Span::raw(format!(" always now: {}", cut(always, ALWAYS_CHARS))),
+                Span::raw(format!(" always now: {}", cut(always, ALWAYS_COLUMNS))),
             ]);
         }
         lines.extend(wrapped(&Line::from(spans), width, 2));
         lines
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    let mut shown: String = text.chars().take(most).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn question(always: Option<&str>) -> Question {
-        let proposal = Proposal {
-            tool: "edit_file".into(),
-            arguments: Map::new(),
-            reason: "it changes a file".into(),
-            preview: "@@ -1 +1 @@\n-a\n+b".into(),
-            changes: Vec::new(),
-            always: always.map(str::to_owned),
-        };
-        Question::new(proposal, 10)
-    }
-
-    fn check(letter: char, tick: u64, always: Option<&str>, expected: Answer) {
-        let key = KeyEvent::from(KeyCode::Char(letter));
-        assert_eq!(question(always).answer(&key, tick), expected, "{letter} at {tick}");
-    }
-
-    #[test]
-    fn letters_answer_once_the_question_could_be_read() {
-        check('y', 11, None, Answer::None);
-        check('y', 12, None, Answer::Decided(Decision::Approve));
-        check('n', 12, None, Answer::Decided(Decision::Reject));
-        check('a', 12, None, Answer::None);
-        check('a', 12, Some("edits"), Answer::Decided(Decision::Always));
-        check('e', 12, None, Answer::Edit);
-        check('x', 12, None, Answer::None);
-    }
-
-    #[test]
-    fn edited_arguments_decide_unless_they_are_no_object() {
-        let mut question = question(None);
-        assert_eq!(question.edited("[]"), None);
-        assert!(question.wrong.as_deref().is_some_and(|wrong| wrong.contains("no JSON object")));
-        assert!(matches!(question.edited("{\"a\": 1}"), Some(Decision::Modify(_))));
     }
 }

@@ -21,7 +21,6 @@ pub fn lines(preview: &str, theme: Theme) -> Vec<Line<'static>> {
     preview.lines().map(paint).collect()
 }
 
-/// Added and removed lines, and hunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub added: usize,

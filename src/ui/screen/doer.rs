@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
 use tokio::sync::{mpsc, oneshot};
 
 use super::event::{Effect, Event};
 use super::{Options, lookup, shell};
 use crate::app::App;
 use crate::base::Cancel;
-use crate::protocol::{self, Ask, Decision, Given, Op, Record};
+use crate::protocol::{self, Decision};
 use crate::session::{Message, Session};
-use crate::ui::cli::chat::back;
-use crate::ui::cli::chat::line::{Show, Work};
+use crate::ui::cli::chat::work::{self, Running};
 use crate::ui::cli::told;
 
-/// The session and what runs in it.
 pub struct Doer {
     app: App,
     options: Options,
@@ -29,17 +26,11 @@ pub struct Doer {
     shell: Cancel,
 }
 
-struct Running {
-    messages: mpsc::UnboundedReceiver<Message>,
-    cancel: Cancel,
-}
-
 impl Doer {
     pub fn new(app: App, options: Options, events: mpsc::Sender<Event>) -> Doer {
         Doer { app, options, events, session: None, running: None, reply: None, shell: Cancel::new() }
     }
 
-    /// The session is open.
     pub fn open(&mut self, session: Session) {
         self.session = Some(Arc::new(session));
     }
@@ -83,7 +74,13 @@ impl Doer {
     /// Does what needs neither the terminal nor an end of the program.
     pub fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Start { work, given } => self.start(work, given),
+            Effect::Start { work, given } => {
+                // Work begins only after the session is open.
+                self.running = self
+                    .session
+                    .as_ref()
+                    .map(|session| work::start(&self.app, session, work, self.options.mode, given));
+            }
             Effect::Cancel => {
                 self.reply = None;
                 if let Some(running) = &self.running {
@@ -96,7 +93,13 @@ impl Doer {
                     let _: Result<(), Decision> = reply.send(decision);
                 }
             }
-            Effect::Show(what) => self.show(what),
+            Effect::Show(what) => {
+                let Some(session) = self.session.clone() else { return };
+                self.look_up(move |app| {
+                    let shown = work::shown(app, &session, what);
+                    Event::Shown(shown.map(|(text, _)| text).map_err(|error| told(&error)))
+                });
+            }
             Effect::ListFiles => self.look_up(|app| Event::Files(lookup::files(app))),
             Effect::ListCheckpoints => {
                 self.look_up(|app| Event::Checkpoints(lookup::checkpoints(app).map_err(|error| told(&error))));
@@ -106,29 +109,6 @@ impl Doer {
             // These are for the terminal: see `run`.
             Effect::Edit { .. } | Effect::Mouse(_) | Effect::Redraw | Effect::Quit { .. } => {}
         }
-    }
-
-    fn start(&mut self, work: Work, given: Vec<Given>) {
-        // Work begins only after the session is open.
-        let Some(session) = self.session.clone() else { return };
-        let cancel = Cancel::new();
-        let messages = match work {
-            Work::Request(text) => {
-                let ask = Ask { text, mode: self.options.mode, given };
-                self.app.ask(&session, ask, cancel.clone())
-            }
-            Work::Back(back) => back::start(self.app.until(cancel.clone()), session.conversation(), back),
-            Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),
-            Work::Resume(number) => resumed(session, number),
-            // The screen ends by itself.
-            Work::Exit => return,
-        };
-        self.running = Some(Running { messages, cancel });
-    }
-
-    fn show(&self, what: Show) {
-        let Some(session) = self.session.clone() else { return };
-        self.look_up(move |app| Event::Shown(lookup::shown(app, &session, what).map_err(|error| told(&error))));
     }
 
     fn look_up(&self, find: impl FnOnce(&App) -> Event + Send + 'static) {
@@ -152,27 +132,4 @@ impl Doer {
             running.cancel.cancel();
         }
     }
-}
-
-/// Goes on with an earlier conversation, in the background; the stream ends when it is done.
-fn resumed(session: Arc<Session>, number: usize) -> mpsc::UnboundedReceiver<Message> {
-    let (sender, messages) = mpsc::unbounded_channel();
-    tokio::task::spawn_blocking(move || {
-        let event = match resume(&session, number) {
-            Ok(text) => protocol::Event::Notice { text },
-            Err(error) => protocol::Event::TurnFailed { error: told(&error) },
-        };
-        // It fails if the screen is gone.
-        let _ = sender.send(Message::Record(Record::now(&session.conversation(), event)));
-    });
-    messages
-}
-
-fn resume(session: &Session, number: usize) -> Result<String> {
-    let talks = session.talks()?;
-    let Some(talk) = number.checked_sub(1).and_then(|at| talks.get(at)) else {
-        anyhow::bail!("there is no conversation {number} to go on with; /resume lists the {} there are", talks.len());
-    };
-    session.resume(talk)?;
-    Ok(format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first))
 }

@@ -7,7 +7,6 @@ use crate::protocol::{self, Decision, Given, Memory, Proposal};
 use crate::ui::cli::chat::line::{Show, Work};
 use crate::ui::open::Told;
 
-/// What happened.
 #[derive(Debug)]
 pub enum Event {
     Key(KeyEvent),

@@ -41,7 +41,6 @@ pub enum Action {
     Other,
 }
 
-/// What the key means.
 pub fn action(key: &KeyEvent) -> Action {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let bare = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -67,24 +66,6 @@ pub fn action(key: &KeyEvent) -> Action {
     }
 }
 
-/// The list of keys as text.
 pub fn help() -> String {
     KEYS.iter().map(|(key, what)| format!("{key:<18} {what}")).collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(code: KeyCode, modifiers: KeyModifiers, expected: Action) {
-        assert_eq!(action(&KeyEvent::new(code, modifiers)), expected, "{code:?} {modifiers:?}");
-    }
-
-    #[test]
-    fn enter_sends_and_with_a_modifier_begins_a_line() {
-        check(KeyCode::Enter, KeyModifiers::NONE, Action::Submit);
-        check(KeyCode::Enter, KeyModifiers::ALT, Action::Newline);
-        check(KeyCode::Char('j'), KeyModifiers::CONTROL, Action::Newline);
-        check(KeyCode::Char('j'), KeyModifiers::NONE, Action::Other);
-    }
 }

@@ -2,17 +2,15 @@
 
 use anyhow::Result;
 use ignore::WalkBuilder;
-use serde_json::Value;
 
 use super::popup::Choice;
-use crate::app::{self, App};
-use crate::session::{History, Journal, Session};
-use crate::ui::cli::chat::line::Show;
-use crate::ui::cli::chat::{TALKS_MAX, back, table};
+use crate::app::{App, CheckpointRow};
 
 /// Most files that are offered, and most entries that are looked at for them.
 const FILES_MAX: usize = 20_000;
 const ENTRIES_MAX: usize = 200_000;
+/// Most checkpoints that are offered.
+const CHECKPOINTS_MAX: usize = 20;
 /// Most earlier requests that are read.
 const ASKED_MAX: usize = 1_000;
 
@@ -35,40 +33,18 @@ pub fn files(app: &App) -> Vec<String> {
 
 /// The checkpoints to go back to, newest first.
 pub fn checkpoints(app: &App) -> Result<Vec<Choice>> {
-    let rows = back::list(app)?.1;
-    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let choice = |row: &Value| {
-        let name = text(row, "checkpoint");
-        let before = if text(row, "before") == "turn" { text(row, "request") } else { "going back".to_owned() };
-        let label = format!("{name:>5}  {}  before: {before}", text(row, "time"));
-        Choice { label: label.replace('\n', " "), detail: String::new(), value: name }
+    let choice = |row: CheckpointRow| {
+        let before = if row.before == "turn" { row.request.as_str() } else { "going back" };
+        let label = format!("{:>5}  {}  before: {before}", row.checkpoint, row.time);
+        Choice { label: label.replace('\n', " "), detail: String::new(), value: row.checkpoint }
     };
-    let oldest_first: Vec<Choice> = rows.as_array().into_iter().flatten().map(choice).collect();
-    Ok(oldest_first.into_iter().rev().collect())
+    let rows = app.checkpoints(CHECKPOINTS_MAX)?.unwrap_or_default();
+    Ok(rows.into_iter().rev().map(choice).collect())
 }
 
 /// The project's earlier requests, oldest first; none if the journal cannot be read, which the session reports itself.
 pub fn asked(app: &App) -> Vec<String> {
-    let read = || -> Result<Vec<String>> {
-        let Some(journal) = Journal::existing(&app::journal(&app.project()?))? else { return Ok(Vec::new()) };
-        let turns = History::of(&journal.entries()?).turns;
-        let newest = turns.len().saturating_sub(ASKED_MAX);
-        Ok(turns.into_iter().skip(newest).map(|turn| turn.request).collect())
-    };
-    read().unwrap_or_default()
-}
-
-/// What a command shows, as text.
-pub fn shown(app: &App, session: &Session, what: Show) -> Result<String> {
-    Ok(match what {
-        Show::Memory => table::memory(&session.memory()),
-        Show::Files => table::files(&session.model_files()),
-        Show::Checkpoints => back::list(app)?.0,
-        Show::Talks => {
-            let mut talks = session.talks()?;
-            talks.truncate(TALKS_MAX);
-            table::talks(&talks)
-        }
-        Show::Help => crate::ui::cli::chat::line::help(),
-    })
+    let turns = app.history().ok().flatten().map(|history| history.turns).unwrap_or_default();
+    let newest = turns.len().saturating_sub(ASKED_MAX);
+    turns.into_iter().skip(newest).map(|turn| turn.request).collect()
 }

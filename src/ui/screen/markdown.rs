@@ -1,10 +1,9 @@
-//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code in colours.
+//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code.
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::code;
 use super::theme::Theme;
 use super::wrap::{columns, wrapped};
 
@@ -13,7 +12,7 @@ const DEPTH_MAX: usize = 8;
 
 /// The lines of a text in Markdown, at most `width` columns wide. A text that is not complete yet is rendered as far as it goes.
 pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = Writer { width: width.max(8), ..Writer::new(theme) };
+    let mut writer = Writer { width: width.max(8), theme, ..Writer::default() };
     for event in
         Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
     {
@@ -24,6 +23,7 @@ pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
 }
 
 /// What has been rendered so far, and what the parser is within.
+#[derive(Default)]
 struct Writer {
     width: usize,
     theme: Theme,
@@ -37,8 +37,7 @@ struct Writer {
     mark: Option<String>,
     /// The number of the next item of each open list; `None` if it is not numbered.
     lists: Vec<Option<u64>>,
-    /// The language of the open code block.
-    language: Option<String>,
+    in_code: bool,
     /// The rows of the open table.
     rows: Vec<Vec<String>>,
     in_table: bool,
@@ -47,38 +46,20 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(theme: Theme) -> Writer {
-        Writer {
-            width: 0,
-            theme,
-            lines: Vec::new(),
-            spans: Vec::new(),
-            styles: Vec::new(),
-            prefixes: Vec::new(),
-            mark: None,
-            lists: Vec::new(),
-            language: None,
-            rows: Vec::new(),
-            in_table: false,
-            links: Vec::new(),
-        }
-    }
-
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.language.is_some() => self.code(&text),
+            Event::Text(text) if self.in_code => self.code(&text),
             Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
             Event::Html(text) => {
                 self.text(text.trim_end());
                 self.flush();
             }
-            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                let style = self.theme.code();
+            Event::Code(text) => {
+                let style = self.theme.accent();
                 self.styled(&text, style);
             }
-            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
             Event::SoftBreak => self.text(" "),
             Event::HardBreak if self.in_table => self.text(" "),
             Event::HardBreak => self.flush(),
@@ -87,6 +68,8 @@ impl Writer {
                 self.lines.push(Line::styled("─".repeat(self.width.min(40)), self.theme.dim()));
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
+            // Footnotes and formulas are not asked for.
+            Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
     }
 
@@ -101,13 +84,9 @@ impl Writer {
                 self.gap();
                 self.prefixes.push("│ ".to_owned());
             }
-            Tag::CodeBlock(kind) => {
+            Tag::CodeBlock(_) => {
                 self.gap();
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or_default().to_lowercase(),
-                    CodeBlockKind::Indented => String::new(),
-                };
-                self.language = Some(language);
+                self.in_code = true;
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -144,7 +123,7 @@ impl Writer {
                 self.flush();
                 self.prefixes.pop();
             }
-            TagEnd::CodeBlock => self.language = None,
+            TagEnd::CodeBlock => self.in_code = false,
             TagEnd::List(_) => {
                 self.flush();
                 self.lists.pop();
@@ -204,11 +183,8 @@ impl Writer {
 
     /// Lines of a code block. They are not broken at spaces, because spaces count there.
     fn code(&mut self, text: &str) {
-        let language = self.language.clone().unwrap_or_default();
         for line in text.lines() {
-            let mut spans = vec![Span::raw("  ")];
-            spans.extend(code::painted(line, &language, self.theme));
-            self.put(&Line::from(spans), 4);
+            self.put(&Line::styled(format!("  {line}"), self.theme.accent()), 4);
         }
     }
 

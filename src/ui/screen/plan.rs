@@ -1,15 +1,12 @@
 //! The plan of a turn as a tree: each step with its state, below it its calls with a line about each result.
 
 use ratatui::text::{Line, Span};
-use serde_json::Value;
 
 use super::diff;
 use super::theme::Theme;
 use crate::base::StepId;
-use crate::protocol::{PlanView, StepReport, StepState, StepStatus};
-
-/// Longest value of an argument that is shown, in characters.
-const VALUE_CHARS: usize = 48;
+use crate::protocol::{PlanStep, PlanView, StepReport, StepState, StepStatus};
+use crate::ui::words;
 
 /// A plan with what has happened so far.
 #[derive(Debug)]
@@ -19,37 +16,29 @@ pub struct Plan {
 
 #[derive(Debug)]
 struct Step {
-    id: StepId,
-    description: String,
-    after: Vec<StepId>,
+    planned: PlanStep,
     state: StepState,
     calls: Vec<StepReport>,
 }
 
 impl Plan {
-    pub fn new(view: &PlanView) -> Plan {
-        let step = |step: &crate::protocol::PlanStep| Step {
-            id: step.id,
-            description: step.description.clone(),
-            after: step.dependencies.clone(),
-            state: StepState::Pending,
-            calls: Vec::new(),
-        };
-        Plan { steps: view.steps.iter().map(step).collect() }
+    pub fn new(view: PlanView) -> Plan {
+        let step = |planned: PlanStep| Step { planned, state: StepState::Pending, calls: Vec::new() };
+        Plan { steps: view.steps.into_iter().map(step).collect() }
     }
 
     pub fn has(&self, id: StepId) -> bool {
-        self.steps.iter().any(|step| step.id == id)
+        self.steps.iter().any(|step| step.planned.id == id)
     }
 
     pub fn enter(&mut self, id: StepId, state: StepState) {
-        if let Some(step) = self.steps.iter_mut().find(|step| step.id == id) {
+        if let Some(step) = self.steps.iter_mut().find(|step| step.planned.id == id) {
             step.state = state;
         }
     }
 
     pub fn add(&mut self, report: StepReport) {
-        if let Some(step) = self.steps.iter_mut().find(|step| step.id == report.step) {
+        if let Some(step) = self.steps.iter_mut().find(|step| step.planned.id == report.step) {
             step.calls.push(report);
         }
     }
@@ -79,29 +68,24 @@ fn head(step: &Step, theme: Theme) -> Line<'static> {
         StepState::Complete => ("●", theme.good(), ""),
         StepState::FailedToThink | StepState::FailedToExecute => ("✗", theme.bad(), " failed"),
     };
-    let after = match step.after.as_slice() {
-        [] => String::new(),
-        needs => format!(" (after {})", needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-    };
     Line::from(vec![
-        Span::styled(format!("{sign} {} ", step.id), style),
-        Span::raw(step.description.clone()),
-        Span::styled(format!("{after}{state}"), theme.dim()),
+        Span::styled(format!("{sign} {} ", step.planned.id), style),
+        Span::raw(step.planned.description.clone()),
+        Span::styled(format!("{}{state}", words::after(&step.planned.dependencies)), theme.dim()),
     ])
 }
 
 /// A tool call with one line about its result, and its diff.
 pub fn call(report: &StepReport, theme: Theme, unfolded: bool) -> Vec<Line<'static>> {
-    let (sign, style) = match report.status {
-        StepStatus::Succeeded => ("ok", theme.good()),
-        StepStatus::Failed => ("failed", theme.bad()),
-        StepStatus::Rejected => ("rejected", theme.warning()),
-        StepStatus::Skipped => ("skipped", theme.warning()),
+    let style = match report.status {
+        StepStatus::Succeeded => theme.good(),
+        StepStatus::Failed => theme.bad(),
+        StepStatus::Rejected | StepStatus::Skipped => theme.warning(),
     };
     let mut spans = vec![
         Span::styled("  └ ", theme.dim()),
-        Span::styled(format!("{sign} "), style),
-        Span::raw(format!("{}({})", report.tool, arguments(&report.arguments))),
+        Span::styled(format!("{} ", words::status(report.status)), style),
+        Span::raw(format!("{}({})", report.tool, words::arguments(&report.arguments))),
         Span::styled(
             format!(" {} ms: {}", report.wall_ms, report.summary.lines().next().unwrap_or_default()),
             theme.dim(),
@@ -116,17 +100,4 @@ pub fn call(report: &StepReport, theme: Theme, unfolded: bool) -> Vec<Line<'stat
         lines.extend(diff::lines(diff, theme));
     }
     lines
-}
-
-/// Arguments in one line; long values are cut.
-fn arguments(arguments: &Value) -> String {
-    let Some(map) = arguments.as_object() else { return String::new() };
-    let shown = |value: &Value| {
-        let text = value.to_string();
-        if text.chars().count() <= VALUE_CHARS {
-            return text;
-        }
-        text.chars().take(VALUE_CHARS - 1).chain(['…']).collect()
-    };
-    map.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
 }

@@ -1,11 +1,13 @@
 //! A list to choose from above the input: commands, files, earlier requests, checkpoints.
 
-use super::fuzzy;
+use std::cmp::Reverse;
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Most rows that can be chosen; a longer query finds the others.
 const ROWS_MAX: usize = 200;
 
-/// What is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The query is the command in the input.
@@ -18,7 +20,6 @@ pub enum Kind {
     Checkpoints,
 }
 
-/// Something to choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     pub label: String,
@@ -27,7 +28,6 @@ pub struct Choice {
     pub value: String,
 }
 
-/// An open list.
 #[derive(Debug)]
 pub struct Popup {
     pub kind: Kind,
@@ -67,8 +67,23 @@ impl Popup {
                 let begins = |place: &usize| self.all[*place].value.trim_end().starts_with(query);
                 (0..self.all.len()).filter(begins).collect()
             }
-            _ => fuzzy::ranked(query, self.all.iter().map(|choice| choice.label.as_str()), ROWS_MAX),
+            _ => self.ranked(query),
         };
+    }
+
+    /// Places of the labels in which the letters of the query are found best, in order, with gaps; equally good ones in their
+    /// order. An empty query takes the first ones.
+    fn ranked(&self, query: &str) -> Vec<usize> {
+        let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
+        let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+        let mut letters = Vec::new();
+        let score = |(place, choice): (usize, &Choice)| {
+            let score = pattern.score(Utf32Str::new(&choice.label, &mut letters), &mut matcher)?;
+            Some((Reverse(score), place))
+        };
+        let mut found: Vec<(Reverse<u32>, usize)> = self.all.iter().enumerate().filter_map(score).collect();
+        found.sort_unstable();
+        found.into_iter().take(ROWS_MAX).map(|(_, place)| place).collect()
     }
 
     /// Whether letters go into the list's own query.
@@ -115,20 +130,15 @@ mod tests {
         Popup::new(kind, ["/load ", "/ps", "/pin "].iter().map(choice).collect())
     }
 
-    fn chosen(popup: &Popup) -> &str {
-        popup.chosen().map_or("", |choice| &choice.value)
-    }
-
     #[test]
-    fn commands_are_found_by_their_beginning_and_the_selection_goes_around() {
-        let mut popup = list(Kind::Commands);
-        popup.find("/p");
-        assert_eq!(chosen(&popup), "/ps");
+    fn letters_in_order_find_a_label_and_the_selection_goes_around() {
+        let mut popup = list(Kind::Files);
+        popup.find("pn");
+        assert_eq!(popup.chosen().map(|choice| choice.value.as_str()), Some("/pin "));
+        popup.find("");
         popup.select(-1);
-        assert_eq!(chosen(&popup), "/pin ");
-        popup.select(1);
-        assert_eq!(chosen(&popup), "/ps");
-        popup.find("/x");
+        assert_eq!(popup.chosen().map(|choice| choice.value.as_str()), Some("/pin "), "the last one");
+        popup.find("xyz");
         assert!(popup.chosen().is_none());
     }
 

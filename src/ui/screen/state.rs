@@ -16,11 +16,13 @@ use super::{Options, view};
 use crate::protocol::{Decision, Given};
 use crate::ui::cli::chat::line::Work;
 use crate::ui::open::Told;
+use crate::ui::words;
 
 /// Ticks a second: signs of life move, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
 
 /// A conversation as it is shown.
+#[derive(Default)]
 pub struct Screen {
     pub theme: Theme,
     pub area: Rect,
@@ -69,18 +71,9 @@ impl Screen {
             theme,
             area,
             transcript: Transcript::new(theme, usize::from(area.width)),
-            input: Input::default(),
-            history: History::default(),
-            popup: None,
-            question: None,
-            facts: Facts::default(),
             queue: options.continues.then_some(resume).into_iter().collect(),
-            running: None,
-            shell_runs: false,
             opening: Some("looking for models".to_owned()),
-            ticks: 0,
-            armed_at: None,
-            mouse: false,
+            ..Screen::default()
         }
     }
 
@@ -132,9 +125,7 @@ impl Screen {
     fn told(&mut self, told: Told) {
         match told {
             Told::Note(note) => self.note(&note),
-            Told::Indexing(progress) => {
-                self.opening = Some(format!("index: {} {}/{}", progress.stage.name(), progress.done, progress.total));
-            }
+            Told::Indexing(progress) => self.opening = Some(words::progress(progress)),
         }
     }
 
@@ -169,11 +160,7 @@ impl Screen {
     fn edited(&mut self, what: Edited, text: Result<String, String>) -> Vec<Effect> {
         match (what, text) {
             (_, Err(why)) => self.note(&why),
-            (Edited::Input, Ok(text)) => {
-                if let Err(why) = self.input.replace(&text) {
-                    self.note(&why);
-                }
-            }
+            (Edited::Input, Ok(text)) => self.recall(&text),
             (Edited::Arguments, Ok(text)) => {
                 if let Some(decision) = self.question.as_mut().and_then(|question| question.edited(&text)) {
                     return self.decide(decision);

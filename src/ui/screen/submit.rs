@@ -29,7 +29,7 @@ impl Screen {
             self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
             return Vec::new();
         }
-        self.history.add(self.input.draft());
+        self.history.add(self.input.whole());
         self.input.clear();
         self.popup = None;
         self.transcript.follow();
@@ -158,10 +158,5 @@ impl Screen {
     /// Whether the next Ctrl-C ends the program.
     pub fn is_armed(&self) -> bool {
         self.armed_at.is_some_and(|tick| self.ticks < tick + ARMED_TICKS)
-    }
-
-    /// Opens the search through earlier requests.
-    pub fn search_history(&mut self) {
-        self.popup = Some(Popup::new(Kind::History, self.history.choices()));
     }
 }

@@ -11,10 +11,8 @@ use super::event::{Edited, Effect, Event};
 use super::popup::{Choice, Kind};
 use super::state::Screen;
 use super::theme::Theme;
-use crate::base::{Bytes, StepId};
-use crate::protocol::{
-    self, Decision, ModelRow, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
-};
+use crate::base::StepId;
+use crate::protocol::{self, Decision, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::cli::chat::line::{Show, Work};
 
 /// A screen whose session is open.
@@ -52,24 +50,6 @@ fn text(screen: &Screen) -> String {
     screen.transcript.lines().map(|line| format!("{line}\n")).collect()
 }
 
-/// A planner in memory that gave up what `rung` says, idle for these seconds.
-pub(super) fn planner(idle_s: Option<u64>, rung: Option<&str>) -> ModelRow {
-    ModelRow {
-        roles: vec!["planner".into()],
-        file: "m.gguf".into(),
-        slots: 1,
-        context: 8192,
-        kv_type: "q8_0".into(),
-        bytes: Bytes::mib(512),
-        parts: Vec::new(),
-        shares_weights: false,
-        lora: Vec::new(),
-        idle_s,
-        pinned: false,
-        rung: rung.map(str::to_owned),
-    }
-}
-
 fn proposal() -> Proposal {
     let arguments = json!({ "path": "src/retry.ts", "old": "5", "new": "3" });
     Proposal {
@@ -94,32 +74,20 @@ fn asked(screen: &mut Screen) {
 }
 
 fn step(id: usize, description: &str, after: &[usize]) -> PlanStep {
-    PlanStep {
-        id: StepId(id),
-        name: description.into(),
-        description: description.into(),
-        files_affected: Vec::new(),
-        dependencies: after.iter().map(|id| StepId(*id)).collect(),
-        estimated_complexity: 1,
-        status: PlanStatus::Pending,
-    }
+    let dependencies = after.iter().map(|id| StepId(*id)).collect();
+    PlanStep { id: StepId(id), description: description.into(), dependencies, ..PlanStep::default() }
 }
 
 fn report(id: usize, tool: &str, summary: &str, diff: Option<&str>) -> StepReport {
     StepReport {
         step: StepId(id),
-        call: None,
         tool: tool.into(),
         arguments: json!({ "path": "src/retry.ts" }),
         status: StepStatus::Succeeded,
-        executing: false,
         summary: summary.into(),
-        result_hash: String::new(),
-        checkpoint: None,
         diff: diff.map(str::to_owned),
         wall_ms: 12,
-        changes: Vec::new(),
-        output: String::new(),
+        ..StepReport::default()
     }
 }
 
@@ -210,6 +178,11 @@ fn a_question_is_answered_by_its_keys() {
     screen.apply(Event::Done);
     asked(&mut screen);
     assert_eq!(key(&mut screen, KeyCode::Esc), [Effect::Decide(Decision::Reject)]);
+    screen.apply(Event::Done);
+    asked(&mut screen);
+    screen.question.as_mut().expect("a question").proposal.always = None;
+    assert_eq!(key(&mut screen, KeyCode::Char('a')), [], "it is not offered");
+    assert_eq!(key(&mut screen, KeyCode::Char('n')), [Effect::Decide(Decision::Reject)]);
 }
 
 #[test]
@@ -299,8 +272,9 @@ fn a_command_of_the_user_runs_beside_the_turn() {
     write(&mut screen, "!git status");
     assert_eq!(key(&mut screen, KeyCode::Enter), [Effect::Shell("git status".into())]);
     screen.apply(Event::Output("clean\n".into()));
+    screen.apply(Event::Turn(protocol::Event::Notice { text: "meanwhile".into() }));
     screen.apply(Event::ShellEnded("done".into()));
-    assert!(text(&screen).contains("! git status\nclean\ndone\n"), "{}", text(&screen));
+    assert!(text(&screen).contains("! git status\nclean\ndone\nnote: meanwhile\n"), "{}", text(&screen));
     write(&mut screen, "!sleep 9");
     key(&mut screen, KeyCode::Enter);
     assert_eq!(key(&mut screen, KeyCode::Esc), [Effect::Cancel], "the turn first");
@@ -325,12 +299,12 @@ fn a_paste_comes_back_whole_from_the_history_and_goes_whole_into_the_editor() {
     assert_eq!(key(&mut screen, KeyCode::Enter), [sent]);
     screen.apply(Event::Done);
     key(&mut screen, KeyCode::Up);
-    assert_eq!(screen.input.shown(), "[12 lines pasted]");
-    assert_eq!(control(&mut screen, 'g'), [Effect::Edit { what: Edited::Input, text: pasted.clone() }]);
+    let whole = pasted.trim_end().to_owned();
+    assert_eq!(control(&mut screen, 'g'), [Effect::Edit { what: Edited::Input, text: whole.clone() }]);
     control(&mut screen, 'c');
     control(&mut screen, 'r');
     key(&mut screen, KeyCode::Enter);
-    assert_eq!(screen.input.submitted().text, pasted);
+    assert_eq!(screen.input.submitted().text, whole);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use ratatui::style::{Color, Modifier, Style};
 
 /// Whether there are colours. Without them modifiers and signs carry the meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
+    #[default]
     Coloured,
     Plain,
 }
@@ -47,25 +48,8 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and marks.
+    /// The user's own words, prompts and marks, and code.
     pub fn accent(self) -> Style {
-        self.style(Color::Cyan, Modifier::BOLD)
-    }
-
-    pub fn keyword(self) -> Style {
-        self.style(Color::Magenta, Modifier::empty())
-    }
-
-    pub fn literal(self) -> Style {
-        self.style(Color::Green, Modifier::empty())
-    }
-
-    pub fn number(self) -> Style {
-        self.style(Color::Yellow, Modifier::empty())
-    }
-
-    /// Code within a sentence.
-    pub fn code(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
     }
 

@@ -56,7 +56,7 @@ struct Rendered {
 }
 
 /// The entries, and which part of them is in view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<Rendered>,
     theme: Theme,
@@ -70,7 +70,7 @@ pub struct Transcript {
 
 impl Transcript {
     pub fn new(theme: Theme, width: usize) -> Transcript {
-        Transcript { entries: VecDeque::new(), theme, width, unfolded: false, total: 0, below: 0 }
+        Transcript { theme, width, ..Transcript::default() }
     }
 
     pub fn push(&mut self, entry: Entry) {
@@ -85,17 +85,16 @@ impl Transcript {
 
     /// Adds a piece of an answer to the answer that is being written, or begins one.
     pub fn answer(&mut self, piece: &str) {
-        match self.entries.back_mut() {
-            Some(Rendered { entry: Entry::Answer(text), .. }) => append(text, piece),
+        match self.entries.back_mut().map(|one| &mut one.entry) {
+            Some(Entry::Answer(text)) => append(text, piece),
             _ => return self.push(Entry::Answer(piece.to_owned())),
         }
         self.render(self.entries.len() - 1);
     }
 
-    /// Adds a piece of thinking.
     pub fn thinking(&mut self, piece: &str) {
-        match self.entries.back_mut() {
-            Some(Rendered { entry: Entry::Thinking(text), .. }) => append(text, piece),
+        match self.entries.back_mut().map(|one| &mut one.entry) {
+            Some(Entry::Thinking(text)) => append(text, piece),
             _ => return self.push(Entry::Thinking(piece.to_owned())),
         }
         self.render(self.entries.len() - 1);
@@ -160,7 +159,6 @@ impl Transcript {
         self.below = 0;
     }
 
-    /// Lines below the view.
     pub fn below(&self) -> usize {
         self.below
     }
@@ -316,15 +314,5 @@ mod tests {
         assert_eq!(visible(&transcript, 9), ["thinking: 2 lines, Ctrl-O shows them"]);
         transcript.fold();
         assert_eq!(visible(&transcript, 9), ["one", "two"]);
-    }
-
-    #[test]
-    fn output_of_a_command_goes_to_the_command_that_runs() {
-        let mut transcript = Transcript::new(Theme::Plain, 40);
-        transcript.push(Entry::Shell { command: "ls".into(), output: String::new(), ended: None });
-        transcript.shell("a\nb\n", None);
-        transcript.push(Entry::Note("meanwhile".into()));
-        transcript.shell("", Some("exit code 0".into()));
-        assert_eq!(visible(&transcript, 9), ["", "! ls", "a", "b", "exit code 0", "note: meanwhile"]);
     }
 }

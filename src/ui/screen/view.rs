@@ -74,11 +74,10 @@ fn prompt_rows(screen: &Screen, question: &Question) -> u16 {
     u16::try_from(question.prompt(width, screen.theme).len()).unwrap_or(1)
 }
 
-/// Draws the whole screen.
 pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
     let areas = areas(screen);
     let lines: Vec<Line<'_>> =
-        screen.transcript.visible(usize::from(areas.transcript.height)).into_iter().map(borrowed).collect();
+        screen.transcript.visible(usize::from(areas.transcript.height)).into_iter().cloned().collect();
     frame.render_widget(Paragraph::new(Text::from(lines)), areas.transcript);
     frame.render_widget(status::line(screen, usize::from(areas.status.width)), areas.status);
     match &screen.question {
@@ -91,12 +90,6 @@ pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
     let (width, rows) = (usize::from(areas.footer.width), usize::from(areas.footer.height));
     let footer = screen.facts.lines(width, rows, screen.theme);
     frame.render_widget(Paragraph::new(Text::from(footer)), areas.footer);
-}
-
-/// The line without a copy of its text.
-fn borrowed<'a>(line: &'a Line<'static>) -> Line<'a> {
-    let spans = line.spans.iter().map(|span| Span::styled(&*span.content, span.style));
-    Line::from(spans.collect::<Vec<_>>()).style(line.style)
 }
 
 fn draw_input(screen: &Screen, area: Rect, frame: &mut Frame<'_>) {

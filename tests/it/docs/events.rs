@@ -31,10 +31,9 @@ pub fn page(src: &Path) -> String {
     let mut types = Types::default();
     for file in [
         "protocol.rs",
-        "protocol/change.rs",
         "protocol/cost.rs",
         "protocol/memory.rs",
-        "protocol/state.rs",
+        "protocol/step.rs",
         "protocol/telemetry.rs",
         "base/ids.rs",
         "base/units.rs",

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::protocol::{FileChange, PlanStatus, PlanStep, PlanView};
+use crate::protocol::{PlanStatus, PlanStep, PlanView};
 
 fn updates() -> Updates {
     Updates::new("/p".into(), Arc::default())
@@ -13,41 +13,21 @@ fn shown(updates: &mut Updates, event: Event) -> Value {
     serde_json::to_value(updates.of(&event)).expect("updates can be written")
 }
 
-fn arguments() -> Map<String, Value> {
-    Map::from_iter([("path".to_owned(), json!("a.txt")), ("content".to_owned(), json!("two\n"))])
-}
-
-fn change() -> FileChange {
-    FileChange { path: "a.txt".to_owned(), old: Some("one\n".into()), new: Some("two\n".into()) }
-}
-
-fn report(status: StepStatus, changes: Vec<FileChange>) -> Event {
+fn report(status: StepStatus) -> Event {
     Event::StepCompleted(StepReport {
         step: StepId(1),
-        call: None,
         tool: "write_file".to_owned(),
-        arguments: Value::Object(arguments()),
+        arguments: json!({ "path": "a.txt" }),
         status,
         executing: true,
-        summary: "changed a.txt".to_owned(),
-        result_hash: String::new(),
-        checkpoint: None,
-        diff: None,
-        changes,
-        output: String::new(),
-        wall_ms: 1,
+        ..StepReport::default()
     })
 }
 
 fn plan(descriptions: &[&str]) -> Event {
-    let step = |(at, text): (usize, &&str)| PlanStep {
-        id: StepId(at + 1),
-        name: (*text).to_owned(),
-        description: (*text).to_owned(),
-        files_affected: Vec::new(),
-        dependencies: Vec::new(),
-        estimated_complexity: 1,
-        status: PlanStatus::Pending,
+    let step = |(at, text): (usize, &&str)| {
+        let description = (*text).to_owned();
+        PlanStep { id: StepId(at + 1), description, ..PlanStep::default() }
     };
     let steps = descriptions.iter().enumerate().map(step).collect();
     Event::PlanCreated { plan: PlanView { steps, total_estimated_tokens: 0, status: PlanStatus::Pending } }
@@ -85,39 +65,13 @@ fn a_step_whose_calls_were_refused_is_not_told_as_completed() {
     let check = |calls: &[StepStatus], state: StepState, content: &str, status: &str| {
         let mut updates = updates();
         shown(&mut updates, plan(&["write"]));
-        calls.iter().for_each(|call| drop(shown(&mut updates, report(*call, Vec::new()))));
+        calls.iter().for_each(|call| drop(shown(&mut updates, report(*call))));
         let ended = shown(&mut updates, Event::StepState { step: StepId(1), state });
         assert_eq!(statuses(&ended), [(content.to_owned(), status.to_owned())]);
     };
     check(&[StepStatus::Rejected], StepState::Complete, "write (refused)", "pending");
     check(&[StepStatus::Rejected], StepState::Executing, "write", "in_progress");
     check(&[StepStatus::Succeeded, StepStatus::Rejected], StepState::Complete, "write (partly refused)", "completed");
-}
-
-#[test]
-fn a_change_is_one_call_from_the_question_to_its_result() {
-    let mut updates = updates();
-    let proposal = Proposal {
-        tool: "write_file".to_owned(),
-        arguments: arguments(),
-        reason: "it changes a file".to_owned(),
-        preview: String::new(),
-        changes: vec![change()],
-        always: None,
-    };
-    let asked = shown(&mut updates, Event::ApprovalRequested { step: StepId(1), proposal });
-    let diff = json!([{ "type": "diff", "path": "/p/a.txt", "oldText": "one\n", "newText": "two\n" }]);
-    // `pending` is the status of a call that names none.
-    assert_eq!((&asked[0]["sessionUpdate"], &asked[0]["toolCallId"]), (&json!("tool_call"), &json!("call-1")));
-    assert_eq!((&asked[0]["title"], &asked[0]["content"]), (&json!("Write a.txt"), &diff));
-    let started = Event::CallStarted { step: StepId(1), tool: "write_file".to_owned(), arguments: arguments() };
-    let expected = json!([{ "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": "in_progress" }]);
-    assert_eq!(shown(&mut updates, started), expected);
-    let ended = shown(&mut updates, report(StepStatus::Succeeded, vec![change()]));
-    assert_eq!((&ended[0]["toolCallId"], &ended[0]["status"]), (&json!("call-1"), &json!("completed")));
-    assert_eq!(ended[0]["content"], diff);
-    let next = shown(&mut updates, report(StepStatus::Rejected, Vec::new()));
-    assert_eq!((&next[0]["toolCallId"], &next[0]["status"]), (&json!("call-2"), &json!("failed")));
 }
 
 #[test]

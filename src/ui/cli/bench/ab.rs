@@ -37,45 +37,24 @@ impl Ab {
             println!("{}", serde_json::json!({ "runs": runs }));
             return Ok(());
         }
-        println!("{:<18} {:>6} {:>10} {:>8} {:>8} {:>8}", "way", "steps", "wall", "calls", "wasted", "tools");
-        for run in &runs {
-            line(run);
-        }
-        for orchestrated in [false, true] {
-            sum(&runs, orchestrated);
-        }
+        let (alone, orchestrated) = runs.split_at(CASES.len());
+        print("single-model loop", alone);
+        print("orchestrator", orchestrated);
         Ok(())
     }
 }
 
-fn way(orchestrated: bool) -> &'static str {
-    if orchestrated { "orchestrator" } else { "single-model loop" }
-}
-
-fn line(run: &Run) {
-    let (wall, done) = (run.wall_ms as f64 / 1000.0, format!("{}/{}", run.tools_done, run.tools));
-    println!(
-        "{:<18} {:>6} {:>8.1} s {:>8} {:>8} {:>8}  {}",
-        way(run.orchestrated),
-        run.tools,
-        wall,
-        run.model_calls,
-        run.wasted_calls,
-        done,
-        run.called.join(" ")
-    );
-}
-
-fn sum(runs: &[Run], orchestrated: bool) {
-    let of: Vec<&Run> = runs.iter().filter(|run| run.orchestrated == orchestrated).collect();
-    let wall = of.iter().map(|run| run.wall_ms).sum::<u64>() as f64 / 1000.0;
-    let total = |count: fn(&Run) -> usize| of.iter().map(|run| count(run)).sum::<usize>();
-    println!(
-        "{}: {wall:.1} s, {} of {} model calls wasted, {} of {} tools done",
-        way(orchestrated),
-        total(|run| run.wasted_calls),
-        total(|run| run.model_calls),
-        total(|run| run.tools_done),
-        total(|run| run.tools)
-    );
+/// A line for each run, then their sum.
+fn print(way: &str, runs: &[Run]) {
+    let line = |what: &str, runs: &[Run]| {
+        let wall = runs.iter().map(|run| run.wall_ms).sum::<u64>() as f64 / 1000.0;
+        let sum = |count: fn(&Run) -> usize| runs.iter().map(count).sum::<usize>();
+        let (calls, wasted) = (sum(|run| run.model_calls), sum(|run| run.wasted_calls));
+        let (done, tools) = (sum(|run| run.tools_done), sum(|run| run.tools));
+        println!("{way}: {wall:.1} s, {wasted} of {calls} model calls wasted, {done} of {tools} tools done{what}");
+    };
+    for run in runs {
+        line(&format!(": {}", run.called.join(" ")), std::slice::from_ref(run));
+    }
+    line(" in all", runs);
 }

@@ -1,20 +1,17 @@
 //! `monobloc bench latency`: measures how long one user waits.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::latency::{self, Effort};
 use crate::measure::bench::subject::Setting;
-use crate::models::manifest::KV_TYPES;
 
 /// Measure load time, time to the first token (cold, warm, next turn) and tokens per second
 #[derive(Args)]
 pub struct Latency {
-    /// GGUF files [default: planner and router]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    models: super::Models,
     /// Length of the prompt
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..=65536))]
     prompt: u32,
@@ -24,15 +21,9 @@ pub struct Latency {
     /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
-    #[arg(long, value_parser = KV_TYPES)]
-    kv_type: Option<String>,
     /// Also measure the decoder alone, to see what the engine costs per token
     #[arg(long)]
     bare: bool,
-    /// Print the figures as one JSON object on the last line
-    #[arg(long)]
-    json: bool,
 }
 
 impl Latency {
@@ -45,11 +36,10 @@ impl Latency {
         };
         // Room for the prompt, the answer and the question of the second turn.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
-        let measure = async |file: PathBuf| {
-            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
+        let measure = async |file, kv_type| {
             let setting = Setting { file, context, slots: 1, kv_type };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
-        super::each(app, self.files, self.json, measure).await
+        self.models.each(app, measure).await
     }
 }

@@ -7,30 +7,22 @@ use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::memory::{self, Case, Row};
-use crate::models::manifest::KV_TYPES;
 
 /// Compare predicted with measured memory, each model in a fresh process with every slot filled
 #[derive(Args)]
 pub struct Memory {
-    /// GGUF files [default: planner and router]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    models: super::Models,
     /// Tokens per slot, one case for each
     #[arg(long, value_delimiter = ',', default_values_t = [512, 2048], value_parser = clap::value_parser!(u32).range(64..))]
     contexts: Vec<u32>,
     /// Numbers of slots, one case for each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
-    #[arg(long, value_parser = KV_TYPES)]
-    kv_type: Option<String>,
-    /// Print the figures as one JSON object on the last line
-    #[arg(long)]
-    json: bool,
 }
 
 impl Memory {
     pub async fn run(self, app: &App) -> Result<()> {
-        let files = if self.files.is_empty() { super::roles(app)? } else { self.files };
         let program = std::env::current_exe().context("this program's own file was not found")?;
         let child = memory::Child {
             program,
@@ -39,20 +31,21 @@ impl Memory {
             repack: app.config.repack,
         };
         let mut rows = Vec::new();
-        if !self.json {
-            println!("{}", heading());
+        let json = self.models.json;
+        if !json {
+            let [name, cells @ ..] = HEADING;
+            println!("{name:<32} {}", columns(cells.map(str::to_owned)));
         }
-        for file in files {
-            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
+        for (file, kv_type) in self.models.files(app)? {
             for case in memory::cases(&file, &kv_type, &self.contexts, &self.slots) {
                 let row = memory::run(&child, &case, &app.cancel).await?;
-                if !self.json {
+                if !json {
                     println!("{}", line(&row));
                 }
                 rows.push(row);
             }
         }
-        if self.json {
+        if json {
             println!("{}", serde_json::json!({ "models": rows }));
         } else {
             let exact = rows.iter().filter(|row| row.is_exact()).count();
@@ -62,16 +55,12 @@ impl Memory {
     }
 }
 
-fn heading() -> String {
-    let names = ["model", "context", "slots", "predicted", "measured", "anonymous", "mapped", "difference"];
-    columns(names.map(str::to_owned))
-}
+const HEADING: [&str; 8] = ["model", "context", "slots", "predicted", "measured", "anonymous", "mapped", "difference"];
 
 fn line(row: &Row) -> String {
     let name = row.file.file_stem().unwrap_or_default().to_string_lossy();
     let verdict = if row.is_exact() { "" } else { "  OUTSIDE" };
     let cells = [
-        name.into_owned(),
         row.context.to_string(),
         row.slots.to_string(),
         row.predicted_bytes.to_string(),
@@ -80,13 +69,11 @@ fn line(row: &Row) -> String {
         row.mapped_bytes.to_string(),
         row.difference(),
     ];
-    columns(cells) + verdict
+    format!("{name:<32} {}{verdict}", columns(cells))
 }
 
-fn columns(cells: [String; 8]) -> String {
-    let [name, context, slots, rest @ ..] = cells;
-    let rest: Vec<String> = rest.iter().map(|cell| format!("{cell:>11}")).collect();
-    format!("{name:<32} {context:>7} {slots:>5} {}", rest.join(" "))
+fn columns(cells: [String; 7]) -> String {
+    cells.map(|cell| format!("{cell:>11}")).join(" ")
 }
 
 /// One case of `bench memory`, in this process

@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use crate::app::App;
 use crate::measure::bench::Figures;
 use crate::models::Role;
+use crate::models::manifest::KV_TYPES;
 
 /// Measure memory, latency and slots of models, and retrieval on a project
 #[derive(Args)]
@@ -46,36 +47,47 @@ impl Bench {
     }
 }
 
-/// The files of planner and router, each file once.
-fn roles(app: &App) -> Result<Vec<PathBuf>> {
-    let registry = app.registry()?;
-    let mut files = vec![registry.get(Role::Planner)?.path.clone()];
-    files.extend(registry.get(Role::Router).ok().map(|spec| spec.path.clone()));
-    files.dedup();
-    Ok(files)
+// The models to measure.
+#[derive(Args)]
+struct Models {
+    /// GGUF files [default: planner and router]
+    files: Vec<PathBuf>,
+    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
+    #[arg(long, value_parser = KV_TYPES)]
+    kv_type: Option<String>,
+    /// Print the figures as one JSON object on the last line
+    #[arg(long)]
+    json: bool,
 }
 
-/// Runs `measure` on each of `files` (by default planner and router) and prints its figures; with `json`, prints all
-/// figures as one object at the end.
-async fn each(
-    app: &App,
-    files: Vec<PathBuf>,
-    json: bool,
-    measure: impl AsyncFn(PathBuf) -> Result<Figures>,
-) -> Result<()> {
-    let files = if files.is_empty() { roles(app)? } else { files };
-    let mut models = Vec::new();
-    for file in files {
-        let figures = measure(file).await?;
-        if !json {
-            print(&figures);
+impl Models {
+    /// Each file once, with its KV cache type.
+    fn files(&self, app: &App) -> Result<Vec<(PathBuf, String)>> {
+        let mut files = self.files.clone();
+        if files.is_empty() {
+            let registry = app.registry()?;
+            files.push(registry.get(Role::Planner)?.path.clone());
+            files.extend(registry.get(Role::Router).ok().map(|spec| spec.path.clone()));
+            files.dedup();
         }
-        models.push(figures.json);
+        files.into_iter().map(|file| Ok((file.clone(), app.kv_type(self.kv_type.as_deref(), &file)?))).collect()
     }
-    if json {
-        println!("{}", serde_json::json!({ "models": models }));
+
+    /// Runs `measure` on each file and prints its figures; with `--json`, prints all figures as one object at the end.
+    async fn each(&self, app: &App, measure: impl AsyncFn(PathBuf, String) -> Result<Figures>) -> Result<()> {
+        let mut models = Vec::new();
+        for (file, kv_type) in self.files(app)? {
+            let figures = measure(file, kv_type).await?;
+            if !self.json {
+                print(&figures);
+            }
+            models.push(figures.json);
+        }
+        if self.json {
+            println!("{}", serde_json::json!({ "models": models }));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn print(figures: &Figures) {

@@ -1,20 +1,17 @@
 //! `monobloc bench slots`: measures how concurrent requests affect each other.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
 use crate::measure::bench::slots::{self, Effort};
 use crate::measure::bench::subject::Setting;
-use crate::models::manifest::KV_TYPES;
 
 /// Measure concurrent requests: tokens per second, agents with a shared preamble, a user beside background jobs
 #[derive(Args)]
 pub struct Slots {
-    /// GGUF files [default: planner and router]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    models: super::Models,
     /// Slots of the model
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: u8,
@@ -30,12 +27,6 @@ pub struct Slots {
     /// Rounds; figures are their medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
-    /// KV cache type [default: that of the model in models.toml, else f16, or q8_0 in a build for an accelerator]
-    #[arg(long, value_parser = KV_TYPES)]
-    kv_type: Option<String>,
-    /// Print the figures as one JSON object on the last line
-    #[arg(long)]
-    json: bool,
 }
 
 impl Slots {
@@ -47,11 +38,10 @@ impl Slots {
             rounds: usize::from(self.rounds),
         };
         let context = (self.preamble + self.own + self.generate + 64).max(512);
-        let measure = async |file: PathBuf| {
-            let kv_type = app.kv_type(self.kv_type.as_deref(), &file)?;
+        let measure = async |file, kv_type| {
             let setting = Setting { file, context, slots: usize::from(self.slots), kv_type };
             slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
-        super::each(app, self.files, self.json, measure).await
+        self.models.each(app, measure).await
     }
 }

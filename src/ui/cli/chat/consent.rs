@@ -78,14 +78,7 @@ mod tests {
     use super::*;
 
     fn proposal() -> Proposal {
-        Proposal {
-            tool: "write_file".into(),
-            arguments: Map::new(),
-            reason: "it changes a file".into(),
-            preview: String::new(),
-            changes: Vec::new(),
-            always: Some("write_file in src/".into()),
-        }
+        Proposal { tool: "write_file".into(), always: Some("write_file in src/".into()), ..Proposal::default() }
     }
 
     fn check(lines: &[&str], expected: Option<Decision>) {

@@ -69,51 +69,52 @@ pub enum Work {
 /// Parses one line. A first word with a second slash is a path, so `/etc/hosts is …` is a request.
 pub fn read(line: &str) -> Line {
     let line = line.trim();
-    let mut words = line.split_whitespace();
-    let Some(first) = words.next() else { return Line::Nothing };
-    let Some(command) = first.strip_prefix('/').filter(|rest| !rest.contains('/')) else {
-        return Line::Work(Work::Request(line.to_owned()));
-    };
-    let names: Vec<&str> = words.collect();
+    let words: Vec<&str> = line.split_whitespace().collect();
     let models = |op: ModelsOp| Line::Work(Work::Models(op));
-    match (command, names.as_slice()) {
-        ("models", []) => Line::Show(Show::Files),
-        ("ps", []) => Line::Show(Show::Memory),
-        ("checkpoints", []) => Line::Show(Show::Checkpoints),
-        ("undo", words) => back(None, words),
-        ("rewind", [name, words @ ..]) => back(Some(name), words),
-        ("rewind", []) => Line::Wrong("/rewind takes a checkpoint: /rewind c3; /checkpoints lists them".into()),
-        ("resume", []) => Line::Show(Show::Talks),
-        ("resume", [number]) if number.parse().is_ok_and(|number: usize| number > 0) => {
+    match words.as_slice() {
+        [] => Line::Nothing,
+        [first, ..] if !first.starts_with('/') || first[1..].contains('/') => {
+            Line::Work(Work::Request(line.to_owned()))
+        }
+        ["/models"] => Line::Show(Show::Files),
+        ["/ps"] => Line::Show(Show::Memory),
+        ["/checkpoints"] => Line::Show(Show::Checkpoints),
+        ["/resume"] => Line::Show(Show::Talks),
+        ["/help"] => Line::Show(Show::Help),
+        ["/exit" | "/quit"] => Line::Work(Work::Exit),
+        ["/undo", how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(None, how),
+        ["/rewind", name, how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(Some(name), how),
+        ["/resume", number] if number.parse().is_ok_and(|number: usize| number > 0) => {
             Line::Work(Work::Resume(number.parse().unwrap_or(1)))
         }
-        ("resume", _) => Line::Wrong("/resume takes a number: /resume 1; /resume alone lists them".into()),
-        ("help", []) => Line::Show(Show::Help),
-        ("exit" | "quit", []) => Line::Work(Work::Exit),
-        ("load", [name]) => models(ModelsOp::Load((*name).into())),
-        ("unload", [name]) => models(ModelsOp::Unload((*name).into())),
-        ("pin", [name]) => models(ModelsOp::Pin((*name).into())),
-        ("unpin", [name]) => models(ModelsOp::Unpin((*name).into())),
-        ("swap", [old, new]) => models(ModelsOp::Swap((*old).into(), (*new).into())),
-        ("load" | "unload" | "pin" | "unpin", _) => Line::Wrong(format!("/{command} takes one name: /{command} NAME")),
-        ("swap", _) => Line::Wrong("/swap takes two names: /swap OLD NEW".into()),
-        ("models" | "ps" | "help" | "exit" | "quit" | "checkpoints", _) => {
-            Line::Wrong(format!("/{command} stands alone"))
-        }
-        _ => Line::Wrong(format!(
-            "/{command} is no command; there are /models, /load, /unload, /swap, /ps, /pin, /unpin, /undo, /rewind, /checkpoints, /resume, /help and /exit"
-        )),
+        ["/load", name] => models(ModelsOp::Load((*name).into())),
+        ["/unload", name] => models(ModelsOp::Unload((*name).into())),
+        ["/pin", name] => models(ModelsOp::Pin((*name).into())),
+        ["/unpin", name] => models(ModelsOp::Unpin((*name).into())),
+        ["/swap", old, new] => models(ModelsOp::Swap((*old).into(), (*new).into())),
+        [first, ..] => Line::Wrong(form(first)),
     }
 }
 
-fn back(to: Option<&str>, words: &[&str]) -> Line {
-    let foreign = match words {
-        [] => None,
+fn back(to: Option<&str>, how: &[&str]) -> Line {
+    let foreign = match how {
         ["keep"] => Some(Foreign::Keep),
         ["force"] => Some(Foreign::Overwrite),
-        _ => return Line::Wrong("after it comes nothing, `keep` or `force`: /undo keep".into()),
+        _ => None,
     };
     Line::Work(Work::Back(Back { to: to.map(str::to_owned), foreign }))
+}
+
+/// How a command is written, or which commands there are.
+fn form(command: &str) -> String {
+    let name = |form: &'static str| form.split(' ').next().unwrap_or_default();
+    match COMMANDS.iter().find(|(form, _)| name(form) == command) {
+        Some((form, what)) => format!("it is written {form}: {what}"),
+        None => {
+            let names = COMMANDS.map(|(form, _)| name(form));
+            format!("{command} is no command; there are {}", names.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +132,6 @@ mod tests {
         check(" Read src/a.ts \n", request("Read src/a.ts"));
         check("/src/a.ts has a bug, find it", request("/src/a.ts has a bug, find it"));
         check("/ps", Line::Show(Show::Memory));
-        check("/models", Line::Show(Show::Files));
         check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
         check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));
         check("/quit", Line::Work(Work::Exit));
@@ -144,23 +144,16 @@ mod tests {
 
     #[test]
     fn a_wrong_command_gets_a_message_that_shows_the_right_form() {
-        let wrong = |line: &str| match read(line) {
-            Line::Wrong(message) => message,
-            other => panic!("{line}: {other:?}"),
-        };
-        assert_eq!(wrong("/load"), "/load takes one name: /load NAME");
-        assert_eq!(wrong("/swap a"), "/swap takes two names: /swap OLD NEW");
-        assert_eq!(wrong("/ps all"), "/ps stands alone");
-        assert!(wrong("/undo everything").contains("/undo keep") && wrong("/rewind").contains("c3"));
-        assert!(wrong("/remove x").contains("/remove is no command; there are /models, /load"));
-    }
-
-    #[test]
-    fn the_help_names_every_command() {
-        for command in
-            ["models", "load", "unload", "swap", "ps", "pin", "unpin", "undo", "rewind", "checkpoints", "help", "exit"]
-        {
-            assert!(help().contains(&format!("/{command}")), "{command}");
+        for (line, form) in [
+            ("/load", "/load NAME"),
+            ("/swap a", "/swap OLD NEW"),
+            ("/ps all", "/ps"),
+            ("/resume 0", "/resume 1"),
+            ("/undo everything", "/undo keep"),
+            ("/rewind", "/rewind C"),
+            ("/remove x", "/remove is no command; there are /models, /load"),
+        ] {
+            assert!(matches!(read(line), Line::Wrong(why) if why.contains(form)), "{line}");
         }
     }
 }

@@ -1,35 +1,32 @@
 //! `monobloc chat`: a conversation that handles input, the running request and Ctrl-C concurrently.
 
-pub(in crate::ui) mod back;
 pub(super) mod consent;
 pub(in crate::ui) mod input;
 pub(in crate::ui) mod line;
-pub(in crate::ui) mod table;
+mod table;
+pub(in crate::ui) mod work;
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::consent::Question;
 use self::line::{Line, Show, Work};
+use self::work::Running;
 use super::ask::modes;
 use super::output::Printer;
 use crate::app::{App, REQUEST_BYTES_MAX};
-use crate::base::Cancel;
-use crate::protocol::{Ask, Event, Mode, Op, Record};
+use crate::protocol::{Event, Mode, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 
 /// Requests that wait behind the running one. If there are more, no line is read until one is done.
 pub(in crate::ui) const QUEUE_MAX: usize = 16;
-
-/// Conversations that are listed.
-pub(in crate::ui) const TALKS_MAX: usize = 20;
 
 /// Start a conversation: models stay in memory between requests, /help lists the commands; takes the whole terminal, or reads
 /// line by line
@@ -58,54 +55,32 @@ impl Chat {
             let options = screen::Options { mode: self.mode, approves: self.yes, continues: self.continues };
             return screen::run(app, options).await;
         }
-        let talking = Arc::new(AtomicBool::new(false));
-        let interrupts = interrupts(app.clone(), talking.clone());
+        // Until there is a conversation, Ctrl-C cancels the program as in other commands.
+        let opening = tokio::spawn(super::watch_for_interrupt(app.clone()));
         let session = Arc::new(super::ask::session(app, "monobloc chat", self.json)?);
-        talking.store(true, Ordering::SeqCst);
-        let terminal = io::stdin().is_terminal();
+        let interrupts = signal(SignalKind::interrupt())?;
+        opening.abort();
         let conversation = Conversation {
             session,
             app: app.clone(),
             printer: Printer::new(self.json),
-            json: self.json,
-            yes: self.yes,
-            mode: self.mode,
-            terminal,
+            terminal: io::stdin().is_terminal(),
             queue: self.continues.then_some(Work::Resume(1)).into_iter().collect(),
             running: None,
             question: None,
             listening: true,
+            options: self,
         };
         let lines = input::lines(BufReader::new(io::stdin()), REQUEST_BYTES_MAX);
         conversation.run(lines, interrupts).await
     }
 }
 
-/// A message for each Ctrl-C. Until `talking` is set, Ctrl-C cancels the program as in other commands.
-fn interrupts(app: App, talking: Arc<AtomicBool>) -> mpsc::UnboundedReceiver<()> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            if talking.load(Ordering::SeqCst) {
-                // It fails if the conversation is over; then the program ends anyway.
-                let _ = sender.send(());
-            } else if app.cancel.is_cancelled() {
-                app.exit(super::CANCELLED);
-            } else {
-                app.cancel.cancel();
-            }
-        }
-    });
-    receiver
-}
-
 struct Conversation {
     session: Arc<Session>,
     app: App,
     printer: Printer,
-    json: bool,
-    yes: bool,
-    mode: Mode,
+    options: Chat,
     terminal: bool,
     queue: VecDeque<Work>,
     running: Option<Running>,
@@ -114,19 +89,9 @@ struct Conversation {
     listening: bool,
 }
 
-/// Submitted work that is not done yet.
-struct Running {
-    messages: mpsc::UnboundedReceiver<Message>,
-    cancel: Cancel,
-}
-
 impl Conversation {
-    async fn run(
-        mut self,
-        mut lines: mpsc::Receiver<input::Read1>,
-        mut interrupts: mpsc::UnboundedReceiver<()>,
-    ) -> Result<()> {
-        if self.terminal && !self.json {
+    async fn run(mut self, mut lines: mpsc::Receiver<input::Read1>, mut interrupts: Signal) -> Result<()> {
+        if self.terminal && !self.options.json {
             println!("A line is a request; /help lists the commands, /exit ends.");
         }
         self.prompt()?;
@@ -134,7 +99,9 @@ impl Conversation {
             if self.running.is_none() {
                 match self.queue.pop_front() {
                     Some(Work::Exit) => return Ok(()),
-                    Some(work) => self.start(work)?,
+                    Some(work) => {
+                        self.running = Some(work::start(&self.app, &self.session, work, self.options.mode, Vec::new()));
+                    }
                     None if !self.listening => return Ok(()),
                     None => {}
                 }
@@ -179,35 +146,6 @@ impl Conversation {
         self.prompt()
     }
 
-    fn start(&mut self, work: Work) -> Result<()> {
-        let cancel = Cancel::new();
-        let messages = match work {
-            Work::Request(text) => {
-                let ask = Ask { text, mode: self.mode, ..Ask::default() };
-                self.app.ask(&self.session, ask, cancel.clone())
-            }
-            Work::Back(back) => back::start(self.app.until(cancel.clone()), self.session.conversation(), back),
-            Work::Models(op) => self.session.submit_with(Op::Models(op), cancel.clone()),
-            Work::Resume(number) => return self.resume(number),
-            Work::Exit => return Ok(()),
-        };
-        self.running = Some(Running { messages, cancel });
-        Ok(())
-    }
-
-    fn resume(&mut self, number: usize) -> Result<()> {
-        let talks = self.session.talks()?;
-        let Some(talk) = talks.get(number - 1) else {
-            let known = talks.len();
-            return self
-                .fail(format!("there is no conversation {number} to go on with; /resume lists the {known} there are"));
-        };
-        self.session.resume(talk)?;
-        let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
-        self.event(Event::Notice { text })?;
-        self.prompt()
-    }
-
     /// Handles a message of the running work; `None` means it is done.
     fn take(&mut self, message: Option<Message>) -> Result<()> {
         match message {
@@ -219,7 +157,7 @@ impl Conversation {
             }
             // Nobody is asked: `--yes` approves; without a terminal the printer rejects and explains why.
             Some(Message::Approve { proposal, reply }) => {
-                let _ = reply.send(self.printer.consent(proposal, self.yes)?);
+                let _ = reply.send(self.printer.consent(proposal, self.options.yes)?);
                 Ok(())
             }
             Some(Message::Failed(error)) => {
@@ -235,7 +173,7 @@ impl Conversation {
 
     /// Whether the user can be asked for consent.
     fn asks(&self) -> bool {
-        self.terminal && !self.json && !self.yes
+        self.terminal && !self.options.json && !self.options.yes
     }
 
     /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one with nothing running, ends
@@ -255,34 +193,11 @@ impl Conversation {
     }
 
     fn show(&mut self, what: Show) -> Result<()> {
-        let (text, json) = match what {
-            Show::Help => {
-                let help = line::help();
-                let json = serde_json::json!({ "type": "help", "data": { "text": help } });
-                (help, json)
-            }
-            Show::Memory => {
-                let memory = self.session.memory();
-                (table::memory(&memory), serde_json::json!({ "type": "memory", "data": memory }))
-            }
-            Show::Checkpoints => match back::list(&self.app) {
-                Ok((text, all)) => (text, serde_json::json!({ "type": "checkpoints", "data": { "checkpoints": all } })),
-                Err(error) => return self.fail(super::told(&error)),
-            },
-            Show::Talks => {
-                let mut talks = self.session.talks()?;
-                talks.truncate(TALKS_MAX);
-                (
-                    table::talks(&talks),
-                    serde_json::json!({ "type": "conversations", "data": { "conversations": talks } }),
-                )
-            }
-            Show::Files => {
-                let files = self.session.model_files();
-                (table::files(&files), serde_json::json!({ "type": "models", "data": { "files": files } }))
-            }
+        let (text, json) = match work::shown(&self.app, &self.session, what) {
+            Ok(shown) => shown,
+            Err(error) => return self.fail(super::told(&error)),
         };
-        if self.json {
+        if self.options.json {
             println!("{json}");
         } else {
             self.printer.show(&text);
@@ -300,7 +215,7 @@ impl Conversation {
 
     /// Prints the text before the cursor, on a terminal only.
     fn prompt(&mut self) -> Result<()> {
-        if !self.terminal || self.json {
+        if !self.terminal || self.options.json {
             return Ok(());
         }
         match &self.question {

@@ -98,72 +98,10 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Bytes;
-
-    fn model() -> ModelRow {
-        ModelRow {
-            roles: vec!["planner".into(), "router".into()],
-            file: "m.gguf".into(),
-            slots: 2,
-            context: 8192,
-            kv_type: "q8_0".into(),
-            bytes: Bytes::mib(180),
-            parts: vec![("weights".into(), Bytes::mib(98)), ("KV".into(), Bytes::mib(82))],
-            shares_weights: false,
-            lora: vec!["x.gguf".into()],
-            idle_s: Some(12),
-            pinned: true,
-            rung: None,
-        }
-    }
 
     #[test]
-    fn memory_is_a_table_with_the_parts_below_each_model() {
-        let other =
-            ModelRow { roles: vec![], idle_s: None, pinned: false, lora: vec![], shares_weights: true, ..model() };
-        let all = Memory {
-            models: vec![model(), other],
-            others: vec![("embedder".into(), Bytes::mib(90))],
-            loading: None,
-            budget_bytes: Bytes::gib(1),
-            free_bytes: Bytes::mib(500),
-        };
-        insta::assert_snapshot!(memory(&all), @r"
-        role            file    slots × context  KV    bytes      idle
-        planner+router  m.gguf  2 × 8192         q8_0  180.0 MiB  12 s    pinned
-            weights 98.0 MiB, KV 82.0 MiB, LoRA x.gguf
-        -               m.gguf  2 × 8192         q8_0  180.0 MiB  in use
-            weights 98.0 MiB, KV 82.0 MiB, weights shared with the row of the same file above
-        embedder: 90.0 MiB
-        500.0 MiB of 1.0 GiB are free
-        ");
-    }
-
-    #[test]
-    fn an_empty_memory_says_how_to_fill_it() {
-        let text = memory(&Memory::default());
-        assert!(text.starts_with("no model is loaded") && text.ends_with("are free"), "{text}");
-    }
-
-    #[test]
-    fn files_say_what_they_need_or_why_they_cannot_be_loaded() {
-        let file = ModelFile {
-            file: "m.gguf".into(),
-            roles: vec!["planner".into()],
-            loaded: false,
-            needs_bytes: Some(Bytes::mib(180)),
-            detail: "weights 98.0 MiB".into(),
-        };
-        let bad = ModelFile {
-            file: "broken.gguf".into(),
-            roles: vec![],
-            needs_bytes: None,
-            detail: "is empty".into(),
-            ..file.clone()
-        };
-        assert_eq!(
-            files(&[file, bad]),
-            "planner  m.gguf       needs 180.0 MiB (weights 98.0 MiB)\n-        broken.gguf  is empty"
-        );
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["role", "file"], ["planner+router", "ö.gguf"]].map(|row| row.map(str::to_owned));
+        assert_eq!(aligned(&rows), ["role            file", "planner+router  ö.gguf"]);
     }
 }

@@ -4,12 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 use super::entries::Entry;
 use super::setup::{Form, Setup};
-use super::{copies, entries, whole};
-use crate::base::visible;
+use super::{copies, entries};
+use crate::base::{hex, visible};
+
+/// Before the checksum of a file that monobloc made whole, so that it is taken away or renewed only while nobody else has changed it.
+const MARK: &str = "# made by monobloc connect, which may replace or remove this file while it is unchanged: ";
 
 /// Writes what `setup` says. With `dry_run` only the difference is shown.
 pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
@@ -21,13 +25,13 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         }
         Form::Whole { file, text } => {
             let old = copies::read(file)?;
-            if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !whole::is_unchanged(old)) {
+            if old.as_deref().is_some_and(|old| !old.trim().is_empty() && !is_unchanged(old)) {
                 bail!(
                     "{} is there, and YAML is not edited in place; copy what `monobloc connect {client}` prints",
                     file.display()
                 );
             }
-            (file, old, whole::marked(text))
+            (file, old, format!("{MARK}{}\n{text}", sum(text)))
         }
         Form::Printed { place, .. } => {
             bail!("nothing is written for {client}; `monobloc connect {client}` prints what belongs into {place}")
@@ -50,6 +54,17 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether monobloc made this text as a whole and nothing was changed since.
+fn is_unchanged(text: &str) -> bool {
+    let Some((first, rest)) = text.split_once('\n') else { return false };
+    first.strip_prefix(MARK).is_some_and(|said| said == sum(rest))
+}
+
+/// Eight bytes suffice: nobody gains by forging it.
+fn sum(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes())[..8])
+}
+
 /// Takes out what [`write`] wrote. With `dry_run` only the difference is shown.
 pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
     let file = match &setup.form {
@@ -60,38 +75,52 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         println!("{} is not there; nothing to take out", file.display());
         return Ok(());
     };
-    let step = match &setup.form {
+    let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
-        _ if whole::is_unchanged(&text) => Some(Step::Remove),
+        _ if is_unchanged(&text) => Some(Back::default()),
         _ if text.contains("monobloc") => {
             bail!("{} was changed since or written by hand; take the lines about monobloc out yourself", file.display())
         }
         _ => None,
     };
-    let Some(step) = step else {
+    let Some(Back { text: bare, copy }) = back else {
         println!("{} has nothing of monobloc; nothing to take out", file.display());
         return Ok(());
     };
-    step.show(file, &text);
+    show(file, Some(&text), bare.as_deref());
     if dry_run {
         println!("nothing was written (--dry-run)");
         return Ok(());
     }
-    step.take(file)
+    match (bare, copy) {
+        (Some(bare), Some(copy)) => {
+            copies::replace(file, &bare)?;
+            fs::remove_file(&copy)?;
+            println!("{} is as it was before", file.display());
+        }
+        (Some(bare), None) => {
+            copies::replace(file, &bare)?;
+            println!("took monobloc out of {}; all else in it stays", file.display());
+        }
+        (None, _) => {
+            fs::remove_file(file)?;
+            println!("removed {}, which had nothing but monobloc in it", file.display());
+        }
+    }
+    Ok(())
 }
 
 /// How a file gets rid of monobloc.
-enum Step {
-    /// The copy's text comes back, and the copy goes: apart from monobloc nothing has changed since.
-    PutBack { copy: PathBuf, text: String },
-    /// Others changed the file since, or there is no copy: only the entries go.
-    TakeOut(String),
-    /// The file was made by monobloc, and nothing else is in it.
-    Remove,
+#[derive(Default)]
+struct Back {
+    /// The text without it; `None` if the file was made by monobloc, and nothing else is in it.
+    text: Option<String>,
+    /// The kept copy with that text, which goes: apart from monobloc nothing has changed since.
+    copy: Option<PathBuf>,
 }
 
 /// The way back; `None` if the file has no entry of monobloc.
-fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Step>> {
+fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Back>> {
     if !entries::has(file, text, all)? {
         return Ok(None);
     }
@@ -100,11 +129,11 @@ fn back(file: &Path, text: &str, all: &[Entry]) -> Result<Option<Step>> {
     for copy in &copies {
         let Ok(old) = fs::read_to_string(copy) else { continue };
         if is_before(file, &old, &bare, all).unwrap_or(false) {
-            return Ok(Some(Step::PutBack { copy: copy.clone(), text: old }));
+            return Ok(Some(Back { text: Some(old), copy: Some(copy.clone()) }));
         }
     }
     let made = copies.is_empty() && entries::is_bare(&bare);
-    Ok(Some(if made { Step::Remove } else { Step::TakeOut(bare) }))
+    Ok(Some(Back { text: (!made).then_some(bare), copy: None }))
 }
 
 /// Whether `old`, with entries put in and taken out again, is `bare`.
@@ -114,34 +143,6 @@ fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> 
     }
     let with = entries::put(file, old, all)?;
     Ok(entries::without(file, &with, all)? == bare)
-}
-
-impl Step {
-    fn show(&self, file: &Path, old: &str) {
-        match self {
-            Step::PutBack { text, .. } | Step::TakeOut(text) => show(file, Some(old), Some(text)),
-            Step::Remove => show(file, Some(old), None),
-        }
-    }
-
-    fn take(self, file: &Path) -> Result<()> {
-        match self {
-            Step::PutBack { copy, text } => {
-                copies::replace(file, &text)?;
-                fs::remove_file(&copy)?;
-                println!("{} is as it was before", file.display());
-            }
-            Step::TakeOut(text) => {
-                copies::replace(file, &text)?;
-                println!("took monobloc out of {}; all else in it stays", file.display());
-            }
-            Step::Remove => {
-                fs::remove_file(file)?;
-                println!("removed {}, which had nothing but monobloc in it", file.display());
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Prints the unified difference; `None` where there is no file before or after.

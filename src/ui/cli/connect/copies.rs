@@ -90,18 +90,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_copy_never_takes_the_place_of_an_earlier_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.json");
-        fs::write(&file, "1").unwrap();
-        let kept = ["1", "2", "2", "1"].map(|text| keep(&file, text).unwrap());
-        assert_eq!(kept[0], folder.path().join("a.json.before-monobloc"));
-        assert_eq!(kept[1], folder.path().join("a.json.before-monobloc.1"));
-        assert_eq!((&kept[2], &kept[3]), (&kept[1], &kept[0]));
-        assert_eq!(of(&file), [kept[1].clone(), kept[0].clone()]);
-    }
-
-    #[test]
     fn a_replaced_file_keeps_its_permissions_and_its_link() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("dotfiles"), folder.path().join("b/config"));

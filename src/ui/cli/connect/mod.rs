@@ -1,12 +1,9 @@
 //! `monobloc connect`: configures editors and agents to use monobloc, only where they are named and asked for.
 
-mod agents;
 mod change;
 mod copies;
-mod editors;
 mod entries;
 mod setup;
-mod whole;
 
 use std::env;
 use std::net::SocketAddr;
@@ -18,7 +15,7 @@ use clap::Args;
 use crate::app::App;
 use crate::base::near::nearest;
 use crate::models::{Role, places};
-use setup::{Client, Form, Setup, Wish, shell};
+use setup::{Client, Form, Setup, Wish, clients, shell};
 
 /// Connect an editor or agent to monobloc: print its configuration, write it into its file, or take it out again
 #[derive(Args)]
@@ -45,20 +42,6 @@ pub struct Connect {
 /// As in `monobloc serve`.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8765";
 
-static CLIENTS: [Client; 11] = [
-    Client { name: "zed", about: "editor, over ACP", setup: editors::zed },
-    Client { name: "jetbrains", about: "IDEs, over ACP", setup: editors::jetbrains },
-    Client { name: "neovim", about: "editor, over ACP", setup: editors::neovim },
-    Client { name: "cursor", about: "editor, over MCP", setup: editors::cursor },
-    Client { name: "claude-desktop", about: "chat, over MCP", setup: editors::claude_desktop },
-    Client { name: "opencode", about: "agent, over the server", setup: agents::opencode },
-    Client { name: "codex", about: "agent, over the server", setup: agents::codex },
-    Client { name: "qwen", about: "agent, over the server", setup: agents::qwen },
-    Client { name: "claude", about: "agent, over the server", setup: agents::claude },
-    Client { name: "aider", about: "agent, over the server", setup: agents::aider },
-    Client { name: "continue", about: "extension, over the server", setup: agents::continues },
-];
-
 impl Connect {
     pub fn run(self, app: &App) -> Result<()> {
         if self.listen.port() == 0 {
@@ -67,15 +50,14 @@ impl Connect {
         let Some(name) = &self.client else {
             return list(&self.wish(app, None)?);
         };
-        let client = find(name)?;
-        let setup = (client.setup)(&self.wish(app, context(app))?);
+        let setup = find(name)?.setup(&self.wish(app, context(app))?)?;
         if self.undo {
-            return change::undo(client.name, &setup, self.dry_run);
+            return change::undo(name, &setup, self.dry_run);
         }
         if self.write {
-            change::write(client.name, &setup, self.dry_run)?;
+            change::write(name, &setup, self.dry_run)?;
         } else {
-            print(client.name, &setup)?;
+            print(name, &setup)?;
         }
         for remark in &setup.remarks {
             eprintln!("monobloc: {remark}");
@@ -109,12 +91,14 @@ impl Connect {
     }
 }
 
-fn find(name: &str) -> Result<&'static Client> {
-    if let Some(client) = CLIENTS.iter().find(|client| client.name == name) {
+fn find(name: &str) -> Result<Client> {
+    let clients = clients()?;
+    let names: Vec<String> = clients.iter().map(|client| client.name.clone()).collect();
+    if let Some(client) = clients.into_iter().find(|client| client.name == name) {
         return Ok(client);
     }
-    let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-    let meant = nearest(name, names.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+    let meant = nearest(name, names.iter().map(String::as_str));
+    let meant = meant.map_or(String::new(), |near| format!("; did you mean {near}?"));
     bail!("`{name}` is no client that monobloc knows; it knows {}{meant}", names.join(", "))
 }
 
@@ -124,8 +108,8 @@ fn context(app: &App) -> Option<u32> {
 }
 
 fn list(wish: &Wish) -> Result<()> {
-    for client in &CLIENTS {
-        println!("{:<15} {:<27} {}", client.name, client.about, state(&(client.setup)(wish).form));
+    for client in clients()? {
+        println!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
     println!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
     Ok(())
@@ -152,25 +136,18 @@ fn state(form: &Form) -> String {
 
 /// The configuration goes to standard output alone, so that it can be piped.
 fn print(client: &str, setup: &Setup) -> Result<()> {
-    match &setup.form {
+    let (text, place, how) = match &setup.form {
         Form::Entries { file, entries } => {
-            print!("{}", entries::put(file, "", entries)?);
-            eprintln!(
-                "monobloc: this belongs into {}; `monobloc connect {client} --write` puts it there",
-                file.display()
-            );
+            (entries::put(file, "", entries)?, file.display().to_string(), "puts it there")
         }
-        Form::Whole { file, text } => {
-            print!("{text}");
-            eprintln!(
-                "monobloc: this belongs into {}; `monobloc connect {client} --write` makes the file if it is not there",
-                file.display()
-            );
-        }
-        Form::Printed { place, text } => {
-            print!("{text}");
-            eprintln!("monobloc: this belongs into {place}");
-        }
+        Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
+        Form::Printed { place, text } => (text.clone(), place.clone(), ""),
+    };
+    print!("{text}");
+    if how.is_empty() {
+        eprintln!("monobloc: this belongs into {place}");
+    } else {
+        eprintln!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
     }
     Ok(())
 }

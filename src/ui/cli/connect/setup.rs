@@ -1,19 +1,41 @@
-//! What a client needs to reach monobloc: a file, what belongs into it, and what is left to do by hand.
+//! What a client needs to reach monobloc, from the table in `clients.toml`: a file, what belongs into it, and what is left to do by
+//! hand.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::entries::Entry;
-use crate::edit::keyed::Keys;
 
-/// A program that monobloc can be connected to.
+/// A program that monobloc can be connected to; the table says what each field means.
+#[derive(Deserialize)]
 pub struct Client {
-    pub name: &'static str,
+    pub name: String,
     /// How it is connected, for the list.
-    pub about: &'static str,
-    pub setup: fn(&Wish) -> Setup,
+    pub about: String,
+    #[serde(default)]
+    files: Vec<String>,
+    mac: Option<String>,
+    entries: Option<String>,
+    whole: Option<String>,
+    printed: Option<String>,
+    place: Option<String>,
+    #[serde(default)]
+    remarks: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    client: Vec<Client>,
+}
+
+/// Every client.
+pub fn clients() -> Result<Vec<Client>> {
+    let table: Table = toml::from_str(include_str!("clients.toml")).context("this is a bug in clients.toml")?;
+    Ok(table.client)
 }
 
 /// What the configurations are made from.
@@ -47,49 +69,104 @@ pub enum Form {
     Printed { place: String, text: String },
 }
 
+impl Client {
+    pub fn setup(&self, wish: &Wish) -> Result<Setup> {
+        let file = self.file();
+        let filled = |text: &String| wish.filled(text, &file);
+        let remarks = self.remarks.iter().map(filled).collect();
+        let text = |text: &str| -> String {
+            let left =
+                |line: &&str| wish.context.is_some() || !line.contains("{context}") && !line.contains("{output}");
+            let lines = text.trim_start().lines().filter(left);
+            lines.map(|line| wish.filled(line, &file) + "\n").collect()
+        };
+        let form = match (&self.entries, &self.whole) {
+            (Some(entries), _) => {
+                let entries = serde_json::from_str(&filled(entries)).context("this is a bug in clients.toml")?;
+                Form::Entries { file, entries: own(entries) }
+            }
+            (None, Some(whole)) => Form::Whole { text: text(whole), file },
+            (None, None) => {
+                let place = self.place.as_ref().map(filled).unwrap_or_default();
+                Form::Printed { place, text: text(self.printed.as_deref().unwrap_or_default()) }
+            }
+        };
+        Ok(Setup { form, remarks })
+    }
+
+    fn file(&self) -> PathBuf {
+        if let Some(mac) = self.mac.as_ref().filter(|_| cfg!(target_os = "macos")) {
+            return expanded(mac);
+        }
+        let set = self.files.iter().find_map(|path| {
+            let (name, rest) = path.strip_prefix('$')?.split_once('/').unwrap_or((&path[1..], ""));
+            let folder = variable(name)?;
+            Some(if rest.is_empty() { folder } else { folder.join(rest) })
+        });
+        let mut paths = self.files.iter().filter(|path| !path.starts_with('$')).map(|path| expanded(path));
+        let first = paths.next().unwrap_or_default();
+        let there = || std::iter::once(first.clone()).chain(paths).find(|path| path.exists());
+        set.or_else(there).unwrap_or_else(|| first.clone())
+    }
+}
+
+/// The entries of an object, or those within an object of it.
+fn own(entries: serde_json::Map<String, Value>) -> Vec<Entry> {
+    let parts = |(key, value): (String, Value)| -> Vec<Entry> {
+        match value {
+            Value::Object(inner) => inner.into_iter().map(|(own, value)| (vec![key.clone(), own], value)).collect(),
+            value => vec![(vec![key], value)],
+        }
+    };
+    entries.into_iter().flat_map(parts).collect()
+}
+
 impl Wish {
-    /// The address of the APIs of OpenAI.
-    pub fn v1(&self) -> String {
-        format!("{}/v1", self.server)
-    }
-
-    /// The token as an argument in a shell.
-    pub fn token(&self) -> String {
-        format!("\"$(cat {})\"", shell(&self.token_file))
-    }
-
-    /// Tokens of one answer: a quarter of the context, so that three quarters are left for the prompt.
-    pub fn output(&self) -> Option<u32> {
-        self.context.map(|context| context / 4)
-    }
-
-    /// What a client of the server has to know.
-    pub fn server_remark(&self) -> String {
-        format!("it answers while `{}` runs, which also makes the token file {}", self.serve, self.token_file)
+    /// The text with what stands in braces filled in.
+    fn filled(&self, text: &str, file: &Path) -> String {
+        let count = |tokens: Option<u32>| tokens.map_or("null".to_owned(), |tokens| tokens.to_string());
+        let values = [
+            ("{program}", escaped(&self.program)),
+            ("{project}", escaped(&self.project)),
+            ("{server}", self.server.clone()),
+            ("{v1}", format!("{}/v1", self.server)),
+            ("{token_file}", escaped(&self.token_file)),
+            // As an argument in a shell.
+            ("{token}", format!("\"$(cat {})\"", shell(&self.token_file))),
+            ("{context}", count(self.context)),
+            // A quarter of the context, so that three quarters are left for the prompt.
+            ("{output}", count(self.context.map(|context| context / 4))),
+            ("{file}", file.display().to_string()),
+            ("{folder}", shell(&file.parent().unwrap_or(file).display().to_string())),
+            (
+                "{serves}",
+                format!("it answers while `{}` runs, which also makes the token file {}", self.serve, self.token_file),
+            ),
+        ];
+        values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 }
 
-pub fn keys(all: &[&str]) -> Keys {
-    all.iter().map(|&key| key.to_owned()).collect()
-}
-
-pub fn home() -> PathBuf {
-    env::home_dir().unwrap_or_else(|| PathBuf::from("."))
-}
-
-/// `$XDG_CONFIG_HOME`, else `~/.config`.
-pub fn config_home() -> PathBuf {
-    variable("XDG_CONFIG_HOME").unwrap_or_else(|| home().join(".config"))
+/// A path that begins with `~` or `{config}`, which is `$XDG_CONFIG_HOME`, else `~/.config`.
+fn expanded(path: &str) -> PathBuf {
+    let home = env::home_dir().unwrap_or_else(|| PathBuf::from("."));
+    let (begin, rest) = path.split_once('/').unwrap_or((path, ""));
+    let folder = match begin {
+        "{config}" => variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+        _ => home,
+    };
+    folder.join(rest)
 }
 
 /// The absolute path in an environment variable.
-pub fn variable(name: &str) -> Option<PathBuf> {
+fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The text as a string of JSON, YAML or Lua.
-pub fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+/// The text as it stands within a quoted string of JSON, TOML, YAML or Lua.
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// The text as one word of a shell.

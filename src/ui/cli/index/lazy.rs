@@ -8,35 +8,34 @@ use crate::index::{Index, Progress};
 use crate::models::Registry;
 use crate::ui::cli::or_note;
 
-/// The embedder, as far as it is loaded. A missing embedder is reported once.
-pub enum Lazy {
-    Missing,
-    Waiting { registry: Box<Registry>, fingerprint: String },
-    Loaded(Embedder),
+/// The embedder, as far as it is loaded.
+pub struct Lazy {
+    /// Where to load it from. It is tried once, and what is missing is reported once.
+    registry: Option<Registry>,
+    embedder: Option<Embedder>,
+    /// By which vectors are stored; `None` if there is no embedder.
+    pub fingerprint: Option<String>,
 }
 
 impl Lazy {
     /// Finds the embedder without reading its weights.
     pub fn new(app: &App) -> Lazy {
-        let Some(registry) = or_note(app.registry()) else { return Lazy::Missing };
-        match app.embedder_fingerprint(&registry) {
-            Some(fingerprint) => Lazy::Waiting { registry: Box::new(registry), fingerprint },
+        let registry = or_note(app.registry());
+        let fingerprint = registry.as_ref().and_then(|registry| app.embedder_fingerprint(registry));
+        let mut lazy = Lazy { registry, embedder: None, fingerprint };
+        if lazy.fingerprint.is_none() {
             // Opening it gives the reason why it cannot be used.
-            None => Lazy::opened(app, &registry),
+            lazy.open(app);
         }
+        lazy
     }
 
-    fn opened(app: &App, registry: &Registry) -> Lazy {
-        or_note(app.embedder(registry)).map_or(Lazy::Missing, Lazy::Loaded)
-    }
-
-    /// The fingerprint of the embedder, by which vectors are stored.
-    pub fn fingerprint(&self) -> Option<&str> {
-        match self {
-            Lazy::Missing => None,
-            Lazy::Waiting { fingerprint, .. } => Some(fingerprint),
-            Lazy::Loaded(embedder) => Some(embedder.fingerprint()),
+    fn open(&mut self, app: &App) -> Option<&Embedder> {
+        if let Some(registry) = self.registry.take() {
+            self.embedder = or_note(app.embedder(&registry));
+            self.fingerprint = self.embedder.as_ref().map(|embedder| embedder.fingerprint().to_owned());
         }
+        self.embedder.as_ref()
     }
 
     /// Computes the missing vectors; calls `before` with their number first. Returns the number of chunks that have a
@@ -48,25 +47,15 @@ impl Lazy {
         before: impl FnOnce(usize),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<usize> {
-        let Some(fingerprint) = self.fingerprint() else { return Ok(0) };
-        let missing = index.vectors_missing(fingerprint)?;
+        let Some(fingerprint) = self.fingerprint.clone() else { return Ok(0) };
+        let missing = index.vectors_missing(&fingerprint)?;
         before(missing);
         if missing == 0 {
-            return Ok(index.chunks_with_vector(fingerprint)?);
+            return Ok(index.chunks_with_vector(&fingerprint)?);
         }
-        match self.embedder(app) {
+        match self.open(app) {
             Some(embedder) => Ok(index.refresh_vectors(embedder, progress, &app.cancel)?),
             None => Ok(0),
-        }
-    }
-
-    fn embedder(&mut self, app: &App) -> Option<&Embedder> {
-        if let Lazy::Waiting { registry, .. } = self {
-            *self = Lazy::opened(app, registry);
-        }
-        match self {
-            Lazy::Loaded(embedder) => Some(embedder),
-            _ => None,
         }
     }
 }

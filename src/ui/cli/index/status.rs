@@ -34,7 +34,7 @@ impl Status {
         if let Some(note) = index.note() {
             crate::ui::cli::warn(note);
         }
-        let model = Lazy::new(app).fingerprint().map(str::to_owned);
+        let model = Lazy::new(app).fingerprint;
         let status = index.status(model.as_deref())?;
         if self.json {
             println!("{}", status::json(&status, model.as_deref()));

@@ -4,7 +4,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::protocol::Memory;
+use crate::base::Bytes;
+use crate::protocol::{Memory, ModelRow};
 use crate::ui::screen::view;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 12)];
@@ -13,8 +14,10 @@ const ANSWER: &str = "# Retries\n\nA request is tried **5** times, see `src/retr
                       1. It waits for 200 ms.\n2. Then twice as long.\n\n| what | value |\n|---|---|\n| tries | 5 |\n| first pause | 200 ms |\n";
 
 fn memory() -> Memory {
+    let planner =
+        ModelRow { roles: vec!["planner".into()], context: 8192, bytes: Bytes::mib(512), ..ModelRow::default() };
     Memory {
-        models: vec![planner(Some(3), None)],
+        models: vec![planner],
         others: vec![("embedder".into(), Bytes::mib(90))],
         loading: None,
         budget_bytes: Bytes::gib(1),

@@ -1,0 +1,142 @@
+//! Defines plans and their steps: states, calls that need consent, how calls ended, and the files that they change.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base::{CallId, StepId};
+
+/// A plan as it is shown to the user.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct PlanView {
+    pub steps: Vec<PlanStep>,
+    pub total_estimated_tokens: usize,
+    pub status: PlanStatus,
+}
+
+/// The state of a plan or a step of it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct PlanStep {
+    pub id: StepId,
+    /// A short title for lists.
+    pub name: String,
+    /// The full description, understandable without the other steps.
+    pub description: String,
+    pub files_affected: Vec<String>,
+    /// Steps whose results this one needs.
+    pub dependencies: Vec<StepId>,
+    /// From 1 (one call) to 5.
+    pub estimated_complexity: u8,
+    pub status: PlanStatus,
+}
+
+/// The state of a step.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    #[default]
+    Pending,
+    /// Its tool and arguments are being chosen.
+    Thinking,
+    /// Its call is complete; the rules decide about it.
+    Deciding,
+    AwaitingApproval,
+    Executing,
+    Complete,
+    FailedToThink,
+    /// The call failed; the step may be tried another way.
+    FailedToExecute,
+}
+
+/// How one tool call of a step ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct StepReport {
+    pub step: StepId,
+    pub call: Option<CallId>,
+    pub tool: String,
+    pub arguments: Value,
+    pub status: StepStatus,
+    /// Whether the tool can change something; false for tools that only read.
+    #[serde(default)]
+    pub executing: bool,
+    /// One line for the user: what was found or changed, or what went wrong.
+    pub summary: String,
+    /// SHA-256 of the result, without the parts that differ between runs.
+    #[serde(default)]
+    pub result_hash: String,
+    /// The checkpoint before the turn's first change, if the call could change something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// A unified diff, if the call changed a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// The files that the call changed, with their full texts; empty for a command and for what is not text.
+    #[serde(skip)]
+    pub changes: Vec<FileChange>,
+    /// The result as a model reads it; a long one is cut in the middle.
+    #[serde(skip)]
+    pub output: String,
+    pub wall_ms: u64,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    Succeeded,
+    Failed,
+    Rejected,
+    #[default]
+    Skipped,
+}
+
+/// A tool call that waits for the user's consent, with a preview of what it would do.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Proposal {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    /// Why consent is needed.
+    pub reason: String,
+    /// A unified diff or the command line.
+    pub preview: String,
+    /// The files that the call would change, with their full texts; empty for a command and for what is not text.
+    #[serde(skip)]
+    pub changes: Vec<FileChange>,
+    /// What [`Decision::Always`] would cover, in words; null if that answer is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
+}
+
+/// The user's answer to a [`Proposal`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Approve,
+    /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
+    Always,
+    Reject,
+    /// Run it with these arguments instead, after the same checks.
+    Modify(Map<String, Value>),
+}
+
+/// The text of a file before and after a change. It stays within the process: neither journal nor `--json` holds it, because both
+/// have the unified diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Relative to the project, with `/`.
+    pub path: String,
+    /// `None` if the file did not exist.
+    pub old: Option<Arc<str>>,
+    /// `None` if the file is gone.
+    pub new: Option<Arc<str>>,
+}

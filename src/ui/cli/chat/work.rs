@@ -1,0 +1,113 @@
+//! Does what a line of a conversation asks for, for the line-based conversation and for the full screen.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::line::{self, Show, Work};
+use super::table;
+use crate::app::{App, Back, Went};
+use crate::base::Cancel;
+use crate::protocol::{Ask, Event, Given, Mode, Op, Record};
+use crate::session::{Message, Session};
+use crate::ui::cli::{checkpoints, told};
+
+/// The newest checkpoints and conversations that are listed, and the changed files that are named.
+const SHOWN_MAX: usize = 20;
+
+/// Work that is not done yet. Its messages end when it is.
+pub struct Running {
+    pub messages: mpsc::UnboundedReceiver<Message>,
+    pub cancel: Cancel,
+}
+
+/// Begins work in the session.
+pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: Vec<Given>) -> Running {
+    let cancel = Cancel::new();
+    let messages = match work {
+        Work::Request(text) => app.ask(session, Ask { text, mode, given }, cancel.clone()),
+        Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),
+        Work::Back(back) => {
+            let app = app.until(cancel.clone());
+            in_background(session, move |_| go_back(&app, &back))
+        }
+        Work::Resume(number) => in_background(session, move |session| resume(session, number)),
+        // Whoever reads the line ends by itself.
+        Work::Exit => mpsc::unbounded_channel().1,
+    };
+    Running { messages, cancel }
+}
+
+/// Events that `work` returns, or its failure.
+fn in_background(
+    session: &Arc<Session>,
+    work: impl FnOnce(&Session) -> Result<Vec<Event>> + Send + 'static,
+) -> mpsc::UnboundedReceiver<Message> {
+    let (sender, messages) = mpsc::unbounded_channel();
+    let session = session.clone();
+    tokio::task::spawn_blocking(move || {
+        let events = work(&session).unwrap_or_else(|error| vec![Event::TurnFailed { error: told(&error) }]);
+        for event in events {
+            // It fails if the receiver is gone, which is fine.
+            let _ = sender.send(Message::Record(Record::now(&session.conversation(), event)));
+        }
+    });
+    messages
+}
+
+/// Goes back. The events tell what is not restored, and the result.
+fn go_back(app: &App, back: &Back) -> Result<Vec<Event>> {
+    match app.go_back("monobloc chat", back)? {
+        Went::Back { rewound, notes } => {
+            let notes = notes.into_iter().map(|text| Event::Notice { text });
+            Ok(notes.chain([Event::Rewound(rewound)]).collect())
+        }
+        Went::Undecided(foreign) => {
+            let shown = foreign.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
+            let command = back.to.as_ref().map_or("/undo".to_owned(), |name| format!("/rewind {name}"));
+            bail!(
+                "changed outside monobloc meanwhile: {shown}; nothing was changed: `{command} force` overwrites, \
+                 `{command} keep` takes back only the others"
+            )
+        }
+    }
+}
+
+fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
+    let talks = session.talks()?;
+    let Some(talk) = number.checked_sub(1).and_then(|at| talks.get(at)) else {
+        bail!("there is no conversation {number} to go on with; /resume lists the {} there are", talks.len());
+    };
+    session.resume(talk)?;
+    let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);
+    Ok(vec![Event::Notice { text }])
+}
+
+/// What a command shows, as text and as JSON.
+pub fn shown(app: &App, session: &Session, what: Show) -> Result<(String, Value)> {
+    let (text, kind, data) = match what {
+        Show::Help => (line::help(), "help", json!({ "text": line::help() })),
+        Show::Memory => {
+            let memory = session.memory();
+            (table::memory(&memory), "memory", json!(memory))
+        }
+        Show::Files => {
+            let files = session.model_files();
+            (table::files(&files), "models", json!({ "files": files }))
+        }
+        Show::Checkpoints => {
+            let rows = app.checkpoints(SHOWN_MAX)?.unwrap_or_default();
+            let lines: Vec<String> = rows.iter().map(checkpoints::line).collect();
+            let text = if lines.is_empty() { checkpoints::NONE.to_owned() } else { lines.join("\n") };
+            (text, "checkpoints", json!({ "checkpoints": rows }))
+        }
+        Show::Talks => {
+            let mut talks = session.talks()?;
+            talks.truncate(SHOWN_MAX);
+            (table::talks(&talks), "conversations", json!({ "conversations": talks }))
+        }
+    };
+    Ok((text, json!({ "type": kind, "data": data })))
+}

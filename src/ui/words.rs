@@ -1,0 +1,141 @@
+//! Says in words what the events of a turn tell, alike for every user interface.
+
+use serde_json::Value;
+
+use crate::base::{Bytes, StepId};
+use crate::index::Progress;
+use crate::protocol::{Detection, Event, Remedy, Rewound, Stall, StepStatus, Usage};
+
+/// Longest value of an argument that is shown, in characters.
+const VALUE_CHARS: usize = 60;
+/// Files that were not restored which are named.
+const LEFT_SHOWN: usize = 20;
+
+/// What an event says about the work in progress, for a line that the next one replaces.
+pub fn doing(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ModelLoading { role, file, share } => format!("loading {role} {file}: {:.0} %", share * 100.0),
+        Event::QueueUpdate { position, eta_ms } => {
+            let eta = eta_ms.map_or(String::new(), |ms| format!(", about {} s", ms.div_ceil(1000)));
+            format!("queued (#{position}{eta})")
+        }
+        Event::Pulse { phase, waited_ms } => format!("{phase} … {} s", waited_ms / 1000),
+        _ => return None,
+    })
+}
+
+/// A line of little weight about what an event tells. `undo` is the command that takes changes back.
+pub fn remark(event: &Event, undo: &str) -> Option<String> {
+    Some(match event {
+        Event::LessonsUsed { lessons, problem, instead_of, .. } => {
+            format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "))
+        }
+        Event::Verification(one) => {
+            let why = if one.critique.is_empty() { String::new() } else { format!(": {}", one.critique) };
+            format!("draft {}: {:.0} % sure{why}", one.iteration, one.confidence * 100.0)
+        }
+        Event::Detection(one) => stall(one),
+        Event::CheckpointMade { checkpoint, created, changed, deleted } if created + changed + deleted > 0 => {
+            format!("{checkpoint}: {}; {undo} takes it back", counted(*created, *changed, *deleted))
+        }
+        _ => return None,
+    })
+}
+
+/// A detected stall of the single-model loop and the remedy.
+pub fn stall(detection: &Detection) -> String {
+    let stall = match detection.stall {
+        Stall::ReadOnlyLoop => "only reading",
+        Stall::SameBatch => "asking for the same again",
+        Stall::SameText => "saying the same again",
+        Stall::Deflection => "no tool was called",
+        Stall::NothingExecuted => "nothing was executed",
+        Stall::UnreadableCall => "a call that cannot be read",
+        Stall::NoUsableCall => "no call that can be run",
+        Stall::CategoryLockIn => "staying with the tools of one kind",
+        Stall::OpenSteps => "parts of the request are open",
+        Stall::OutOfIterations => "the last iteration is over",
+    };
+    let remedy = match detection.remedy {
+        Remedy::Nudge => "told to go on",
+        Remedy::ExecutingToolsOnly => "only executing tools are offered now",
+        Remedy::OtherToolsOnly => "only other tools are offered now",
+        Remedy::AskedAgain => "asked again",
+        Remedy::CodeOwnedSteps => "what is open is carried out step by step",
+        Remedy::Synthesis => "answering from what is known",
+    };
+    format!("loop {}: {stall}; {remedy}", detection.iteration)
+}
+
+pub fn status(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Succeeded => "ok",
+        StepStatus::Failed => "failed",
+        StepStatus::Rejected => "rejected",
+        StepStatus::Skipped => "skipped",
+    }
+}
+
+/// For example ` (after s1, s2)`; empty for a step that needs no other.
+pub fn after(needs: &[StepId]) -> String {
+    if needs.is_empty() {
+        return String::new();
+    }
+    format!(" (after {})", needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Arguments in one line; long values are cut.
+pub fn arguments(arguments: &Value) -> String {
+    let Some(map) = arguments.as_object() else { return String::new() };
+    let shown = |value: &Value| {
+        let text = value.to_string();
+        if text.chars().count() <= VALUE_CHARS {
+            return text;
+        }
+        text.chars().take(VALUE_CHARS - 1).chain(['…']).collect()
+    };
+    map.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
+}
+
+/// For example `1 created, 2 changed`.
+pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
+    let parts = [(created, "created"), (changed, "changed"), (deleted, "deleted")];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if parts.is_empty() { "no file changed".to_owned() } else { parts.join(", ") }
+}
+
+/// What a turn cost.
+pub fn cost(usage: &Usage) -> String {
+    let over = if usage.budget.over.is_empty() {
+        String::new()
+    } else {
+        format!(" · over budget: {}", usage.budget.over.join("; "))
+    };
+    let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = usage;
+    let (seconds, peak) = (usage.wall_ms as f64 / 1000.0, Bytes(usage.peak_memory_bytes));
+    format!(
+        "{seconds:.1} s · {model_calls} model calls · {prompt_tokens} prompt tokens ({cached_tokens} cached), {generated_tokens} \
+         generated · peak memory {peak}{over}"
+    )
+}
+
+/// How far a refresh of the index has come.
+pub fn progress(progress: Progress) -> String {
+    format!("index: {} {}/{}", progress.stage.name(), progress.done, progress.total)
+}
+
+/// The result of a rewind.
+pub fn rewound(rewound: &Rewound) -> String {
+    let mut text = format!("back at {}: ", rewound.checkpoint);
+    text.push_str(&match rewound.restored.as_slice() {
+        [] => "no file differed".to_owned(),
+        paths if paths.len() <= 3 => paths.join(", "),
+        paths => format!("{} files and folders", paths.len()),
+    });
+    for (path, why) in rewound.left.iter().take(LEFT_SHOWN) {
+        text.push_str(&format!("\n  left: {path}: {why}"));
+    }
+    text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
+    text
+}
