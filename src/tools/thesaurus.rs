@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::tools::words;
+use crate::base::is_listed;
+use crate::index::words;
 
+/// Words of politeness, which say nothing about a tool.
+const POLITE: &str = "please want need like let also here not no";
 /// Weight of a synonym; the word itself has weight 1.
 const SYNONYM_WEIGHT: f32 = 0.5;
 
@@ -102,6 +105,12 @@ const ENDINGS: &[(&str, &str)] = &[
     ("sh py js ts rs go java rb c cpp", "file code script"),
 ];
 
+/// The stems of a text's words, without words of grammar and politeness.
+pub fn terms(text: &str) -> Vec<String> {
+    let tells = |word: &String| !words::is_stop_word(word) && !is_listed(POLITE, word);
+    words::parts(text).into_iter().filter(tells).map(|word| words::root(&word)).collect()
+}
+
 /// The terms of a step with weight 1, and their synonyms with [`SYNONYM_WEIGHT`].
 pub fn expand(step: &str) -> HashMap<String, f32> {
     let mut query = HashMap::new();
@@ -110,11 +119,11 @@ pub fn expand(step: &str) -> HashMap<String, f32> {
         *best = best.max(weight);
     };
     for word in words::parts(step) {
-        if let Some((_, things)) = ENDINGS.iter().find(|(endings, _)| endings.split(' ').any(|ending| ending == word)) {
-            things.split(' ').for_each(|thing| add(words::stem(thing), SYNONYM_WEIGHT));
+        if let Some((_, things)) = ENDINGS.iter().find(|(endings, _)| is_listed(endings, &word)) {
+            things.split(' ').for_each(|thing| add(words::root(thing), SYNONYM_WEIGHT));
         }
     }
-    for term in words::terms(step) {
+    for term in terms(step) {
         synonyms(&term).iter().for_each(|synonym| add(synonym.clone(), SYNONYM_WEIGHT));
         add(term, 1.0);
     }
@@ -125,7 +134,7 @@ fn synonyms(term: &str) -> &'static [String] {
     static BY_TERM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
         let mut all: HashMap<String, Vec<String>> = HashMap::new();
         for group in GROUPS {
-            let stems: Vec<String> = group.split(' ').map(words::stem).collect();
+            let stems: Vec<String> = group.split(' ').map(words::root).collect();
             for term in &stems {
                 all.entry(term.clone()).or_default().extend(stems.iter().filter(|other| *other != term).cloned());
             }
@@ -140,7 +149,7 @@ mod tests {
     use super::*;
 
     fn check(step: &str, term: &str, expected: f32) {
-        assert_eq!(expand(step).get(&words::stem(term)).copied().unwrap_or(0.0), expected, "{step}: {term}");
+        assert_eq!(expand(step).get(&words::root(term)).copied().unwrap_or(0.0), expected, "{step}: {term}");
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::base::near::distance;
+use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::tools::call::ToolCall;
 use crate::tools::call::fit::{self, Misfit};
 use crate::tools::outcome::cut_line;
 use crate::tools::spec::{Parameter, ToolSpec, without_server};
-use crate::tools::words;
 
 /// A call that fits its tool's schema, and everything that was changed to make it fit.
 #[derive(Clone, Debug, PartialEq)]

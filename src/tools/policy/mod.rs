@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::base::config::{ApproveMode, Consent};
 use crate::base::{is_listed, lock};
+use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::Decision;
 use crate::tools::builtin::Builtin;
@@ -17,7 +18,6 @@ use crate::tools::call::ToolCall;
 use crate::tools::call::check::{CallProblem, check};
 use crate::tools::shell::{self, Risk};
 use crate::tools::spec::ToolSpec;
-use crate::tools::words;
 
 use grant::Grant;
 pub use rules::{RuleError, Rules};

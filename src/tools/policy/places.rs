@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::base::is_listed;
+use crate::index::words;
 use crate::tools::call::ToolCall;
-use crate::tools::words;
 
 /// Words in the name of an argument that takes a file or folder.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
