@@ -1,11 +1,11 @@
 //! The catalogue of tools: built-in ones and those of MCP servers, or tools read from a file for an evaluation.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
+use std::fs;
 use std::path::Path;
 
 use crate::tools::builtin::Builtin;
+use crate::tools::outcome::cut_line;
 use crate::tools::schema;
 use crate::tools::spec::ToolSpec;
 
@@ -25,10 +25,8 @@ pub struct Catalog {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    #[error("tool catalogue `{path}` cannot be read: {why}")]
-    Unreadable { path: String, why: String },
-    #[error("tool catalogue `{path}` is no JSON array of {{name, description, server, parameters}}: {why}")]
-    Malformed { path: String, why: String },
+    #[error("tool catalogue `{path}` is no readable JSON array of {{name, description, server, parameters}}: {why}")]
+    File { path: String, why: String },
     #[error("tool `{name}` cannot be taken: {why}")]
     Refused { name: String, why: String },
 }
@@ -46,16 +44,13 @@ impl Catalog {
 
     /// Reads a JSON array of [`ToolSpec`]: tools that can be chosen but not run.
     pub fn from_json(path: &Path) -> Result<Catalog, CatalogError> {
-        let shown = || path.display().to_string();
-        let unreadable = |why: String| CatalogError::Unreadable { path: shown(), why };
-        let mut text = String::new();
-        let file = File::open(path).map_err(|e| unreadable(e.to_string()))?;
-        file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| unreadable(e.to_string()))?;
-        if text.len() as u64 > FILE_MAX_BYTES {
-            return Err(unreadable(format!("it is larger than {FILE_MAX_BYTES} bytes")));
+        let failed = |why: String| CatalogError::File { path: path.display().to_string(), why };
+        let size = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+        if size > FILE_MAX_BYTES {
+            return Err(failed(format!("it has {size} bytes, at most {FILE_MAX_BYTES} are read")));
         }
-        let specs: Vec<ToolSpec> =
-            serde_json::from_str(&text).map_err(|e| CatalogError::Malformed { path: shown(), why: e.to_string() })?;
+        let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let specs: Vec<ToolSpec> = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
         Catalog::described(specs)
     }
 
@@ -69,10 +64,8 @@ impl Catalog {
     }
 
     /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
-    pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
-        schema::standardize(&mut spec.parameters);
-        let refused =
-            |why: String| Err(CatalogError::Refused { name: crate::tools::outcome::cut_line(&spec.name, 100), why });
+    pub fn add(&mut self, spec: ToolSpec) -> Result<(), CatalogError> {
+        let refused = |why: String| Err(CatalogError::Refused { name: cut_line(&spec.name, 100), why });
         if let Err(why) = schema::check(&spec) {
             return refused(why);
         }
@@ -110,24 +103,22 @@ impl Catalog {
 mod tests {
     use super::*;
 
-    fn check(json: &str, expected: Result<usize, &str>) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), json).unwrap();
-        match (Catalog::from_json(file.path()), expected) {
-            (Ok(catalog), Ok(count)) => assert_eq!(catalog.specs().len(), count),
-            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
-            (got, expected) => panic!("{:?}, expected {expected:?}", got.map(|c| c.specs().len())),
-        }
-    }
-
     #[test]
     fn catalogues_are_read_and_wrong_ones_named() {
-        check(r#"[{"name":"a","description":"b","parameters":{"type":"object"}}]"#, Ok(1));
-        check("[]", Ok(0));
-        check("{}", Err("no JSON array"));
-        check(r#"[{"name":"a b","description":"","parameters":{}}]"#, Err("tool `a b`"));
-        let twice = r#"{"name":"a","description":"","parameters":{}}"#;
-        check(&format!("[{twice},{twice}]"), Err("another tool has that name"));
+        let one = r#"{"name":"a","description":"b","parameters":{"type":"object"}}"#;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (json, expected) in [
+            (format!("[{one}]"), "1 tools"),
+            ("[]".to_owned(), "0 tools"),
+            ("{}".to_owned(), "no readable JSON array"),
+            (r#"[{"name":"a b","description":"","parameters":{}}]"#.to_owned(), "tool `a b`"),
+            (format!("[{one},{one}]"), "another tool has that name"),
+        ] {
+            fs::write(file.path(), &json).unwrap();
+            let got = Catalog::from_json(file.path());
+            let got = got.map_or_else(|error| error.to_string(), |read| format!("{} tools", read.specs().len()));
+            assert!(got.contains(expected), "{json}: {got}");
+        }
         let missing = Catalog::from_json(Path::new("/no/such.json")).unwrap_err().to_string();
         assert!(missing.contains("/no/such.json"), "{missing}");
     }
