@@ -58,6 +58,10 @@ impl Builtin {
         Builtin::IndexListMemories,
     ];
 
+    pub fn by_name(name: &str) -> Option<Builtin> {
+        Builtin::ALL.into_iter().find(|builtin| builtin.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Builtin::ReadFile => "read_file",

@@ -4,8 +4,8 @@ use crate::checkpoint::{CheckpointError, Reach};
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
-use crate::tools::confine::Access;
 use crate::tools::context::Context;
+use crate::tools::files::change::Change;
 use crate::tools::outcome::Outcome;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
@@ -19,7 +19,7 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         let work = servers.call(call.clone(), &context.cancel);
         return with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
     }
-    let Some(builtin) = Builtin::ALL.into_iter().find(|builtin| builtin.name() == call.tool) else {
+    let Some(builtin) = Builtin::by_name(&call.tool) else {
         return Outcome::error(format!("tool `{}` is only described here; nothing can run it", call.tool));
     };
     if context.cancel.is_cancelled() {
@@ -32,9 +32,9 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         }
         _ => {
             let context = context.clone();
-            blocking(move || match reach(builtin, &call, &context)? {
-                Some(reach) => changing_files(builtin, &call, &reach, &context),
-                None => on_files(builtin, Arguments(&call.arguments), &context),
+            blocking(move || match builtin.mutates() {
+                true => changing_files(builtin, &call, &context),
+                false => reading(builtin, Arguments(&call.arguments), &context),
             })
             .await
         }
@@ -47,25 +47,19 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// The paths that a tool for files may change; `None` for a tool that only reads.
-fn reach(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Option<Reach>, String> {
-    if !builtin.mutates() {
-        return Ok(None);
-    }
-    let arguments = Arguments(&call.arguments);
-    if builtin == Builtin::MoveFile {
-        let (from, to) = files::rename::plan(arguments, context)?;
-        return Ok(Some(Reach::Paths(vec![from.relative().into(), to.relative().into()])));
-    }
-    let file = context.root.resolve(arguments.text("path")?, Access::Write).map_err(|error| error.to_string())?;
-    Ok(Some(Reach::Paths(vec![file.relative().into()])))
-}
-
-fn changing_files(builtin: Builtin, call: &ToolCall, reach: &Reach, context: &Context) -> Result<Outcome, String> {
-    let work = || on_files(builtin, Arguments(&call.arguments), context);
+/// Changes files after a checkpoint of them.
+fn changing_files(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Outcome, String> {
+    let plan = || Change::plan(builtin, Arguments(&call.arguments), context);
+    let paths = plan()?.paths();
+    // Planned again under the project's lock, because another process may have changed files meanwhile.
+    let work = || match plan()? {
+        change if change.paths() == paths => change.make(),
+        _ => Err("the project was changed meanwhile; try again".to_owned()),
+    };
     let Some(turn) = &context.turn else { return work() };
+    let reach = Reach::Paths(paths.clone());
     let (outcome, checkpoint) =
-        turn.during(&call.tool, reach, || lessons(context), work).map_err(|error| not_run(call, &error))?;
+        turn.during(&call.tool, &reach, || lessons(context), work).map_err(|error| not_run(call, &error))?;
     // A failed call may have changed something as well.
     Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
 }
@@ -101,16 +95,12 @@ fn not_run(call: &ToolCall, error: &CheckpointError) -> String {
     format!("`{}` was not run, because what it changes could not be undone: {error}", call.tool)
 }
 
-fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     match builtin {
         Builtin::ReadFile => files::read::run(arguments, context),
         Builtin::ListDir => files::list::run(arguments, context),
         Builtin::FindFiles => files::find::run(arguments, context),
         Builtin::SearchText => files::search::run(arguments, context),
-        Builtin::WriteFile => files::write::run(arguments, context),
-        Builtin::ReplaceInFile => files::replace::run(arguments, context),
-        Builtin::DeleteFile => files::delete::run(arguments, context),
-        Builtin::MoveFile => files::rename::run(arguments, context),
         Builtin::IndexSearch => search::search(arguments, context),
         Builtin::IndexFindFiles => search::files::find(arguments, context),
         Builtin::IndexReadFile => search::files::read(arguments, context),
@@ -121,7 +111,7 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
         Builtin::IndexDependents => search::graph::dependents(arguments, context),
         Builtin::IndexImpact => search::graph::impact(arguments, context),
         Builtin::IndexListMemories => search::memories(context),
-        Builtin::RunCommand => Err("commands run apart from files; this is a bug in tools".to_owned()),
+        other => Err(format!("`{}` does not only read; this is a bug in tools", other.name())),
     }
 }
 

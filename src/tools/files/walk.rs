@@ -75,7 +75,9 @@ pub mod testing {
     use crate::base::Cancel;
     use crate::tools::Outcome;
     use crate::tools::arguments::Arguments;
+    use crate::tools::builtin::Builtin;
     use crate::tools::confine::Root;
+    use crate::tools::files::change::Change;
 
     pub struct Project {
         pub dir: tempfile::TempDir,
@@ -104,5 +106,11 @@ pub mod testing {
     pub fn call(tool: Tool, project: &Project, arguments: &str) -> Outcome {
         let arguments = serde_json::from_str(arguments).unwrap();
         tool(Arguments(&arguments), &project.context).unwrap_or_else(Outcome::error)
+    }
+
+    /// Makes the change that a call of a tool asks for.
+    pub fn change(tool: Builtin, project: &Project, arguments: serde_json::Value) -> Outcome {
+        let plan = Change::plan(tool, Arguments(arguments.as_object().unwrap()), &project.context);
+        plan.and_then(Change::make).unwrap_or_else(Outcome::error)
     }
 }

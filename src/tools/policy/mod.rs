@@ -233,7 +233,7 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
 
 /// Not one of the program's own tools.
 fn is_outside(spec: &ToolSpec) -> bool {
-    Builtin::ALL.iter().all(|builtin| builtin.name() != spec.name)
+    Builtin::by_name(&spec.name).is_none()
 }
 
 /// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool counts as destructive,
