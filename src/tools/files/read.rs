@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use crate::base::near;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, ConfineError};
 use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
+use crate::tools::search::files::similar_paths;
 
 /// Bytes of a file that are read.
 const SCAN_MAX_BYTES: u64 = 16 << 20;
@@ -39,16 +39,12 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     show(&path, &content, first, last, more)
 }
 
-/// The error for `path`; if no such file exists, with indexed paths of the same file name, else of the nearest one.
+/// The error for `path`; if no such file exists, with similar paths of the index.
 fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
     let (ConfineError::Missing { .. }, Some(index)) = (error, &context.index) else { return error.to_string() };
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let paths = index.paths().unwrap_or_default();
-    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
-    let Some(nearest) = near::nearest(&name(path), names.iter().map(String::as_str)) else { return error.to_string() };
-    let proposed = paths.iter().filter(|path| name(path) == nearest).take(PROPOSED_MAX);
-    let proposed: Vec<String> = proposed.map(|path| format!("`{path}`")).collect();
-    format!("{error}; {} may be meant", proposed.join(" or "))
+    let near = similar_paths(index, path).unwrap_or_default();
+    let near: Vec<String> = near.iter().take(PROPOSED_MAX).map(|path| format!("`{path}`")).collect();
+    if near.is_empty() { error.to_string() } else { format!("{error}; {} may be meant", near.join(" or ")) }
 }
 
 /// Whether there is a zero byte in the first 8,000, the sign by which git recognises a binary file.

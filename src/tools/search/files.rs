@@ -80,7 +80,7 @@ fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<Symbol
         items.push(definition(index, symbol)?);
     }
     if items.is_empty() {
-        return Err(format!("{path} defines no `{name}`{}", proposed(last, known.iter())));
+        return Err(format!("{path} defines no `{name}`{}", there_is(&similar_to(last, &known))));
     }
     Ok(show::outcome(&format!("{name} in {path}"), &items, &[]))
 }
@@ -168,23 +168,28 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
 
 /// The message that a file is not in the index, with files of the same or a similar name.
 pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
-    let paths = index.paths().map_err(said)?;
-    if paths.is_empty() {
+    if index.paths().map_err(said)?.is_empty() {
         return Ok("the index holds no files; run `monobloc index`".to_owned());
     }
-    let own = path.rsplit('/').next().unwrap_or(path);
-    let same_name = paths.iter().filter(|known| known.rsplit('/').next() == Some(own)).take(PROPOSED);
-    let same: Vec<&str> = same_name.map(String::as_str).collect();
-    let near = if same.is_empty() { proposed(path, paths.iter()) } else { there_is(&same) };
+    let near = there_is(&similar_paths(index, path)?);
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// `; there is a, b` with the known names most similar to `wanted`; empty if none is similar.
-pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>) -> String {
+/// Indexed paths with the file name of `path`, else those most similar to it.
+pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<String>, String> {
+    let paths = index.paths().map_err(said)?;
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let same: Vec<String> = paths.iter().filter(|known| name(known) == name(path)).take(PROPOSED).cloned().collect();
+    Ok(if same.is_empty() { similar_to(path, &paths) } else { same })
+}
+
+/// The known names that are most similar to `wanted`.
+fn similar_to(wanted: &str, known: &[String]) -> Vec<String> {
     /// Least similarity of a proposed name; high, because paths share folders and endings anyway.
     const ALIKE_MIN: f32 = 0.75;
     /// Most names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;
-    let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
-    there_is(&similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN))
+    let names: Vec<&str> = known.iter().take(COMPARED_MAX).map(String::as_str).collect();
+    let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);
+    near.into_iter().map(str::to_owned).collect()
 }
