@@ -16,6 +16,16 @@ pub enum Risk {
     Plain,
 }
 
+impl Risk {
+    /// The worse of two; the first of equal ones.
+    fn worst(self, other: Risk) -> Risk {
+        match (&self, &other) {
+            (Risk::Plain, _) | (Risk::Destructive(_), Risk::Forbidden(_)) => other,
+            _ => self,
+        }
+    }
+}
+
 /// `sh -c "sh -c …"` is followed this deep; what lies deeper counts as destructive.
 const DEPTH_MAX: usize = 4;
 /// A longer line is not analysed and counts as destructive.
@@ -89,12 +99,11 @@ pub fn commands(line: &str) -> Option<Vec<Command>> {
     Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
 }
 
-/// The risk of a whole command line.
+/// The risk of a whole command line: the worst of its commands.
 pub fn risk(line: &str) -> Risk {
     risk_of_line(line, 0)
 }
 
-/// The worst risk of the commands in a line.
 fn risk_of_line(line: &str, depth: usize) -> Risk {
     let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
@@ -106,15 +115,7 @@ fn risk_of_line(line: &str, depth: usize) -> Risk {
     let Some(commands) = split(line) else {
         return Risk::Destructive("its quotes do not close".to_owned());
     };
-    let mut found = Risk::Plain;
-    for command in commands {
-        match risk_of_command(&command, depth) {
-            Risk::Forbidden(why) => return Risk::Forbidden(why),
-            Risk::Destructive(why) if found == Risk::Plain => found = Risk::Destructive(why),
-            _ => {}
-        }
-    }
-    found
+    commands.iter().map(|command| risk_of_command(command, depth)).fold(Risk::Plain, Risk::worst)
 }
 
 fn risk_of_command(command: &Simple, depth: usize) -> Risk {
@@ -131,15 +132,7 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
     // Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
     let is_wrapper = is_listed(WRAPPERS, name_of(first));
     let places = if is_wrapper { words.len() } else { 1 };
-    let mut worst = risk_of_writes(command);
-    for at in 0..places {
-        match risk_of_program(&words[at..], depth) {
-            Risk::Forbidden(why) => return Risk::Forbidden(why),
-            Risk::Destructive(why) if worst == Risk::Plain => worst = Risk::Destructive(why),
-            _ => {}
-        }
-    }
-    worst
+    (0..places).map(|at| risk_of_program(&words[at..], depth)).fold(risk_of_writes(command), Risk::worst)
 }
 
 /// The last part of a program's path.
