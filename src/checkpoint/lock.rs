@@ -117,24 +117,18 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_process_gets_the_lock_when_it_is_free() {
+    fn a_waiting_process_gets_the_lock_when_it_is_free_and_can_be_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
+        let cancelled = Cancel::new();
+        cancelled.cancel();
+        let error = Lock::wait(folder.path(), "monobloc undo", &cancelled).unwrap_err();
+        assert!(error.to_string().contains("`monobloc ask`"), "{error}");
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| Lock::wait(folder.path(), "monobloc undo", &Cancel::new()).map(drop));
             std::thread::sleep(2 * POLL);
             drop(first);
             waiter.join().unwrap().unwrap();
         });
-    }
-
-    #[test]
-    fn waiting_for_the_lock_can_be_cancelled() {
-        let folder = tempfile::tempdir().unwrap();
-        let _first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
-        let cancel = Cancel::new();
-        cancel.cancel();
-        let error = Lock::wait(folder.path(), "monobloc ask", &cancel).unwrap_err();
-        assert!(error.to_string().contains("`monobloc ask`"), "{error}");
     }
 }

@@ -211,70 +211,54 @@ async fn drained((kept, mut task): (Shared, JoinHandle<()>)) -> Kept {
 mod tests {
     use super::*;
     use crate::tools::files::walk::testing::Project;
+    use serde_json::json;
 
     async fn sh(project: &Project, arguments: serde_json::Value) -> Outcome {
-        let arguments = arguments.as_object().unwrap().clone();
-        run(Arguments(&arguments), false, &project.context).await.unwrap_or_else(Outcome::error)
-    }
-
-    async fn check(command: &str, ok: bool, expected: &str) {
-        let outcome = sh(&Project::with(&[("a.txt", "here\n")]), serde_json::json!({ "command": command })).await;
-        assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
-        assert!(outcome.text.contains(expected), "{}", outcome.text);
+        run(Arguments(arguments.as_object().unwrap()), false, &project.context).await.unwrap_or_else(Outcome::error)
     }
 
     #[tokio::test]
     async fn a_command_runs_in_the_project_and_its_status_counts() {
-        check("cat a.txt", true, "here\n").await;
-        check("echo out; echo err >&2; exit 3", false, "[exit status: 3").await;
-        check("echo err >&2; false", false, "[stderr]\nerr\n").await;
-        check("cat", true, "exit status: 0").await;
-        check("kill -9 $$", false, "signal").await;
-        check(" ", false, "is empty").await;
-    }
-
-    #[tokio::test]
-    async fn only_harmless_variables_are_inherited() {
-        // Cargo sets this one for every test; it is not on the list.
+        // Cargo sets this variable for every test; it is none of those that are inherited.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-        check("echo [$CARGO_MANIFEST_DIR] [${PATH:+path}]", true, "[] [path]").await;
+        let project = Project::with(&[("a.txt", "here\n")]);
+        for (command, ok, expected) in [
+            ("cat a.txt", true, "here\n"),
+            ("echo out; echo err >&2; exit 3", false, "[exit status: 3"),
+            ("echo err >&2; false", false, "[stderr]\nerr\n"),
+            ("cat", true, "exit status: 0"),
+            ("kill -9 $$", false, "signal"),
+            (" ", false, "is empty"),
+            ("echo [$CARGO_MANIFEST_DIR] [${PATH:+path}]", true, "[] [path]"),
+        ] {
+            let outcome = sh(&project, json!({ "command": command })).await;
+            assert!(outcome.is_ok() == ok && outcome.text.contains(expected), "{outcome:?}");
+        }
     }
 
     #[tokio::test]
     async fn long_output_keeps_head_and_tail() {
-        let project = Project::with(&[]);
-        let outcome =
-            sh(&project, serde_json::json!({ "command": "echo first; yes | head -c 3000000; echo last" })).await;
+        let line = "echo first; yes | head -c 3000000; echo last";
+        let outcome = sh(&Project::with(&[]), json!({ "command": line })).await;
         assert!(outcome.text.contains("\nfirst\n") && outcome.text.ends_with("last\n"));
         assert!(outcome.text.len() < 3 * KEPT_HALF_BYTES && outcome.text.contains("bytes left out"));
     }
 
     #[tokio::test]
-    async fn a_deadline_ends_the_whole_group() {
+    async fn every_process_ends_with_its_command_at_a_deadline_when_cancelled_and_when_dropped() {
         let project = Project::with(&[]);
-        let line = "sleep 30 & echo $! > pid; wait";
-        let outcome = sh(&project, serde_json::json!({ "command": line, "timeout_s": 1 })).await;
+        let outcome = sh(&project, json!({ "command": "sleep 30 & echo $! > pid; wait", "timeout_s": 1 })).await;
         assert!(!outcome.is_ok() && outcome.text.contains("deadline of 1 s"), "{}", outcome.text);
         gone(&project).await;
-    }
-
-    #[tokio::test]
-    async fn a_background_process_ends_with_its_command() {
-        let project = Project::with(&[]);
         let started = Instant::now();
-        let outcome = sh(&project, serde_json::json!({ "command": "sleep 30 & echo $! > pid" })).await;
+        let outcome = sh(&project, json!({ "command": "sleep 30 & echo $! > pid" })).await;
         assert!(outcome.is_ok() && started.elapsed() < Duration::from_secs(5), "{outcome:?}");
         gone(&project).await;
-    }
-
-    #[tokio::test]
-    async fn cancelling_and_dropping_kill_the_command() {
-        let project = Project::with(&[]);
-        let line = serde_json::json!({ "command": "sleep 30 & echo $! > pid; wait" });
-        let cancel = project.context.cancel.clone();
+        let line = json!({ "command": "sleep 30 & echo $! > pid; wait" });
         let dropped = tokio::time::timeout(Duration::from_millis(500), sh(&project, line.clone())).await;
         assert!(dropped.is_err());
         gone(&project).await;
+        let cancel = project.context.cancel.clone();
         let (outcome, ()) = tokio::join!(sh(&project, line), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             cancel.cancel();

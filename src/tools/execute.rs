@@ -119,50 +119,44 @@ fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Res
 mod tests {
     use super::*;
     use crate::base::config::ApproveMode;
-    use crate::models::dialect::RawCall;
     use crate::tools::Catalog;
-    use crate::tools::call::check::check as checked;
     use crate::tools::files::walk::testing::Project;
     use crate::tools::policy::Policy;
+    use serde_json::{Value, json};
 
-    async fn run(project: &Project, name: &str, arguments: serde_json::Value) -> Outcome {
+    async fn run(project: &Project, name: &str, arguments: Value) -> Outcome {
         let catalog = Catalog::builtin();
-        let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
-        let call = checked(&raw, catalog.specs()).unwrap().call;
-        let spec = catalog.get(name).unwrap();
-        execute(Policy::of(ApproveMode::Never).approved(call, spec).unwrap(), &project.context).await
+        let call = ToolCall { tool: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
+        let approved = Policy::of(ApproveMode::Never).approved(call, catalog.get(name).unwrap()).unwrap();
+        execute(approved, &project.context).await
     }
 
     #[tokio::test]
-    async fn every_builtin_tool_runs() {
+    async fn every_tool_for_files_and_commands_runs() {
         let project = Project::with(&[("a.txt", "one\n")]);
-        let arguments = serde_json::json!({
-            "path": "a.txt", "pattern": "one", "content": "two\n", "old": "two", "new": "one", "command": "cat a.txt",
-            "source": "a.txt", "destination": "b.txt"
-        });
-        for builtin in [
-            Builtin::ReadFile,
-            Builtin::SearchText,
-            Builtin::WriteFile,
-            Builtin::ReplaceInFile,
-            Builtin::RunCommand,
-            Builtin::FindFiles,
-            Builtin::MoveFile,
+        for (tool, arguments, expected) in [
+            ("read_file", json!({ "path": "a.txt" }), "1| one"),
+            ("search_text", json!({ "pattern": "one" }), "a.txt:1: one"),
+            ("write_file", json!({ "path": "a.txt", "content": "two\n" }), "changed a.txt"),
+            ("replace_in_file", json!({ "path": "a.txt", "old": "two", "new": "one" }), "changed a.txt"),
+            ("run_command", json!({ "command": "cat a.txt" }), "one\n"),
+            ("find_files", json!({ "pattern": "a.txt" }), "1 files"),
+            ("move_file", json!({ "source": "a.txt", "destination": "b.txt" }), "moved a.txt to b.txt"),
+            ("list_dir", json!({}), "b.txt  4 B"),
+            ("delete_file", json!({ "path": "b.txt" }), "deleted b.txt"),
         ] {
-            let outcome = run(&project, builtin.name(), arguments.clone()).await;
-            assert!(outcome.is_ok(), "{builtin:?}: {outcome:?}");
+            let outcome = run(&project, tool, arguments).await;
+            assert!(outcome.is_ok() && outcome.text.contains(expected), "{tool}: {outcome:?}");
         }
-        assert!(run(&project, "list_dir", serde_json::json!({})).await.text.contains("b.txt  4 B"));
-        assert_eq!(run(&project, "delete_file", serde_json::json!({ "path": "b.txt" })).await.text, "deleted b.txt");
     }
 
     #[tokio::test]
     async fn a_failed_tool_is_an_error_and_a_cancelled_one_does_not_begin() {
         let project = Project::with(&[]);
-        let missing = run(&project, "read_file", serde_json::json!({ "path": "none" })).await;
+        let missing = run(&project, "read_file", json!({ "path": "none" })).await;
         assert!(!missing.is_ok() && missing.text.contains("`none` does not exist"), "{missing:?}");
         project.context.cancel.cancel();
-        let late = run(&project, "write_file", serde_json::json!({ "path": "a", "content": "" })).await;
+        let late = run(&project, "write_file", json!({ "path": "a", "content": "" })).await;
         assert!(!late.is_ok() && !project.dir.path().join("a").exists(), "{late:?}");
     }
 }
