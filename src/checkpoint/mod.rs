@@ -7,7 +7,6 @@ mod prune;
 mod restore;
 mod rewind;
 mod scan;
-mod scratch;
 mod store;
 mod sync;
 mod turn;

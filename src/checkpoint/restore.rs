@@ -1,6 +1,6 @@
-//! Restores files by a plan stored in the database, so that an interrupted restore can be continued.
+//! Restores files by a plan stored in the database, so that an interrupted restore can be continued, or into a copy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -119,6 +119,53 @@ impl Store {
         })?;
         applied.restored = done.into_iter().map(|step| step.path).collect();
         Ok(applied)
+    }
+
+    /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose content is not available.
+    pub fn copy_to(
+        &self,
+        project: &Path,
+        checkpoint: &Checkpoint,
+        folder: &Path,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        let mut missing = Vec::new();
+        let known = self.known()?;
+        // The entry of every covered path at the checkpoint: as it is known now, with the later changes undone.
+        let mut entries: BTreeMap<PathBuf, Entry> =
+            known.iter().map(|(path, known)| (path.clone(), known.entry)).collect();
+        for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
+            entries.insert(change.path, change.old);
+        }
+        for (path, entry) in &entries {
+            let to = folder.join(path);
+            let wrong = |error: std::io::Error| CheckpointError::Path { path: path.clone(), why: error.to_string() };
+            match entry {
+                Entry::Absent => {}
+                Entry::Dir { .. } => fs::create_dir_all(&to).map_err(wrong)?,
+                Entry::Link { hash } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                Entry::File { hash: Some(hash), .. } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                // Not stored, because no call could overwrite it: if unchanged, the project still has its content.
+                Entry::File { mode, hash: None } => {
+                    let same = known.get(path).is_some_and(|known| {
+                        known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))
+                    });
+                    let copied = same.then(|| fs::read(project.join(path)).ok()).flatten();
+                    match copied {
+                        Some(bytes) => {
+                            write(&to, Entry::File { mode: *mode, hash: None }, bytes).map_err(wrong)?;
+                        }
+                        None => missing.push(path.clone()),
+                    }
+                }
+            }
+        }
+        for (path, entry) in entries.iter().rev() {
+            if let Entry::Dir { mode } = entry {
+                let set = fs::set_permissions(folder.join(path), Permissions::from_mode(*mode));
+                set.map_err(|error| CheckpointError::Path { path: path.clone(), why: error.to_string() })?;
+            }
+        }
+        Ok(missing)
     }
 
     /// Forgets the restore, after its end was reported.
@@ -253,7 +300,7 @@ fn make_folder(at: &Path) -> io::Result<()> {
 }
 
 /// Writes an entry atomically: to a temporary file beside the path, which is then renamed.
-pub(super) fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
+fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
     let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
     let beside = folder.join(temporary_name());

@@ -1,6 +1,5 @@
 //! Keeps lessons: problems, what solved them and why, stored in the project's database and found again by similarity.
 
-mod snapshot;
 pub(crate) mod store;
 
 use serde::{Deserialize, Serialize};

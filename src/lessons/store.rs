@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::{Connection, Row, params};
+use serde::de::IgnoredAny;
 
 use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
@@ -164,7 +165,39 @@ impl Lessons {
         Ok(self.query(|connection| connection.execute(sql, [id]))? > 0)
     }
 
-    pub(super) fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
+    /// Every lesson as one row of JSON; equal lessons give equal bytes.
+    pub fn rows(&self) -> Result<Vec<Vec<u8>>, LessonsError> {
+        let sql =
+            "SELECT json_array(id, problem, solution, why_worked, tokens_used, success, failures, hex(vector), created)
+                   FROM lessons ORDER BY id";
+        self.query(|connection| {
+            let mut query = connection.prepare_cached(sql)?;
+            query.query_map([], |row| row.get::<_, String>(0).map(String::into_bytes))?.collect()
+        })
+    }
+
+    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Rows of another form change nothing.
+    pub fn restore(&self, rows: &[Vec<u8>]) -> Result<(), LessonsError> {
+        let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
+        let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let Some(texts) = texts.map(|text| text.filter(is_json)).collect::<Option<Vec<&str>>>() else {
+            tracing::warn!("the lessons of a checkpoint of another version stay as they are now");
+            return Ok(());
+        };
+        let sql = "INSERT INTO lessons
+                       (id, problem, solution, why_worked, tokens_used, success, failures, vector, created)
+                   SELECT ?1->>0, ?1->>1, ?1->>2, ?1->>3, ?1->>4, ?1->>5, ?1->>6, nullif(unhex(?1->>7), x''), ?1->>8";
+        self.query(|connection| {
+            let change = connection.unchecked_transaction()?;
+            change.execute("DELETE FROM lessons", [])?;
+            for text in texts {
+                change.prepare_cached(sql)?.execute([text])?;
+            }
+            change.commit()
+        })
+    }
+
+    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
         // Poisoning is ignored, because SQLite's state stays consistent after a panic.
         let connection: MutexGuard<'_, Connection> = lock(&self.connection);
         ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
-use crate::tools::schema;
-use crate::tools::spec::ToolSpec;
+use crate::tools::spec::{self, ToolSpec};
 
 /// Largest catalogue file.
 const FILE_MAX_BYTES: u64 = 16 << 20;
@@ -66,7 +65,7 @@ impl Catalog {
     /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
     pub fn add(&mut self, spec: ToolSpec) -> Result<(), CatalogError> {
         let refused = |why: String| Err(CatalogError::Refused { name: cut_line(&spec.name, 100), why });
-        if let Err(why) = schema::check(&spec) {
+        if let Err(why) = spec::check(&spec) {
             return refused(why);
         }
         if self.by_name.contains_key(&spec.name) {
@@ -128,7 +127,7 @@ mod tests {
         let catalog = Catalog::builtin();
         for builtin in Builtin::ALL {
             let spec = catalog.get(builtin.name()).unwrap();
-            assert_eq!(schema::check(spec), Ok(()));
+            assert_eq!(spec::check(spec), Ok(()));
             assert!(catalog.is_builtin(&spec.name));
             assert!(spec.description.len() < 260, "{} is too long for a small model", spec.name);
             assert!(spec.parameters().iter().all(|parameter| !parameter.description().is_empty()));

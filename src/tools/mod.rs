@@ -4,7 +4,6 @@ pub(crate) mod spec;
 
 pub(crate) mod builtin;
 pub(crate) mod catalog;
-pub(crate) mod schema;
 
 pub(crate) mod adapter;
 pub(crate) mod features;

@@ -182,6 +182,21 @@ fn the_total_size_of_lessons_is_limited() {
     assert!(kept.len() * 40_000 < BYTES_MAX as usize + 100_000 && kept.len() > 300, "{}", kept.len());
 }
 
+#[test]
+fn lessons_are_restored_with_their_numbers_and_failures() {
+    let (_folder, lessons) = fresh(10);
+    lessons.add(&with_vector("one", &[0.5, -0.0])).unwrap();
+    let second = lessons.add(&lesson("zwei ü")).unwrap();
+    lessons.record_failure(second).unwrap();
+    let (rows, before) = (lessons.rows().unwrap(), lessons.list(10).unwrap());
+    lessons.forget(second).unwrap();
+    lessons.add(&lesson("three")).unwrap();
+    lessons.restore(&rows).unwrap();
+    assert_eq!((lessons.rows().unwrap(), lessons.list(10).unwrap()), (rows.clone(), before));
+    lessons.restore(&[rows[0].clone(), b"i of another form".to_vec()]).unwrap();
+    assert_eq!(lessons.rows().unwrap(), rows, "what cannot be read changes nothing");
+}
+
 /// Records whether another thread can use the lessons while it judges.
 struct Slow(std::sync::OnceLock<std::sync::Weak<Lessons>>, std::sync::atomic::AtomicBool);
 

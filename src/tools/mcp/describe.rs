@@ -4,10 +4,10 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use serde_json::Value;
 
 use crate::base::config::Server;
+use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
-use crate::tools::spec::ToolSpec;
-use crate::tools::{Outcome, schema};
+use crate::tools::spec::{ToolSpec, check};
 
 /// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
@@ -27,7 +27,7 @@ pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Ve
         }
         let spec = spec(tool, config, about);
         let twice = taken.iter().any(|other| other.name == spec.name);
-        match schema::check(&spec) {
+        match check(&spec) {
             Ok(()) if !twice => taken.push(spec),
             Ok(()) => notes.push(format!("{} is listed twice; the first is taken", spec.name)),
             Err(why) => notes.push(format!("{} is left out: {why}", clean(&cut_line(&spec.name, 80)))),
