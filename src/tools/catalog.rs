@@ -1,15 +1,11 @@
-//! The catalogue of tools: built-in ones and those of MCP servers, or tools read from a file for an evaluation.
+//! The catalogue of tools: built-in ones and those of MCP servers, or those of an evaluation.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::Path;
 
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
 use crate::tools::spec::{self, ToolSpec};
 
-/// Largest catalogue file.
-const FILE_MAX_BYTES: u64 = 16 << 20;
 /// Most tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
 const TOOLS_MAX: usize = 5_000;
 
@@ -22,12 +18,12 @@ pub struct Catalog {
     by_name: HashMap<String, usize>,
 }
 
+/// Why a tool is not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum CatalogError {
-    #[error("tool catalogue `{path}` is no readable JSON array of {{name, description, server, parameters}}: {why}")]
-    File { path: String, why: String },
-    #[error("tool `{name}` cannot be taken: {why}")]
-    Refused { name: String, why: String },
+#[error("tool `{name}` cannot be taken: {why}")]
+pub struct CatalogError {
+    name: String,
+    why: String,
 }
 
 impl Catalog {
@@ -41,18 +37,6 @@ impl Catalog {
         catalog
     }
 
-    /// Reads a JSON array of [`ToolSpec`]: tools that can be chosen but not run.
-    pub fn from_json(path: &Path) -> Result<Catalog, CatalogError> {
-        let failed = |why: String| CatalogError::File { path: path.display().to_string(), why };
-        let size = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-        if size > FILE_MAX_BYTES {
-            return Err(failed(format!("it has {size} bytes, at most {FILE_MAX_BYTES} are read")));
-        }
-        let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
-        let specs: Vec<ToolSpec> = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
-        Catalog::described(specs)
-    }
-
     /// A catalogue of tools that can be chosen but not run.
     pub fn described(specs: Vec<ToolSpec>) -> Result<Catalog, CatalogError> {
         let mut catalog = Catalog::default();
@@ -64,7 +48,7 @@ impl Catalog {
 
     /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
     pub fn add(&mut self, spec: ToolSpec) -> Result<(), CatalogError> {
-        let refused = |why: String| Err(CatalogError::Refused { name: cut_line(&spec.name, 100), why });
+        let refused = |why: String| Err(CatalogError { name: cut_line(&spec.name, 100), why });
         if let Err(why) = spec::check(&spec) {
             return refused(why);
         }
@@ -103,23 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn catalogues_are_read_and_wrong_ones_named() {
-        let one = r#"{"name":"a","description":"b","parameters":{"type":"object"}}"#;
-        let file = tempfile::NamedTempFile::new().unwrap();
-        for (json, expected) in [
-            (format!("[{one}]"), "1 tools"),
-            ("[]".to_owned(), "0 tools"),
-            ("{}".to_owned(), "no readable JSON array"),
-            (r#"[{"name":"a b","description":"","parameters":{}}]"#.to_owned(), "tool `a b`"),
-            (format!("[{one},{one}]"), "another tool has that name"),
-        ] {
-            fs::write(file.path(), &json).unwrap();
-            let got = Catalog::from_json(file.path());
-            let got = got.map_or_else(|error| error.to_string(), |read| format!("{} tools", read.specs().len()));
-            assert!(got.contains(expected), "{json}: {got}");
+    fn a_tool_with_a_wrong_name_or_one_in_use_is_named() {
+        let tool =
+            |name: &str| ToolSpec { name: name.to_owned(), parameters: serde_json::json!({}), ..ToolSpec::default() };
+        assert_eq!(Catalog::described(vec![tool("a"), tool("b")]).unwrap().specs().len(), 2);
+        for (names, expected) in [(["a", "a b"], "tool `a b`"), (["a", "a"], "another tool has that name")] {
+            let error = Catalog::described(names.map(tool).to_vec()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
         }
-        let missing = Catalog::from_json(Path::new("/no/such.json")).unwrap_err().to_string();
-        assert!(missing.contains("/no/such.json"), "{missing}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::app::App;
@@ -173,7 +174,7 @@ impl Eval {
             What::Work(work) => return work.run(app, settings),
         };
         let (registry, embedder) = (app.registry()?, super::embedder(app));
-        let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
+        let toolkit = match files.catalog.as_deref().map(catalog).transpose()? {
             Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
             None => app.toolkit_of_project(app.pool(registry), embedder)?,
         };
@@ -265,4 +266,12 @@ fn setting_flags(settings: &Settings) -> Vec<String> {
             _ => vec![format!("--{}", one.setting.flag)],
         })
         .collect()
+}
+
+/// The tools of a catalogue file.
+fn catalog(file: &Path) -> Result<Catalog> {
+    let bytes = fs::read(file).with_context(|| format!("tool catalogue {}", file.display()))?;
+    let specs = serde_json::from_slice(&bytes)
+        .with_context(|| format!("{} is no JSON array of {{name, description, server, parameters}}", file.display()))?;
+    Ok(Catalog::described(specs)?)
 }
