@@ -14,10 +14,8 @@ use crate::base::Cancel;
 /// Longest wait for another process: most calls end within this time, and a user still waits.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
-/// Most bytes of the lock file that are read.
 const HOLDER_BYTES_MAX: u64 = 4 << 10;
 
-/// Who holds a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,

@@ -18,7 +18,6 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// A restore that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The checkpoint that is restored.
@@ -27,11 +26,9 @@ pub struct Pending {
     pub safety: i64,
     /// Whether all files are restored, so that it only remains to report it.
     pub applied: bool,
-    /// Number of files that were not restored.
     pub kept: usize,
 }
 
-/// The result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     pub restored: Vec<PathBuf>,
@@ -173,7 +170,6 @@ impl Store {
         self.run("DELETE FROM restore", []).map(drop)
     }
 
-    /// Records a restored path and its change.
     fn note(&self, project: &Path, step: &Step, target: i64) -> Result<(), CheckpointError> {
         let stat = Stat::at(&project.join(&step.path)).ok().flatten();
         let known = stat.map(|stat| Known { entry: step.then, stat, fresh: stat.is_fresh(now_ns()) });

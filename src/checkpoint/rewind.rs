@@ -25,7 +25,6 @@ pub struct Checkpoint {
     pub memory: Hash,
 }
 
-/// What happens to files that others have changed meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     Overwrite,
@@ -37,7 +36,6 @@ pub enum Foreign {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
-    /// The present entry.
     pub now: Entry,
     /// The entry to restore.
     pub then: Entry,
@@ -45,7 +43,6 @@ pub struct Step {
     pub foreign: bool,
 }
 
-/// What a restore would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Sorted by path.

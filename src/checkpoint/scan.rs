@@ -13,7 +13,6 @@ use crate::base::Bytes;
 pub const ENTRIES_MAX: usize = 200_000;
 /// Largest file whose content is stored; larger ones are data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
-/// Deepest folder that is entered.
 const DEPTH_MAX: usize = 128;
 /// Most uncovered paths that are listed; the others are counted.
 const UNCOVERED_MAX: usize = 1_000;
@@ -86,7 +85,6 @@ pub fn now_ns() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// The entries of a project.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// By path relative to the project.

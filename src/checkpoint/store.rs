@@ -34,7 +34,6 @@ pub struct Known {
     pub fresh: bool,
 }
 
-/// Who changed a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A tool, with the number of its call.
@@ -45,7 +44,6 @@ pub enum Origin {
     Outside,
 }
 
-/// A change of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub seq: i64,

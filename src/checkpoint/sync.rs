@@ -12,7 +12,6 @@ use super::store::{Known, Origin, Store, bytes};
 /// Most bytes of contents in a project's checkpoints.
 pub const CONTENTS_MAX: u64 = 1 << 30;
 
-/// One comparison.
 pub struct Look<'a> {
     pub store: &'a Store,
     pub project: &'a Path,

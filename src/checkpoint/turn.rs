@@ -16,7 +16,6 @@ use super::store::{Change, Origin, Store, bytes};
 use super::sync::Look;
 use crate::base::Cancel;
 
-/// Which paths a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// These, relative to the project, and the folders above them.
@@ -32,7 +31,6 @@ pub struct Anchor {
     pub hash: String,
 }
 
-/// What a checkpoint is made for.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub conversation: String,
@@ -68,7 +66,6 @@ enum State {
 struct Open {
     store: Store,
     checkpoint: i64,
-    /// The call in progress.
     call: Option<i64>,
     _lock: Lock,
 }
@@ -255,7 +252,6 @@ impl Store {
         Ok(self.row(sql, (tool, checkpoint), |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// The net changes by the calls of a checkpoint's turn.
     pub fn summary(&self, checkpoint: i64) -> Result<Summary, CheckpointError> {
         let mut summary = Summary { checkpoint, ..Summary::default() };
         for (old, new) in net(&self.changes_of(checkpoint)?).into_values() {

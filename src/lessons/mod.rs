@@ -61,7 +61,6 @@ impl Solution {
     }
 }
 
-/// A lesson found by a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub stored: Stored,
@@ -70,7 +69,6 @@ pub struct Found {
     pub by: Signal,
 }
 
-/// How a score was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Cosine of the vectors of query and problem.

@@ -40,7 +40,6 @@ pub enum LessonsError {
     Vector(usize),
 }
 
-/// The lessons of one project. Threads may share it.
 pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,

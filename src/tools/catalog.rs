@@ -27,7 +27,6 @@ pub struct CatalogError {
 }
 
 impl Catalog {
-    /// The tools that come with the program.
     pub fn builtin() -> Catalog {
         let mut catalog = Catalog::default();
         for builtin in Builtin::ALL {
@@ -76,7 +75,6 @@ impl Catalog {
         self.by_name.get(name).map(|at| &self.specs[*at])
     }
 
-    /// Whether the tool of that name comes with the program.
     pub fn is_builtin(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|at| *at < self.builtins)
     }

@@ -75,7 +75,6 @@ pub(in crate::tools) async fn run(
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// Says which file redirected git and where it was moved.
 fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
     let path = shown(path);
@@ -107,12 +106,9 @@ fn set_up(command: &mut Command, line: &str, confines: &Confines<'_>) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-/// How a command ended.
 enum Ended {
     Exited(ExitStatus),
-    /// After that many seconds.
     Deadline(usize),
-    /// It had more processes than that.
     TooManyProcesses(u64),
     Cancelled,
 }

@@ -19,10 +19,8 @@ pub struct Root {
     real: PathBuf,
 }
 
-/// What a path is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It has to exist.
     Read,
     /// It need not exist; must lie outside the protected folders.
     Write,
@@ -67,7 +65,6 @@ impl Root {
         Ok(Root { given, real })
     }
 
-    /// The folder itself, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.real
     }

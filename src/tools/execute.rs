@@ -47,7 +47,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// Changes files after a checkpoint of them.
 fn changing_files(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Outcome, String> {
     let plan = || Change::plan(builtin, Arguments(&call.arguments), context);
     let paths = plan()?.paths();

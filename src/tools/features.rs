@@ -113,7 +113,6 @@ impl Lexicon {
         self.tools.iter().enumerate().map(row).collect()
     }
 
-    /// Inverse document frequency of a term, as in BM25.
     fn rarity(&self, term: &str) -> f32 {
         let total = self.tools.len() as f32;
         let in_tools = self.in_tools.get(term).copied().unwrap_or(0) as f32;

@@ -8,9 +8,7 @@ const DEPTH_MAX: usize = 8;
 /// Why a value cannot be made to fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Misfit {
-    /// What was expected instead.
     Type(String),
-    /// The values that are allowed, as JSON.
     Choice(Vec<String>),
 }
 

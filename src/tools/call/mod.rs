@@ -16,7 +16,6 @@ pub use check::{CallProblem, Checked, check};
 /// Bytes of a text that are searched for calls in prose; the rest is ignored. The notations are read whole, because an argument
 /// may be a file: what their readers do is bounded by their fuel and by the number of places where they begin.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
-/// Most calls of one text.
 pub const CALLS_MAX: usize = 32;
 
 /// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check`].

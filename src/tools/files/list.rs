@@ -11,7 +11,6 @@ use crate::tools::outcome::{Finding, Outcome};
 
 /// This program's own folder in a project, which is not listed.
 const OWN_FOLDER: &str = ".monobloc";
-/// Most entries of one list.
 pub const LIST_MAX_ENTRIES: usize = 1_000;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {

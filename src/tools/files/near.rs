@@ -8,7 +8,6 @@ use similar::TextDiff;
 
 use crate::tools::outcome::cut_line;
 
-/// Longest passage shown.
 const SHOWN_MAX_LINES: usize = 30;
 /// Longest text compared character by character.
 const COMPARED_MAX_BYTES: usize = 8 << 10;

@@ -8,7 +8,6 @@ use crate::tools::confine::{Access, ConfineError};
 use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
 use crate::tools::search::files::similar_paths;
 
-/// Bytes of a file that are read.
 const SCAN_MAX_BYTES: u64 = 16 << 20;
 /// Most paths proposed for one that does not exist.
 const PROPOSED_MAX: usize = 3;

@@ -12,7 +12,6 @@ use crate::tools::files::read::is_binary;
 use crate::tools::files::walk::walk;
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
-/// Most lines of one result.
 const SEARCH_MAX_HITS: usize = 200;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;

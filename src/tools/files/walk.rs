@@ -8,7 +8,6 @@ use crate::tools::confine::Inside;
 /// Most entries of one walk; a bound for a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
-/// One entry of a walk.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Relative to the project, with `/`.

@@ -110,7 +110,6 @@ impl Servers {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
 
-    /// Whether the tool belongs to a server.
     pub fn has(&self, tool: &str) -> bool {
         self.server(tool).is_some()
     }

@@ -57,7 +57,6 @@ impl Server {
         Server { config, limits, project, cache, state: Mutex::default(), live: Guarded::default() }
     }
 
-    /// The list on disk and its age.
     pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
         let meta = fs::metadata(&self.cache).ok().filter(|meta| meta.len() <= LIST_MAX_BYTES)?;
         let age = SystemTime::now().duration_since(meta.modified().ok()?).unwrap_or_default();
@@ -190,7 +189,6 @@ impl Server {
         }
     }
 
-    /// Ends the server at once.
     pub fn kill(&self) {
         if let Some(connection) = lock(&self.live).take() {
             connection.kill();

@@ -7,14 +7,10 @@ use crate::tools::call::ToolCall;
 use crate::tools::policy::places;
 use crate::tools::shell;
 
-/// What was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// The tool, for files in the folder and below it.
     Folder { tool: String, folder: String },
-    /// Commands that begin with these words.
     Command { words: Vec<String> },
-    /// A tool that names no files.
     Tool(String),
 }
 
@@ -59,7 +55,6 @@ fn program_and_subcommand(words: &[String]) -> Vec<String> {
 }
 
 impl Grant {
-    /// Whether this grant includes the needed one.
     pub fn covers(&self, needed: &Grant) -> bool {
         match (self, needed) {
             (Grant::Folder { tool, folder }, Grant::Folder { tool: other, folder: wanted }) => {

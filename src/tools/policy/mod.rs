@@ -35,7 +35,6 @@ pub struct Policy {
     unconfined: Option<&'static str>,
 }
 
-/// Most grants of one session.
 const GRANTS_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +67,6 @@ impl Approved<ToolCall> {
     }
 }
 
-/// Why a call was not approved.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum Refusal {
     #[error("`{tool}` needs consent: {reason}")]
@@ -92,7 +90,6 @@ impl Policy {
         Policy { unconfined: why, ..self }
     }
 
-    /// A mode without rules.
     pub fn of(mode: ApproveMode) -> Policy {
         Policy { mode, ..Policy::default() }
     }
@@ -127,7 +124,6 @@ impl Policy {
         }
     }
 
-    /// Approves a call by consent that was given beforehand.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         let tool = call.tool.clone();
         match self.assess(&call, spec) {
@@ -231,7 +227,6 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
     }
 }
 
-/// Not one of the program's own tools.
 fn is_outside(spec: &ToolSpec) -> bool {
     Builtin::by_name(&spec.name).is_none()
 }

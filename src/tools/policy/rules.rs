@@ -10,7 +10,6 @@ use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
 use crate::tools::shell;
 
-/// A rule that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {why}")]
 pub struct RuleError {
@@ -18,7 +17,6 @@ pub struct RuleError {
     pub why: String,
 }
 
-/// The compiled rules.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Compiled>);
 

@@ -10,9 +10,7 @@ use show::Item;
 
 /// A file of at most this many lines is shown whole.
 const WHOLE_LINES_MAX: usize = 60;
-/// Most chunks that are searched for words.
 const CHUNKS_MAX: usize = 60;
-/// Most lines shown of each.
 const LINES_PER_CHUNK: usize = 8;
 
 /// `index_find_files`: files that define a name, or whose path holds it.

@@ -14,7 +14,6 @@ const NAMED_MAX: usize = 200;
 const LINES_MAX: usize = 60;
 const LINE_CHARS: usize = 200;
 
-/// One result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Item {
     pub path: String,
@@ -30,7 +29,6 @@ pub(super) struct Item {
     pub body_start: usize,
 }
 
-/// How much of each result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     Full,
