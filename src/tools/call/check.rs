@@ -68,7 +68,7 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
         let value = given.get(parameter.name).filter(|value| !value.is_null() || fit::allows_null(parameter.schema));
         match value {
             Some(value) => {
-                let fitted = fit::fit(value, parameter.schema, 0).map_err(|m| misfit(m, spec, parameter, value))?;
+                let fitted = fit::fit(value, parameter.schema).map_err(|m| misfit(m, spec, parameter, value))?;
                 if fitted != *value {
                     let argument = parameter.name.to_owned();
                     repairs.push(Repair::Value { argument, from: value.clone(), to: fitted.clone() });

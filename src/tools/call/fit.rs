@@ -2,9 +2,6 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Schemas are followed this deep; deeper values are taken unchanged.
-const DEPTH_MAX: usize = 8;
-
 /// Why a value cannot be made to fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Misfit {
@@ -12,22 +9,16 @@ pub enum Misfit {
     Choice(Vec<String>),
 }
 
-/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`.
-pub fn fit(value: &Value, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    if depth > DEPTH_MAX {
-        return Ok(value.clone());
-    }
+/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`. What is inside lists and
+/// objects is taken as it is.
+pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
     let kinds = kinds(schema);
-    let fitted = match &kinds[..] {
-        [] => Ok(value.clone()),
-        // Of several types, the one the value has, else the first it can be converted to.
-        several => several
-            .iter()
-            .find(|kind| is_of(value, kind))
-            .map(|kind| as_kind(value, kind, schema, depth))
-            .or_else(|| several.iter().map(|kind| as_kind(value, kind, schema, depth)).find(Result::is_ok))
-            .unwrap_or_else(|| Err(Misfit::Type(several.join(" or ")))),
-    }?;
+    let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
+        value.clone()
+    } else {
+        let converted = kinds.iter().find_map(|kind| converted(value, kind));
+        converted.ok_or_else(|| Misfit::Type(kinds.join(" or ")))?
+    };
     let fitted = in_choices(fitted, schema)?;
     in_range(&fitted, schema)?;
     Ok(fitted)
@@ -59,48 +50,26 @@ fn is_of(value: &Value, kind: &str) -> bool {
     }
 }
 
-fn as_kind(value: &Value, kind: &str, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    let wrong = || Misfit::Type(kind.to_owned());
+fn converted(value: &Value, kind: &str) -> Option<Value> {
     match (kind, value) {
-        ("array", Value::Array(all)) => match schema.get("items").and_then(Value::as_object) {
-            Some(items) => all.iter().map(|one| fit(one, items, depth + 1)).collect::<Result<_, _>>().map(Value::Array),
-            None => Ok(value.clone()),
-        },
-        ("object", Value::Object(fields)) => object(fields, schema, depth),
-        _ if is_of(value, kind) => Ok(value.clone()),
-        ("integer", Value::Number(n)) => whole(n).ok_or_else(wrong),
-        ("integer", Value::String(text)) => text.trim().parse::<i64>().map(Value::from).map_err(|_| wrong()),
-        ("number", Value::String(text)) => number(text.trim()).ok_or_else(wrong),
+        ("integer", Value::Number(n)) => whole(n),
+        ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        ("number", Value::String(text)) => number(text.trim()),
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" => Ok(Value::Bool(true)),
-            "false" | "no" => Ok(Value::Bool(false)),
-            _ => Err(wrong()),
+            "true" | "yes" => Some(Value::Bool(true)),
+            "false" | "no" => Some(Value::Bool(false)),
+            _ => None,
         },
-        ("string", Value::Number(_) | Value::Bool(_)) => Ok(Value::String(value.to_string())),
-        ("string", Value::Array(all)) if all.len() == 1 && all[0].is_string() => Ok(all[0].clone()),
+        ("string", Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+        ("string", Value::Array(all)) if all.len() == 1 && all[0].is_string() => Some(all[0].clone()),
         ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
-            let inner: Value = serde_json::from_str(text).map_err(|_| wrong())?;
-            if is_of(&inner, kind) { as_kind(&inner, kind, schema, depth) } else { Err(wrong()) }
+            serde_json::from_str(text).ok().filter(|inner| is_of(inner, kind))
         }
         ("array", Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Object(_)) => {
-            as_kind(&Value::Array(vec![value.clone()]), kind, schema, depth)
+            Some(Value::Array(vec![value.clone()]))
         }
-        _ => Err(wrong()),
+        _ => None,
     }
-}
-
-fn object(fields: &Map<String, Value>, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    if let Some(missing) = required.into_iter().find(|name| !fields.contains_key(*name)) {
-        return Err(Misfit::Type(format!("object with `{missing}`")));
-    }
-    let one = |(name, value): (&String, &Value)| {
-        let schema = properties.and_then(|all| all.get(name)).and_then(Value::as_object);
-        let fitted = schema.map_or(Ok(value.clone()), |schema| fit(value, schema, depth + 1))?;
-        Ok((name.clone(), fitted))
-    };
-    fields.iter().map(one).collect::<Result<_, _>>().map(Value::Object)
 }
 
 /// `3.0` is 3.

@@ -74,19 +74,13 @@ fn text(result: &CallToolResult) -> String {
     for block in &result.content {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::Image(block) => {
-                text.push_str(&format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)))
-            }
-            ContentBlock::Audio(block) => {
-                text.push_str(&format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)))
-            }
+            ContentBlock::Image(block) => text.push_str(&format!("[image, {}]", block.mime_type)),
+            ContentBlock::Audio(block) => text.push_str(&format!("[audio, {}]", block.mime_type)),
             ContentBlock::Resource(block) => match &block.resource {
                 ResourceContents::TextResourceContents { uri, text: inner, .. } => {
                     text.push_str(&format!("{uri}:\n{inner}"));
                 }
-                ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                    text.push_str(&format!("[{uri}, {}]", decoded_size(blob)));
-                }
+                ResourceContents::BlobResourceContents { uri, .. } => text.push_str(&format!("[{uri}, no text]")),
                 _ => text.push_str("[a resource of an unknown kind]"),
             },
             ContentBlock::ResourceLink(link) => text.push_str(&format!("[{} {}]", link.name, link.uri)),
@@ -102,11 +96,6 @@ fn text(result: &CallToolResult) -> String {
         Some(value) if text.trim().is_empty() => value.to_string(),
         _ => text.trim_end().to_owned(),
     }
-}
-
-/// The size of what base64 text encodes.
-fn decoded_size(data: &str) -> String {
-    format!("{} bytes", data.len() / 4 * 3)
 }
 
 /// Replaces control characters and those that change the direction of writing, so that text cannot steer a terminal.
