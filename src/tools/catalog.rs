@@ -1,7 +1,5 @@
 //! The catalogue of tools: built-in ones and those of MCP servers, or those of an evaluation.
 
-use std::collections::HashMap;
-
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
 use crate::tools::spec::{self, ToolSpec};
@@ -9,13 +7,11 @@ use crate::tools::spec::{self, ToolSpec};
 /// Most tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
 const TOOLS_MAX: usize = 5_000;
 
-/// Tools by index and by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     specs: Vec<ToolSpec>,
     /// Number of built-in tools; they are the first of `specs`.
     builtins: usize,
-    by_name: HashMap<String, usize>,
 }
 
 /// Why a tool is not taken.
@@ -28,12 +24,7 @@ pub struct CatalogError {
 
 impl Catalog {
     pub fn builtin() -> Catalog {
-        let mut catalog = Catalog::default();
-        for builtin in Builtin::ALL {
-            catalog.insert(builtin.spec());
-        }
-        catalog.builtins = catalog.specs.len();
-        catalog
+        Catalog { specs: Builtin::ALL.map(Builtin::spec).into(), builtins: Builtin::ALL.len() }
     }
 
     /// A catalogue of tools that can be chosen but not run.
@@ -51,19 +42,14 @@ impl Catalog {
         if let Err(why) = spec::check(&spec) {
             return refused(why);
         }
-        if self.by_name.contains_key(&spec.name) {
+        if self.get(&spec.name).is_some() {
             return refused("another tool has that name".to_owned());
         }
         if self.specs.len() >= TOOLS_MAX {
             return refused(format!("the catalogue has {TOOLS_MAX} tools already"));
         }
-        self.insert(spec);
-        Ok(())
-    }
-
-    fn insert(&mut self, spec: ToolSpec) {
-        self.by_name.insert(spec.name.clone(), self.specs.len());
         self.specs.push(spec);
+        Ok(())
     }
 
     /// The tools in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
@@ -72,11 +58,11 @@ impl Catalog {
     }
 
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.by_name.get(name).map(|at| &self.specs[*at])
+        self.specs.iter().find(|spec| spec.name == name)
     }
 
     pub fn is_builtin(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some_and(|at| *at < self.builtins)
+        self.specs[..self.builtins].iter().any(|spec| spec.name == name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `run_command`: runs a shell command in the project, bounded in time and output; it ends when its call is dropped.
 
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -58,19 +58,25 @@ pub(in crate::tools) async fn run(
     command.stdin(watched);
     let mut child = sandbox::spawn(command, &mut group).map_err(failed)?;
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    let ended = tokio::select! {
+    let seconds_so_far = || started.elapsed().as_secs_f32();
+    let (ok, how) = tokio::select! {
         status = child.wait() => match status {
-            Ok(status) => Ended::Exited(status),
+            Ok(status) => (status.success(), format!("{status} after {:.1} s", seconds_so_far())),
             Err(error) => return Err(format!("waiting for the command failed: {error}")),
         },
-        () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
-        () = context.cancel.cancelled() => Ended::Cancelled,
-        () = group.crowded(settings.processes) => Ended::TooManyProcesses(settings.processes),
+        () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => {
+            (false, format!("stopped at its deadline of {seconds} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
+        }
+        () = context.cancel.cancelled() => (false, format!("cancelled after {:.1} s", seconds_so_far())),
+        () = group.crowded(settings.processes) => (false, format!(
+            "ended after {:.1} s, with more than {} processes; command_processes allows more",
+            seconds_so_far(), settings.processes
+        )),
     };
     // Processes that the command left in the background are killed, which closes its pipes.
     let moved: String = group.end().iter().map(|aside| described(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
-    let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
+    let outcome = outcome(line, (ok, how), &out, &err, &confines);
     // A command that tried to redirect git has failed, whatever its exit status.
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
@@ -106,26 +112,7 @@ fn set_up(command: &mut Command, line: &str, confines: &Confines<'_>) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-enum Ended {
-    Exited(ExitStatus),
-    Deadline(usize),
-    TooManyProcesses(u64),
-    Cancelled,
-}
-
-fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
-    let seconds = took.as_secs_f32();
-    let (ok, how) = match ended {
-        Ended::Exited(status) => (status.success(), format!("{status} after {seconds:.1} s")),
-        Ended::Deadline(limit) => {
-            (false, format!("stopped at its deadline of {limit} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
-        }
-        Ended::TooManyProcesses(most) => (
-            false,
-            format!("ended after {seconds:.1} s, with more than {most} processes; command_processes allows more"),
-        ),
-        Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
-    };
+fn outcome(line: &str, (ok, how): (bool, String), out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
     let mut output = String::new();
     out.show("", &mut output);
     err.show("[stderr]\n", &mut output);

@@ -8,7 +8,7 @@ use crate::base::near::distance;
 use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::tools::call::ToolCall;
-use crate::tools::call::fit::{self, Misfit};
+use crate::tools::call::fit;
 use crate::tools::outcome::cut_line;
 use crate::tools::spec::{Parameter, ToolSpec, without_server};
 
@@ -49,9 +49,7 @@ pub enum CallProblem {
     #[error("`{tool}` needs the argument `{argument}` ({description})")]
     Missing { tool: String, argument: String, description: String },
     #[error("`{argument}` of `{tool}` is {got}, expected {expected}")]
-    WrongType { tool: String, argument: String, expected: String, got: String },
-    #[error("`{argument}` of `{tool}` is {got}; it can be: {}", choices.join(", "))]
-    NotAChoice { tool: String, argument: String, got: String, choices: Vec<String> },
+    WrongValue { tool: String, argument: String, expected: String, got: String },
 }
 
 /// Repairs or refuses `call`; every repair is reported.
@@ -68,7 +66,10 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
         let value = given.get(parameter.name).filter(|value| !value.is_null() || fit::allows_null(parameter.schema));
         match value {
             Some(value) => {
-                let fitted = fit::fit(value, parameter.schema).map_err(|m| misfit(m, spec, parameter, value))?;
+                let fitted = fit::fit(value, parameter.schema).map_err(|expected| {
+                    let (tool, argument) = (spec.name.clone(), parameter.name.to_owned());
+                    CallProblem::WrongValue { tool, argument, expected, got: cut_line(&value.to_string(), 80) }
+                })?;
                 if fitted != *value {
                     let argument = parameter.name.to_owned();
                     repairs.push(Repair::Value { argument, from: value.clone(), to: fitted.clone() });
@@ -87,15 +88,6 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
         }
     }
     Ok(Checked { call: ToolCall { tool: spec.name.clone(), arguments }, repairs })
-}
-
-fn misfit(misfit: Misfit, spec: &ToolSpec, parameter: &Parameter<'_>, value: &Value) -> CallProblem {
-    let (tool, argument) = (spec.name.clone(), parameter.name.to_owned());
-    let got = cut_line(&value.to_string(), 80);
-    match misfit {
-        Misfit::Type(expected) => CallProblem::WrongType { tool, argument, expected, got },
-        Misfit::Choice(choices) => CallProblem::NotAChoice { tool, argument, got, choices },
-    }
 }
 
 /// The tool of that name, else the only one whose name differs just in case, separators or the server before it.
@@ -253,7 +245,10 @@ mod tests {
         let fitted = r#"lamp.setColor {"color":"Warm White","rooms":["hall"],"fade":true} 2"#;
         lamp(json!({ "color": "warm white", "rooms": "hall", "fade": true }), fitted);
         lamp(json!({ "color": "red" }), r#"lamp.setColor {"color":"red","fade":false} 1"#);
-        lamp(json!({ "color": "blue" }), r#"`color` of `lamp.setColor` is "blue"; it can be: "red", "Warm White""#);
+        lamp(
+            json!({ "color": "blue" }),
+            r#"`color` of `lamp.setColor` is "blue", expected one of "red", "Warm White""#,
+        );
         lamp(json!({ "color": "red", "level": 2 }), "`level` of `lamp.setColor` is 2, expected number of at most 1");
     }
 }

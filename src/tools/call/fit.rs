@@ -2,22 +2,15 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Why a value cannot be made to fit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Misfit {
-    Type(String),
-    Choice(Vec<String>),
-}
-
 /// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`. What is inside lists and
-/// objects is taken as it is.
-pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
+/// objects is taken as it is. An error says what was expected.
+pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let kinds = kinds(schema);
     let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
         value.clone()
     } else {
         let converted = kinds.iter().find_map(|kind| converted(value, kind));
-        converted.ok_or_else(|| Misfit::Type(kinds.join(" or ")))?
+        converted.ok_or_else(|| kinds.join(" or "))?
     };
     let fitted = in_choices(fitted, schema)?;
     in_range(&fitted, schema)?;
@@ -86,7 +79,7 @@ fn number(text: &str) -> Option<Value> {
 }
 
 /// The allowed value that equals `value`, else the only one that differs just in case, `-`, `_` and blanks.
-fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
+fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|all| !all.contains(&value)) else {
         return Ok(value);
     };
@@ -98,17 +91,20 @@ fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit
     let mut same = choices.iter().filter(|choice| !wanted.is_empty() && plain(choice) == wanted);
     match (same.next(), same.next()) {
         (Some(one), None) => Ok(one.clone()),
-        _ => Err(Misfit::Choice(choices.iter().take(20).map(Value::to_string).collect())),
+        _ => {
+            let choices: Vec<String> = choices.iter().take(20).map(Value::to_string).collect();
+            Err(format!("one of {}", choices.join(", ")))
+        }
     }
 }
 
-fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), Misfit> {
+fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), String> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
     let kind = kinds(schema).first().copied().unwrap_or("number");
     match (bound("minimum"), bound("maximum")) {
-        (Some(least), _) if number < least => Err(Misfit::Type(format!("{kind} of at least {least}"))),
-        (_, Some(most)) if number > most => Err(Misfit::Type(format!("{kind} of at most {most}"))),
+        (Some(least), _) if number < least => Err(format!("{kind} of at least {least}")),
+        (_, Some(most)) if number > most => Err(format!("{kind} of at most {most}")),
         _ => Ok(()),
     }
 }

@@ -30,7 +30,9 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
         let line = call.arguments.get("command")?.as_str()?;
         let hidden = ["$", "`", "<(", "\n"].iter().any(|sign| line.contains(sign));
         return match &shell::commands(line)?[..] {
-            [one] if one.plain && !hidden => Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }]),
+            [one] if one.is_plain() && !hidden => {
+                Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }])
+            }
             _ => None,
         };
     }

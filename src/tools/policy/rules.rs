@@ -124,7 +124,9 @@ impl Compiled {
             (Sense::Any, true) => {
                 let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
                 let words: Vec<String> = match shell::commands(line) {
-                    Some(commands) => commands.into_iter().flat_map(|one| one.all_words()).collect(),
+                    Some(commands) => {
+                        commands.into_iter().flat_map(|one| one.words.into_iter().chain(one.writes)).collect()
+                    }
                     None => line.split_whitespace().map(str::to_owned).collect(),
                 };
                 words.iter().map(|word| places::named(word, project)).any(|one| within(&one.said) || within(&one.real))

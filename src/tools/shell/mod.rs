@@ -4,7 +4,8 @@ mod split;
 
 use crate::base::is_listed;
 
-use split::{Simple, split};
+pub use split::Command;
+use split::{harmless_device, split};
 
 /// What a command line may do, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,32 +72,10 @@ const OPTIONS: [(&str, &str); 12] = [
     ("git", "--amend -D --delete --force"),
 ];
 
-/// A simple command of a line, as rules see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// The program and its arguments, without quotes.
-    pub words: Vec<String>,
-    writes: Vec<String>,
-    /// It writes into no file, and its program is known before it runs.
-    pub plain: bool,
-}
-
-impl Command {
-    /// The words, and the files it writes into.
-    pub fn all_words(self) -> impl Iterator<Item = String> {
-        self.words.into_iter().chain(self.writes)
-    }
-}
-
 /// The simple commands of a line; `None` when its quotes do not close or it is too long to be analysed.
 pub fn commands(line: &str) -> Option<Vec<Command>> {
     let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
-    let seen = |one: Simple| Command {
-        plain: !one.unknown_program && one.writes.iter().all(|target| harmless_device(target)),
-        words: one.words,
-        writes: one.writes,
-    };
-    Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
+    Some(all.into_iter().filter(|one| *one != Command::default()).collect())
 }
 
 /// The risk of a whole command line: the worst of its commands.
@@ -118,7 +97,7 @@ fn risk_of_line(line: &str, depth: usize) -> Risk {
     commands.iter().map(|command| risk_of_command(command, depth)).fold(Risk::Plain, Risk::worst)
 }
 
-fn risk_of_command(command: &Simple, depth: usize) -> Risk {
+fn risk_of_command(command: &Command, depth: usize) -> Risk {
     for target in &command.writes {
         if target.starts_with("/dev/") && !harmless_device(target) {
             return Risk::Forbidden(format!("it writes to the device {target}"));
@@ -193,15 +172,11 @@ fn destructive(name: &str, rest: &[&String]) -> Option<String> {
 }
 
 /// The risk of the files that a command writes into.
-fn risk_of_writes(command: &Simple) -> Risk {
+fn risk_of_writes(command: &Command) -> Risk {
     match command.writes.iter().find(|target| !harmless_device(target)) {
         Some(target) => Risk::Destructive(format!("it writes into `{target}`")),
         None => Risk::Plain,
     }
-}
-
-fn harmless_device(path: &str) -> bool {
-    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path)
 }
 
 /// Whether `word` is the option or subcommand `dangerous`, also with `=value`; one letter also among others: `-ni`, `-i.bak`.
