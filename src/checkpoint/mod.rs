@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 pub use entry::{Entry, Hash};
 pub use lock::{Holder, Lock};
-pub use restore::{Applied, Pending};
+pub use restore::{Applied, Pending, replace_file};
 pub use rewind::{Checkpoint, Foreign, Plan, Step};
 pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};

@@ -295,25 +295,36 @@ fn make_folder(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes an entry atomically: to a temporary file beside the path, which is then renamed.
+/// Writes a file or link, atomically.
 fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
     let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
-    let beside = folder.join(temporary_name());
-    let written = (|| {
-        if let Entry::File { mode, .. } = then {
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&beside)?;
-            file.write_all(&content)?;
-            file.set_permissions(Permissions::from_mode(mode))?;
-            file.sync_all()?;
-        } else {
-            std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), &beside)?;
+    match then {
+        Entry::File { mode, .. } => replace_file(at, Some(Permissions::from_mode(mode)), &content),
+        _ => replace(at, |beside| std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), beside)),
+    }
+}
+
+/// Writes a file, atomically and durably: a reader sees the old content or the new one.
+pub fn replace_file(at: &Path, mode: Option<Permissions>, content: &[u8]) -> io::Result<()> {
+    replace(at, |beside| {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        let mut file = options.open(beside)?;
+        file.write_all(content)?;
+        if let Some(mode) = mode {
+            file.set_permissions(mode)?;
         }
-        fs::rename(&beside, at)
-    })();
-    if written.is_err() {
+        file.sync_all()
+    })
+}
+
+/// Has an entry made under a temporary name beside the path, then renames it.
+fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let beside = at.with_file_name(temporary_name());
+    let made = make(&beside).and_then(|()| fs::rename(&beside, at));
+    if made.is_err() {
         let _ = fs::remove_file(&beside);
     }
-    written
+    made
 }

@@ -172,12 +172,11 @@ impl Inside {
         Ok(file)
     }
 
-    /// Creates the folders above the path, checks that none has become a link, and returns the one it lies in.
-    pub fn make_parents(&self) -> Result<PathBuf, ConfineError> {
-        let parent = self.absolute.parent().unwrap_or(&self.root).to_owned();
-        fs::create_dir_all(&parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
-        self.still_inside(&parent)?;
-        Ok(parent)
+    /// Creates the folders above the path and checks that none has become a link.
+    pub fn make_parents(&self) -> Result<(), ConfineError> {
+        let parent = self.absolute.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
+        self.still_inside(parent)
     }
 
     fn still_inside(&self, path: &Path) -> Result<(), ConfineError> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::base::Cancel;
 use crate::embed::{EmbedError, Embedder};
 use crate::index::words;
-use crate::tools::adapter::{self, Adapter};
+use crate::tools::adapter;
 use crate::tools::features::{self, Features, Lexicon};
 use crate::tools::spec::ToolSpec;
 
@@ -22,8 +22,8 @@ pub struct Prefilter {
     names: HashSet<String>,
     /// One vector per tool, concatenated.
     vectors: Option<Vec<f32>>,
-    /// Was applied to `vectors` and has to be applied to steps.
-    adapter: Option<Adapter>,
+    /// The adapter was applied to `vectors` and has to be applied to steps.
+    adapted: bool,
 }
 
 /// A tool ranked for a step. Scores are log-likelihoods in nats, up to a constant per step.
@@ -48,19 +48,19 @@ impl Prefilter {
     pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
         let Some(embedder) = embedder else { return Ok(Prefilter::new(specs, None)) };
         let texts: Vec<String> = specs.iter().map(text_for_embedding).collect();
-        let adapter = Adapter::of(&embedder.embed_one(adapter::PROBE)?);
+        let adapted = adapter::belongs_to(&embedder.embed_one(adapter::PROBE)?);
         let mut vectors = embedder.embed(&texts, cancel)?;
-        if let Some(adapter) = &adapter {
-            vectors.iter_mut().for_each(|vector| *vector = adapter.tool(vector));
+        if adapted {
+            vectors.iter_mut().for_each(|vector| *vector = adapter::tool(vector));
         }
-        Ok(Prefilter { adapter, ..Prefilter::new(specs, Some(vectors)) })
+        Ok(Prefilter { adapted, ..Prefilter::new(specs, Some(vectors)) })
     }
 
     /// `vectors`: one per tool, in the order of `specs`.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
         let names = specs.iter().map(|spec| spec.name.clone()).collect();
         let vectors = vectors.filter(|all| !all.is_empty()).map(|all| all.concat());
-        Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapter: None }
+        Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapted: false }
     }
 
     /// The step as it should be embedded: each path is replaced by "the file" and each code identifier by "the name",
@@ -85,9 +85,9 @@ impl Prefilter {
     /// The features of `step` with each tool. `step_vector`: the step's unit vector.
     pub fn features(&self, step: &str, step_vector: Option<&[f32]>) -> Vec<Features> {
         let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
-        let adapted = step_vector.map(|step| self.adapter.as_ref().map_or(step.to_vec(), |adapter| adapter.step(step)));
-        let dense = match (&self.vectors, adapted) {
-            (Some(vectors), Some(step)) => kernels::cosine(&step, vectors),
+        let dense = match (&self.vectors, step_vector) {
+            (Some(vectors), Some(step)) if self.adapted => kernels::cosine(&adapter::step(step), vectors),
+            (Some(vectors), Some(step)) => kernels::cosine(step, vectors),
             _ => Vec::new(),
         };
         self.lexicon.features(&self.without_values(step), &dense)

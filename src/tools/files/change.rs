@@ -1,13 +1,13 @@
 //! A change to files: shown as a diff before it is made, made atomically.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
+use crate::checkpoint::replace_file;
 use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -158,30 +158,15 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text; only text files are changed"))
 }
 
-/// Writes the file beside itself and renames it into place, so that a reader sees the old text or the new one.
 fn write_atomically(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
-    let io = |source| ConfineError::Io { path: file.relative(), source };
-    let parent = file.make_parents()?;
+    file.make_parents()?;
     let existing = fs::symlink_metadata(file.absolute()).ok();
     if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
         return Err(ConfineError::Replaced { path: file.relative() });
     }
-    let temporary = parent.join(format!(".monobloc-{:016x}", fastrand::u64(..)));
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let mut out = options.open(&temporary)?;
-        out.write_all(bytes)?;
-        if let Some(meta) = &existing {
-            out.set_permissions(meta.permissions())?;
-        }
-        out.sync_all()?;
-        fs::rename(&temporary, file.absolute())
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(io)
+    let mode = existing.map(|meta| meta.permissions());
+    let written = replace_file(file.absolute(), mode, bytes);
+    written.map_err(|source| ConfineError::Io { path: file.relative(), source })
 }
 
 #[cfg(test)]
