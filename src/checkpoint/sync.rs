@@ -8,6 +8,7 @@ use super::CheckpointError;
 use super::entry::Entry;
 use super::scan::{Kind, Scan, Stat, TICK_NS, now_ns, scan};
 use super::store::{Known, Origin, Store, bytes};
+use super::turn::Reach;
 
 /// Most bytes of contents in a project's checkpoints.
 pub const CONTENTS_MAX: u64 = 1 << 30;
@@ -39,6 +40,11 @@ impl<'a> Look<'a> {
             now_ns: now_ns(),
             inodes: RefCell::default(),
         }
+    }
+
+    /// Before a call of that reach: differences are by others.
+    pub fn before(store: &'a Store, project: &'a Path, reach: &Reach) -> Look<'a> {
+        Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) }
     }
 
     /// Compares the whole project. Returns temporary files of interrupted writes.

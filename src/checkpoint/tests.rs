@@ -55,7 +55,7 @@ fn new_turn(project: &Path) -> Turn {
 
 /// Begins a call; there are no lessons.
 fn begin(turn: &Turn, reach: &Reach) -> Result<i64, CheckpointError> {
-    turn.begin("write_file", reach, || Ok(Vec::new()))
+    turn.begin("write_file", reach, &|| Ok(Vec::new()))
 }
 
 fn paths(all: &[&str]) -> Reach {
@@ -65,7 +65,7 @@ fn paths(all: &[&str]) -> Reach {
 /// One turn with one call, which runs a line of the shell.
 fn turn(project: &Path, reach: &Reach, line: &str) -> Summary {
     let turn = new_turn(project);
-    turn.during("run_command", reach, || Ok(vec![b"a lesson".to_vec()]), || run(project, line)).unwrap();
+    turn.during("run_command", reach, &|| Ok(vec![b"a lesson".to_vec()]), || run(project, line)).unwrap();
     turn.finish().unwrap().unwrap()
 }
 
@@ -255,7 +255,7 @@ fn what_a_killed_call_had_changed_counts_as_its_own() {
     let project = folder.path();
     let before = state(project);
     let turn = new_turn(project);
-    turn.begin("run_command", &paths(&["a"]), || Ok(Vec::new())).unwrap();
+    turn.begin("run_command", &paths(&["a"]), &|| Ok(Vec::new())).unwrap();
     run(project, "echo 1 > a; echo half > .monobloc-0123456789abcdef");
     drop(turn);
     let mut store = Store::existing(project).unwrap().unwrap();

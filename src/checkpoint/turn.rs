@@ -23,6 +23,9 @@ pub enum Reach {
     Everything,
 }
 
+/// Gives the present lessons.
+pub type Memory<'m> = &'m dyn Fn() -> Result<Vec<Vec<u8>>, String>;
+
 /// The last journal record before a checkpoint; a restore does not undo records up to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anchor {
@@ -76,15 +79,10 @@ impl Turn {
     }
 
     /// Prepares a call: stores everything that it may overwrite. The first one of a turn waits for the project's lock and makes the
-    /// checkpoint. Returns the checkpoint's number. `memory` gives the present lessons. If this fails the call must not run.
-    pub fn begin(
-        &self,
-        tool: &str,
-        reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
-    ) -> Result<i64, CheckpointError> {
+    /// checkpoint. Returns the checkpoint's number. If this fails the call must not run.
+    pub fn begin(&self, tool: &str, reach: &Reach, memory: Memory<'_>) -> Result<i64, CheckpointError> {
         let mut state = self.state();
-        self.begin_in(&mut state, tool, reach, memory)
+        Ok(self.begun(&mut state, tool, reach, memory)?.checkpoint)
     }
 
     /// Prepares a call, runs its `work` and ends it, for work that runs here and is not interrupted.
@@ -92,51 +90,33 @@ impl Turn {
         &self,
         tool: &str,
         reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
+        memory: Memory<'_>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
         // The lock is held during the work, so that the turn cannot be finished meanwhile.
         let mut state = self.state();
-        let checkpoint = self.begin_in(&mut state, tool, reach, memory)?;
+        let open = self.begun(&mut state, tool, reach, memory)?;
         let done = work();
-        if let State::Open(open) = &mut *state {
-            open.end(&self.project)?;
-        }
-        Ok((done, checkpoint))
+        open.end(&self.project)?;
+        Ok((done, open.checkpoint))
     }
 
-    fn begin_in(
+    fn begun<'s>(
         &self,
-        state: &mut State,
+        state: &'s mut State,
         tool: &str,
         reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
-    ) -> Result<i64, CheckpointError> {
+        memory: Memory<'_>,
+    ) -> Result<&'s mut Open, CheckpointError> {
         let first = matches!(state, State::Untouched);
         if first {
-            let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
-            let mut store = Store::open(&self.project)?;
-            recover(&mut store, &self.project)?;
-            if store.pending()?.is_some() {
-                return Err(CheckpointError::Unfinished);
-            }
-            let (project, about) = (&self.project, &self.about);
-            let memory = memory().map_err(CheckpointError::Memory)?;
-            let checkpoint = store.atomically(|store| {
-                let look =
-                    Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
-                look.all()?;
-                store.add_checkpoint("turn", about, &memory)
-            })?;
-            *state = State::Open(Box::new(Open { store, checkpoint, call: None, _lock: lock }));
+            *state = State::Open(Box::new(self.open(reach, memory)?));
         }
         let State::Open(open) = state else { return Err(CheckpointError::Over) };
-        if open.call.is_some() {
-            open.end(&self.project)?;
-        }
-        let (project, checkpoint) = (&self.project, open.checkpoint);
+        open.end(&self.project)?;
+        let checkpoint = open.checkpoint;
         let call = open.store.atomically(|store| {
-            let look = Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
+            let look = Look::before(store, &self.project, reach);
             match reach {
                 Reach::Paths(paths) => look.paths(paths)?,
                 Reach::Everything if first => {}
@@ -145,7 +125,23 @@ impl Turn {
             store.add_call(checkpoint, tool, reach)
         })?;
         open.call = Some(call);
-        Ok(checkpoint)
+        Ok(open)
+    }
+
+    /// Takes the project's lock and makes the checkpoint.
+    fn open(&self, reach: &Reach, memory: Memory<'_>) -> Result<Open, CheckpointError> {
+        let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
+        let mut store = Store::open(&self.project)?;
+        recover(&mut store, &self.project)?;
+        if store.pending()?.is_some() {
+            return Err(CheckpointError::Unfinished);
+        }
+        let memory = memory().map_err(CheckpointError::Memory)?;
+        let checkpoint = store.atomically(|store| {
+            Look::before(store, &self.project, reach).all()?;
+            store.add_checkpoint("turn", &self.about, &memory)
+        })?;
+        Ok(Open { store, checkpoint, call: None, _lock: lock })
     }
 
     /// Records the changes of a call, whether it succeeded or not.

@@ -58,7 +58,7 @@ fn changing_files(builtin: Builtin, call: &ToolCall, context: &Context) -> Resul
     let Some(turn) = &context.turn else { return work() };
     let reach = Reach::Paths(paths.clone());
     let (outcome, checkpoint) =
-        turn.during(&call.tool, &reach, || lessons(context), work).map_err(|error| not_run(call, &error))?;
+        turn.during(&call.tool, &reach, &|| lessons(context), work).map_err(|error| not_run(call, &error))?;
     // A failed call may have changed something as well.
     Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
 }
@@ -72,7 +72,7 @@ async fn with_checkpoint(
 ) -> Result<Outcome, String> {
     let Some(turn) = &context.turn else { return work.await };
     let (before, tool, own) = (turn.clone(), call.tool.clone(), context.clone());
-    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, || lessons(&own)))).await?;
+    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, &|| lessons(&own)))).await?;
     let checkpoint = begun.map_err(|error| not_run(call, &error))?;
     let outcome = work.await.unwrap_or_else(Outcome::error);
     let after = turn.clone();

@@ -16,10 +16,9 @@ fn a_call_does_not_run_if_what_it_overwrites_cannot_be_stored() {
     let long = "x".repeat(300);
     let refused = begin(&turn, &paths(&[&long])).unwrap_err();
     assert!(matches!(refused, CheckpointError::Path { .. }), "{refused}");
-    let memory = || Err("no lessons".to_owned());
     let other = new_turn(project);
     drop(turn);
-    let refused = other.begin("t", &paths(&["a"]), memory).unwrap_err();
+    let refused = other.begin("t", &paths(&["a"]), &|| Err("no lessons".to_owned())).unwrap_err();
     assert!(matches!(refused, CheckpointError::Memory(_)), "{refused}");
     assert_eq!(other.finish().unwrap(), None);
 }
