@@ -26,7 +26,6 @@ pub struct Pending {
     pub safety: i64,
     /// Whether all files are restored, so that it only remains to report it.
     pub applied: bool,
-    pub kept: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,15 +72,14 @@ impl Store {
             }
             let sql = "INSERT INTO restore VALUES (1, ?1, ?2, 'files', 0)";
             store.run(sql, [target.id, safety])?;
-            Ok(Pending { target: target.id, safety, applied: false, kept: 0 })
+            Ok(Pending { target: target.id, safety, applied: false })
         })
     }
 
     /// The restore that is in progress or was interrupted.
     pub fn pending(&self) -> Result<Option<Pending>, CheckpointError> {
-        self.row("SELECT target, safety, phase, kept FROM restore", [], |row| {
-            let applied = row.get_ref(2)?.as_str()? == "applied";
-            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied, kept: row.get::<_, i64>(3)? as usize })
+        self.row("SELECT target, safety, phase FROM restore", [], |row| {
+            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied: row.get_ref(2)?.as_str()? == "applied" })
         })
     }
 
@@ -111,7 +109,7 @@ impl Store {
             for step in &done {
                 store.note(project, step, pending.target)?;
             }
-            store.run("UPDATE restore SET phase = 'applied', kept = ?1", [applied.skipped.len() as i64])?;
+            store.run("UPDATE restore SET phase = 'applied'", [])?;
             store.run("DELETE FROM restore_plan", []).map(drop)
         })?;
         applied.restored = done.into_iter().map(|step| step.path).collect();

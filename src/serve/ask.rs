@@ -148,7 +148,6 @@ pub fn tool(name: String, description: Option<String>, parameters: Option<Value>
         name,
         description: description.unwrap_or_default(),
         server: String::new(),
-        server_description: String::new(),
         mutates: true,
         destructive: true,
         parameters,

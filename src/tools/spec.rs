@@ -18,8 +18,6 @@ pub struct ToolSpec {
     /// The group of tools this one belongs to.
     #[serde(default)]
     pub server: String,
-    #[serde(default)]
-    pub server_description: String,
     /// It may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
@@ -80,9 +78,7 @@ pub fn check(spec: &ToolSpec) -> Result<(), String> {
     if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {
         return Err(format!("its name must be 1-{NAME_MAX_BYTES} letters, digits or any of _ - . / :"));
     }
-    for (what, text) in
-        [("description", &spec.description), ("server", &spec.server), ("server_description", &spec.server_description)]
-    {
+    for (what, text) in [("description", &spec.description), ("server", &spec.server)] {
         if text.len() > DESCRIPTION_MAX_BYTES {
             return Err(format!("its {what} has {} bytes, at most {DESCRIPTION_MAX_BYTES} are taken", text.len()));
         }

@@ -91,12 +91,6 @@ impl Connection {
         Ok(Connection { config, service, listener, peer, flow, stderr_end, exit, group, _temp: temp })
     }
 
-    pub fn about(&self) -> String {
-        let Some(info) = self.peer.peer_info() else { return String::new() };
-        let title = info.server_info.as_ref().map(|one| one.title.clone().unwrap_or_else(|| one.name.clone()));
-        info.instructions.clone().or(title).unwrap_or_default()
-    }
-
     /// Whether the server has announced a changed tool list since the last call of this function.
     pub fn take_changed(&self) -> bool {
         self.listener.0.swap(false, Ordering::Relaxed)

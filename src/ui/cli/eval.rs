@@ -143,7 +143,7 @@ impl Plans {
 
 #[derive(Args)]
 struct Files {
-    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    /// Tools to choose from: a JSON array of {name, description, server, mutates, parameters}
     /// [default: the built-in tools, with the index of the project if it has one]
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
