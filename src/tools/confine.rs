@@ -271,6 +271,12 @@ mod tests {
         }
         check("src/missing", Access::Read, "Missing");
         check("src/a.rs/below", Access::Read, "Missing");
+        // Absolute paths inside are accepted, but not those of a folder whose name begins alike.
+        let (dir, root) = project();
+        let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
+        assert_eq!(inside.relative(), "src/a.rs");
+        let twin = dir.path().join("project-twin/x");
+        assert!(matches!(root.resolve(twin.to_str().unwrap(), Access::Write), Err(ConfineError::Outside { .. })));
     }
 
     #[test]
@@ -281,15 +287,6 @@ mod tests {
         check(".monobloc/monobloc.db", Access::Write, "Protected");
         check("innocent/config", Access::Write, "Protected");
         check(".gitignore", Access::Write, ".gitignore");
-    }
-
-    #[test]
-    fn absolute_paths_inside_are_accepted_and_a_folder_whose_name_begins_alike_is_not() {
-        let (dir, root) = project();
-        let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
-        assert_eq!(inside.relative(), "src/a.rs");
-        let twin = dir.path().join("project-twin/x");
-        assert!(matches!(root.resolve(twin.to_str().unwrap(), Access::Write), Err(ConfineError::Outside { .. })));
     }
 
     #[test]
@@ -305,16 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn a_device_and_a_folder_are_not_files() {
+    fn a_device_and_a_folder_are_no_files_and_a_missing_project_is_named() {
         let (_dir, root) = project();
         for (root, path) in [(Root::open(Path::new("/dev")).unwrap(), "zero"), (root, "src")] {
             let error = root.resolve(path, Access::Read).unwrap().open().unwrap_err();
             assert!(matches!(error, ConfineError::NotAFile { .. }), "{error}");
         }
-    }
-
-    #[test]
-    fn a_missing_project_says_how_to_give_one() {
         let error = Root::open(Path::new("/no/such/project")).unwrap_err().to_string();
         assert!(error.contains("/no/such/project") && error.contains("--project"), "{error}");
     }

@@ -125,13 +125,7 @@ impl Policy {
     }
 
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
-        let tool = call.tool.clone();
-        match self.assess(&call, spec) {
-            Verdict::Allow if call.tool == spec.name => Ok(self.consent_to(call)),
-            Verdict::Allow => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
-            Verdict::Ask { reason } => Err(Refusal::NeedsConsent { tool, reason }),
-            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-        }
+        self.consent_to(call, spec, false)
     }
 
     /// Approves a call by the user's decision. Changed arguments are checked again, and what is denied stays denied.
@@ -148,12 +142,7 @@ impl Policy {
                 check(&raw, std::slice::from_ref(spec)).map_err(Refusal::Modified)?.call
             }
         };
-        let tool = call.tool.clone();
-        match self.assess(&call, spec) {
-            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-            _ if call.tool == spec.name => Ok(self.consent_to(call)),
-            _ => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
-        }
+        self.consent_to(call, spec, true)
     }
 
     /// Approves a command on a copy of the project after the user has consented to it in the project itself. `None` if
@@ -167,9 +156,20 @@ impl Policy {
         self.approve(call, spec, Decision::Approve).ok()
     }
 
-    fn consent_to(&self, call: ToolCall) -> Approved<ToolCall> {
-        let network = is_command(&call) && self.rules.grants_network(&call);
-        Approved { what: call, network }
+    /// `asked`: the user has approved this very call.
+    fn consent_to(&self, call: ToolCall, spec: &ToolSpec, asked: bool) -> Result<Approved<ToolCall>, Refusal> {
+        let tool = call.tool.clone();
+        match self.assess(&call, spec) {
+            _ if tool != spec.name => {
+                Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) })
+            }
+            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
+            Verdict::Ask { reason } if !asked => Err(Refusal::NeedsConsent { tool, reason }),
+            Verdict::Allow | Verdict::Ask { .. } => {
+                let network = is_command(&call) && self.rules.grants_network(&call);
+                Ok(Approved { what: call, network })
+            }
+        }
     }
 
     /// What the answer "always" would cover for this call, in words; `None` if it is asked about each time.
