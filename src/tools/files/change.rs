@@ -96,7 +96,7 @@ impl Change {
         Preview { text, changes }
     }
 
-    pub fn make(self) -> Result<Outcome, String> {
+    pub(in crate::tools) fn make(self) -> Result<Outcome, String> {
         let (text, diff) = match &self {
             Change::Text { file, before, after, .. } if before.as_ref() == Some(after) => {
                 let path = file.relative();

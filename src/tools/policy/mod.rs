@@ -124,6 +124,7 @@ impl Policy {
         }
     }
 
+    /// Approves a call by consent that was given beforehand.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
         self.consent_to(call, spec, false)
     }
