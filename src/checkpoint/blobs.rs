@@ -63,23 +63,21 @@ impl Store {
 
     /// Stores the content at a path and gives its entry. The inner error says why it could not be read or is too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
-        match stat.kind {
-            Kind::Dir => Ok(Ok((Entry::Dir { mode: stat.mode }, stat))),
+        let entry = match stat.kind {
+            Kind::Dir => Entry::Dir { mode: stat.mode },
             Kind::Link => match std::fs::read_link(path) {
-                Ok(target) => {
-                    let hash = self.put_blob(target.as_os_str().as_bytes())?;
-                    Ok(Ok((Entry::Link { hash }, stat)))
-                }
-                Err(error) => Ok(Err(error.to_string())),
+                Ok(target) => Entry::Link { hash: self.put_blob(target.as_os_str().as_bytes())? },
+                Err(error) => return Ok(Err(error.to_string())),
             },
             Kind::File => match read_steady(path, stat) {
                 Ok((bytes, stat)) => {
-                    let hash = self.put_blob(&bytes)?;
-                    Ok(Ok((Entry::File { mode: stat.mode, hash: Some(hash) }, stat)))
+                    let entry = Entry::File { mode: stat.mode, hash: Some(self.put_blob(&bytes)?) };
+                    return Ok(Ok((entry, stat)));
                 }
-                Err(why) => Ok(Err(why)),
+                Err(why) => return Ok(Err(why)),
             },
-        }
+        };
+        Ok(Ok((entry, stat)))
     }
 }
 

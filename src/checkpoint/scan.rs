@@ -31,9 +31,10 @@ pub struct Stat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    File,
-    Dir,
-    Link,
+    // The numbers are those of the database.
+    File = 0,
+    Dir = 1,
+    Link = 2,
 }
 
 /// Coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.

@@ -158,17 +158,12 @@ impl Store {
         let Some(Known { entry, stat, fresh }) = known else {
             return self.run("DELETE FROM known WHERE path = ?1", [bytes(path)]).map(drop);
         };
-        let kind = match stat.kind {
-            Kind::File => 0,
-            Kind::Dir => 1,
-            Kind::Link => 2,
-        };
         self.run(
             "INSERT OR REPLACE INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 bytes(path),
                 entry.to_string(),
-                kind,
+                stat.kind as i64,
                 stat.mode,
                 stat.size as i64,
                 stat.mtime_ns,
@@ -192,8 +187,13 @@ impl Store {
 
     /// Every change after `position`, in order.
     pub fn changes_after(&self, position: i64) -> Result<Vec<Change>, CheckpointError> {
-        let sql = "SELECT seq, origin, number, path, old, new FROM changes WHERE seq > ?1 ORDER BY seq";
-        self.rows(sql, [position], |row| {
+        self.changes("seq > ?1", position)
+    }
+
+    /// The changes for which `filter` holds of `value`, in order.
+    pub(super) fn changes(&self, filter: &str, value: i64) -> Result<Vec<Change>, CheckpointError> {
+        let sql = format!("SELECT seq, origin, number, path, old, new FROM changes WHERE {filter} ORDER BY seq");
+        self.rows(&sql, [value], |row| {
             let number = row.get(2)?;
             let origin = match row.get_ref(1)?.as_str()? {
                 "call" => Origin::Call(number),

@@ -264,12 +264,7 @@ impl Store {
 
     /// Every change by the calls of a checkpoint's turn.
     pub fn changes_of(&self, checkpoint: i64) -> Result<Vec<Change>, CheckpointError> {
-        let sql = "SELECT id FROM calls WHERE checkpoint = ?1";
-        let calls: Vec<i64> = self.rows(sql, [checkpoint], |row| row.get(0))?;
-        let Some(found) = self.find(checkpoint)? else { return Ok(Vec::new()) };
-        let mut changes = self.changes_after(found.position)?;
-        changes.retain(|change| matches!(change.origin, Origin::Call(call) if calls.contains(&call)));
-        Ok(changes)
+        self.changes("origin = 'call' AND number IN (SELECT id FROM calls WHERE checkpoint = ?1)", checkpoint)
     }
 }
 
