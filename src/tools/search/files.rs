@@ -22,21 +22,11 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     let index = index(context)?;
     let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
     let defined = index.symbols_named(&[last.to_owned()]).map_err(said)?;
-    let mut items: Vec<Item> = Vec::new();
-    for symbol in defined {
-        items.push(definition(index, symbol)?);
-    }
+    let mut items = definitions_of(index, defined)?;
     let lower = wanted.to_lowercase();
     let paths = index.paths().map_err(said)?;
-    for path in paths.iter().filter(|path| path.to_lowercase().contains(&lower)) {
-        items.push(Item {
-            path: path.clone(),
-            line: 1,
-            name: "the file".into(),
-            about: "by its path".into(),
-            ..Item::default()
-        });
-    }
+    let named = paths.into_iter().filter(|path| path.to_lowercase().contains(&lower));
+    items.extend(named.map(|path| whole_file(path, "by its path".to_owned())));
     if items.is_empty() {
         let near = near_symbols(index, wanted)?;
         return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}"));
@@ -61,8 +51,7 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
     if lines <= WHOLE_LINES_MAX {
         let (body_start, body) = lines_of(index, path, 1, lines)?;
         let about = format!("{lines} lines");
-        let item =
-            Item { path: path.into(), line: 1, name: "the file".into(), about, body, body_start, ..Item::default() };
+        let item = Item { body, body_start, ..whole_file(path.to_owned(), about) };
         return Ok(show::outcome(&format!("{path}, {lines} lines"), &[item], &[]));
     }
     let items: Vec<Item> = definitions.into_iter().map(outlined).collect();
@@ -73,10 +62,7 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
 fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<SymbolRow>) -> Result<Outcome, String> {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name);
     let known: Vec<String> = definitions.iter().map(|d| d.name.clone()).collect();
-    let mut items = Vec::new();
-    for symbol in definitions.into_iter().filter(|d| d.name == last) {
-        items.push(definition(index, symbol)?);
-    }
+    let items = definitions_of(index, definitions.into_iter().filter(|d| d.name == last).collect())?;
     if items.is_empty() {
         return Err(format!("{path} defines no `{name}`{}", there_is(&similar_to(last, &known))));
     }
@@ -124,6 +110,14 @@ fn names_in(text: &str) -> Vec<String> {
     words.sort();
     words.dedup();
     words
+}
+
+fn whole_file(path: String, about: String) -> Item {
+    Item { path, line: 1, name: "the file".to_owned(), about, ..Item::default() }
+}
+
+fn definitions_of(index: &Index, symbols: Vec<SymbolRow>) -> Result<Vec<Item>, String> {
+    symbols.into_iter().map(|symbol| definition(index, symbol)).collect()
 }
 
 /// A definition with its signature and the first line of its documentation.
