@@ -116,15 +116,16 @@ fn outcome(line: &str, (ok, how): (bool, String), out: &Kept, err: &Kept, confin
     let mut output = String::new();
     out.show("", &mut output);
     err.show("[stderr]\n", &mut output);
+    let report = format!("$ {line}\n[{how}]\n{output}");
     if ok {
-        return Outcome::ok(format!("$ {line}\n[{how}]\n{output}"));
+        return Outcome::ok(report);
     }
     if !confines.commands.confined || !sandbox::tells_of_refusal(&output) {
-        return Outcome::error(format!("$ {line}\n[{how}]\n{output}"));
+        return Outcome::error(report);
     }
     let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
     Outcome::error(format!(
-        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{output}[confined: {bounds}; the settings \
+        "something was refused, perhaps because commands are confined: {report}[confined: {bounds}; the settings \
          command_reads, command_writes and command_network allow more, command_memory, command_file_size and \
          command_processes larger processes and files, and more of them]\n"
     ))
