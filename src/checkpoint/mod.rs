@@ -1,6 +1,5 @@
 //! Restores a project to an earlier state: stores what every change overwrites, and journals every restore.
 
-mod blobs;
 mod entry;
 mod lock;
 mod prune;

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::params;
 
 use super::CheckpointError;
-use super::blobs::hash;
 use super::entry::Entry;
 use super::rewind::{Checkpoint, Plan, Step};
 use super::scan::{Kind, Stat, now_ns, temporary_name};
-use super::store::{Known, Origin, Store, bytes, entry, path};
+use super::store::{Known, Origin, Store, bytes, entry, hash, path};
 use super::sync::Look;
 use super::turn::About;
 
