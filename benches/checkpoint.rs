@@ -97,7 +97,7 @@ async fn main() {
         let run = |round: usize| json!({ "command": format!("echo {round} > d0/f1.rs") });
         let first = Turn::new(&project, About::default(), Cancel::new());
         let from = Instant::now();
-        first.begin("run_command", &monobloc::checkpoint::Reach::Everything, || Ok(Vec::new())).expect("a checkpoint");
+        first.begin("run_command", &monobloc::checkpoint::Reach::Everything, &|| Ok(Vec::new())).expect("a checkpoint");
         first.finish().expect("a summary");
         let first = from.elapsed().as_secs_f64() * 1e3;
         let database = project.join(".monobloc/checkpoints.db");

@@ -63,7 +63,6 @@ impl Entry {
         }
     }
 
-    /// Whether it can be restored.
     pub fn is_restorable(&self) -> bool {
         !matches!(self, Entry::File { hash: None, .. })
     }

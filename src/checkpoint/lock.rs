@@ -14,10 +14,8 @@ use crate::base::Cancel;
 /// Longest wait for another process: most calls end within this time, and a user still waits.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
-/// Most bytes of the lock file that are read.
 const HOLDER_BYTES_MAX: u64 = 4 << 10;
 
-/// Who holds a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
@@ -117,24 +115,18 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_process_gets_the_lock_when_it_is_free() {
+    fn a_waiting_process_gets_the_lock_when_it_is_free_and_can_be_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
+        let cancelled = Cancel::new();
+        cancelled.cancel();
+        let error = Lock::wait(folder.path(), "monobloc undo", &cancelled).unwrap_err();
+        assert!(error.to_string().contains("`monobloc ask`"), "{error}");
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| Lock::wait(folder.path(), "monobloc undo", &Cancel::new()).map(drop));
             std::thread::sleep(2 * POLL);
             drop(first);
             waiter.join().unwrap().unwrap();
         });
-    }
-
-    #[test]
-    fn waiting_for_the_lock_can_be_cancelled() {
-        let folder = tempfile::tempdir().unwrap();
-        let _first = Lock::try_take(folder.path(), "monobloc ask").unwrap().unwrap();
-        let cancel = Cancel::new();
-        cancel.cancel();
-        let error = Lock::wait(folder.path(), "monobloc ask", &cancel).unwrap_err();
-        assert!(error.to_string().contains("`monobloc ask`"), "{error}");
     }
 }

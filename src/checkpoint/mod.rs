@@ -1,14 +1,11 @@
 //! Restores a project to an earlier state: stores what every change overwrites, and journals every restore.
 
-mod blobs;
 mod entry;
 mod lock;
 mod prune;
-mod recover;
 mod restore;
 mod rewind;
 mod scan;
-mod scratch;
 mod store;
 mod sync;
 mod turn;
@@ -17,12 +14,11 @@ use std::path::PathBuf;
 
 pub use entry::{Entry, Hash};
 pub use lock::{Holder, Lock};
-pub use recover::recover;
-pub use restore::{Applied, Pending};
+pub use restore::{Applied, Pending, replace_file};
 pub use rewind::{Checkpoint, Foreign, Plan, Step};
 pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};
-pub use turn::{About, Anchor, Reach, Summary, Turn};
+pub use turn::{About, Anchor, Reach, Summary, Turn, recover};
 
 /// Why a checkpoint could not be made or restored. Nothing is overwritten in that case that is not stored.
 #[derive(Debug, thiserror::Error)]

@@ -97,7 +97,7 @@ mod tests {
             |turn: u32| -> Vec<u8> { (0..20_000u32).flat_map(|n| ((n * n) ^ (turn << 20)).to_le_bytes()).collect() };
         for turn in 0..12 {
             let one = Turn::new(folder.path(), About::default(), Cancel::new());
-            one.begin("write_file", &Reach::Paths(vec!["a".into()]), || Ok(vec![b"lesson".to_vec()])).unwrap();
+            one.begin("write_file", &Reach::Paths(vec!["a".into()]), &|| Ok(vec![b"lesson".to_vec()])).unwrap();
             std::fs::write(&file, bytes(turn)).unwrap();
             one.finish().unwrap();
         }

@@ -1,6 +1,6 @@
-//! Restores files by a plan stored in the database, so that an interrupted restore can be continued.
+//! Restores files by a plan stored in the database, so that an interrupted restore can be continued, or into a copy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::params;
 
 use super::CheckpointError;
-use super::blobs::hash;
 use super::entry::Entry;
 use super::rewind::{Checkpoint, Plan, Step};
 use super::scan::{Kind, Stat, now_ns, temporary_name};
-use super::store::{Known, Origin, Store, bytes, entry, path};
+use super::store::{Known, Origin, Store, bytes, entry, hash, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// A restore that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The checkpoint that is restored.
@@ -27,11 +25,8 @@ pub struct Pending {
     pub safety: i64,
     /// Whether all files are restored, so that it only remains to report it.
     pub applied: bool,
-    /// Number of files that were not restored.
-    pub kept: usize,
 }
 
-/// The result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     pub restored: Vec<PathBuf>,
@@ -76,15 +71,14 @@ impl Store {
             }
             let sql = "INSERT INTO restore VALUES (1, ?1, ?2, 'files', 0)";
             store.run(sql, [target.id, safety])?;
-            Ok(Pending { target: target.id, safety, applied: false, kept: 0 })
+            Ok(Pending { target: target.id, safety, applied: false })
         })
     }
 
     /// The restore that is in progress or was interrupted.
     pub fn pending(&self) -> Result<Option<Pending>, CheckpointError> {
-        self.row("SELECT target, safety, phase, kept FROM restore", [], |row| {
-            let applied = row.get_ref(2)?.as_str()? == "applied";
-            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied, kept: row.get::<_, i64>(3)? as usize })
+        self.row("SELECT target, safety, phase FROM restore", [], |row| {
+            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied: row.get_ref(2)?.as_str()? == "applied" })
         })
     }
 
@@ -114,11 +108,58 @@ impl Store {
             for step in &done {
                 store.note(project, step, pending.target)?;
             }
-            store.run("UPDATE restore SET phase = 'applied', kept = ?1", [applied.skipped.len() as i64])?;
+            store.run("UPDATE restore SET phase = 'applied'", [])?;
             store.run("DELETE FROM restore_plan", []).map(drop)
         })?;
         applied.restored = done.into_iter().map(|step| step.path).collect();
         Ok(applied)
+    }
+
+    /// Writes the project as it was at the checkpoint into an empty folder. Returns the paths whose content is not available.
+    pub fn copy_to(
+        &self,
+        project: &Path,
+        checkpoint: &Checkpoint,
+        folder: &Path,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        let mut missing = Vec::new();
+        let known = self.known()?;
+        // The entry of every covered path at the checkpoint: as it is known now, with the later changes undone.
+        let mut entries: BTreeMap<PathBuf, Entry> =
+            known.iter().map(|(path, known)| (path.clone(), known.entry)).collect();
+        for change in self.changes_after(checkpoint.position)?.into_iter().rev() {
+            entries.insert(change.path, change.old);
+        }
+        for (path, entry) in &entries {
+            let to = folder.join(path);
+            let wrong = |error: std::io::Error| CheckpointError::Path { path: path.clone(), why: error.to_string() };
+            match entry {
+                Entry::Absent => {}
+                Entry::Dir { .. } => fs::create_dir_all(&to).map_err(wrong)?,
+                Entry::Link { hash } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                Entry::File { hash: Some(hash), .. } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                // Not stored, because no call could overwrite it: if unchanged, the project still has its content.
+                Entry::File { mode, hash: None } => {
+                    let same = known.get(path).is_some_and(|known| {
+                        known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))
+                    });
+                    let copied = same.then(|| fs::read(project.join(path)).ok()).flatten();
+                    match copied {
+                        Some(bytes) => {
+                            write(&to, Entry::File { mode: *mode, hash: None }, bytes).map_err(wrong)?;
+                        }
+                        None => missing.push(path.clone()),
+                    }
+                }
+            }
+        }
+        for (path, entry) in entries.iter().rev() {
+            if let Entry::Dir { mode } = entry {
+                let set = fs::set_permissions(folder.join(path), Permissions::from_mode(*mode));
+                set.map_err(|error| CheckpointError::Path { path: path.clone(), why: error.to_string() })?;
+            }
+        }
+        Ok(missing)
     }
 
     /// Forgets the restore, after its end was reported.
@@ -126,7 +167,6 @@ impl Store {
         self.run("DELETE FROM restore", []).map(drop)
     }
 
-    /// Records a restored path and its change.
     fn note(&self, project: &Path, step: &Step, target: i64) -> Result<(), CheckpointError> {
         let stat = Stat::at(&project.join(&step.path)).ok().flatten();
         let known = stat.map(|stat| Known { entry: step.then, stat, fresh: stat.is_fresh(now_ns()) });
@@ -252,25 +292,36 @@ fn make_folder(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes an entry atomically: to a temporary file beside the path, which is then renamed.
-pub(super) fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
+/// Writes a file or link, atomically.
+fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
     let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
-    let beside = folder.join(temporary_name());
-    let written = (|| {
-        if let Entry::File { mode, .. } = then {
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&beside)?;
-            file.write_all(&content)?;
-            file.set_permissions(Permissions::from_mode(mode))?;
-            file.sync_all()?;
-        } else {
-            std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), &beside)?;
+    match then {
+        Entry::File { mode, .. } => replace_file(at, Some(Permissions::from_mode(mode)), &content),
+        _ => replace(at, |beside| std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), beside)),
+    }
+}
+
+/// Writes a file, atomically and durably: a reader sees the old content or the new one.
+pub fn replace_file(at: &Path, mode: Option<Permissions>, content: &[u8]) -> io::Result<()> {
+    replace(at, |beside| {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        let mut file = options.open(beside)?;
+        file.write_all(content)?;
+        if let Some(mode) = mode {
+            file.set_permissions(mode)?;
         }
-        fs::rename(&beside, at)
-    })();
-    if written.is_err() {
+        file.sync_all()
+    })
+}
+
+/// Has an entry made under a temporary name beside the path, then renames it.
+fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let beside = at.with_file_name(temporary_name());
+    let made = make(&beside).and_then(|()| fs::rename(&beside, at));
+    if made.is_err() {
         let _ = fs::remove_file(&beside);
     }
-    written
+    made
 }

@@ -38,7 +38,6 @@ pub enum Foreign {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
-    /// The present entry.
     pub now: Entry,
     /// The entry to restore.
     pub then: Entry,
@@ -46,7 +45,6 @@ pub struct Step {
     pub foreign: bool,
 }
 
-/// What a restore would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Sorted by path.

@@ -13,9 +13,8 @@ use crate::base::Bytes;
 pub const ENTRIES_MAX: usize = 200_000;
 /// Largest file whose content is stored; larger ones are data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
-/// Deepest folder that is entered.
 const DEPTH_MAX: usize = 128;
-/// Most uncovered paths that are listed; the others are counted.
+/// Most uncovered paths that are listed.
 const UNCOVERED_MAX: usize = 1_000;
 
 /// The metadata of an entry. If it is equal at two times the entry was not changed between them, unless [`Stat::is_fresh`].
@@ -32,9 +31,10 @@ pub struct Stat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    File,
-    Dir,
-    Link,
+    // The numbers are those of the database.
+    File = 0,
+    Dir = 1,
+    Link = 2,
 }
 
 /// Coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
@@ -86,15 +86,12 @@ pub fn now_ns() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// The entries of a project.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// By path relative to the project.
     pub entries: BTreeMap<PathBuf, Stat>,
     /// Paths that are not covered, each with the reason.
     pub uncovered: Vec<(PathBuf, String)>,
-    /// Number of uncovered paths beyond [`UNCOVERED_MAX`].
-    unlisted: usize,
     /// Temporary files of interrupted writes.
     pub leftovers: Vec<PathBuf>,
 }
@@ -137,12 +134,11 @@ pub fn scan(project: &Path) -> Scan {
 
 impl Scan {
     fn leave_out(&mut self, path: PathBuf, why: String) {
-        if self.uncovered.len() < UNCOVERED_MAX {
-            return self.uncovered.push((path, why));
+        match self.uncovered.len() {
+            0..UNCOVERED_MAX => self.uncovered.push((path, why)),
+            UNCOVERED_MAX => self.uncovered.push((PathBuf::from("."), "more entries, which are not listed".to_owned())),
+            _ => {}
         }
-        self.unlisted += 1;
-        self.uncovered.truncate(UNCOVERED_MAX);
-        self.uncovered.push((PathBuf::from("."), format!("{} more entries, which are not listed", self.unlisted)));
     }
 }
 
@@ -197,10 +193,10 @@ mod tests {
     }
 
     #[test]
-    fn uncovered_paths_beyond_the_bound_are_counted() {
+    fn uncovered_paths_beyond_the_bound_are_mentioned() {
         let mut scan = Scan::default();
         (0..UNCOVERED_MAX + 3).for_each(|path| scan.leave_out(path.to_string().into(), "unreadable".into()));
         let (_, why) = &scan.uncovered[UNCOVERED_MAX];
-        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "3 more entries, which are not listed"));
+        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "more entries, which are not listed"));
     }
 }

@@ -3,23 +3,30 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
 
 use super::CheckpointError;
-use super::entry::Entry;
-use super::scan::{Kind, Stat};
+use super::entry::{Entry, Hash};
+use super::scan::{FILE_MAX, Kind, Stat};
+use crate::base::Bytes;
 
 /// Raised whenever the schema changes.
 const VERSION: i64 = 1;
 /// Longest wait for a database lock. Writers hold the project's lock, so only readers can block, and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// One connection to `.monobloc/checkpoints.db`.
+/// Attempts to read a file that is being written to.
+const TRIES: usize = 3;
+
+/// One connection to `.monobloc/checkpoints.db`. A content is stored once under its hash, compressed with LZ4 if that makes
+/// it smaller, and verified whenever it is read.
 pub struct Store {
     pub(super) db: Connection,
     file: PathBuf,
@@ -34,7 +41,6 @@ pub struct Known {
     pub fresh: bool,
 }
 
-/// Who changed a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A tool, with the number of its call.
@@ -45,7 +51,6 @@ pub enum Origin {
     Outside,
 }
 
-/// A change of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub seq: i64,
@@ -145,6 +150,64 @@ impl Store {
             .map_err(|e| self.error(e))
     }
 
+    pub fn has_blob(&self, hash: Hash) -> Result<bool, CheckpointError> {
+        Ok(self.row("SELECT 1 FROM blobs WHERE hash = ?1", [hash.0], |_| Ok(()))?.is_some())
+    }
+
+    /// Stores a content, unless it is stored already.
+    pub fn put_blob(&self, bytes: &[u8]) -> Result<Hash, CheckpointError> {
+        let hash = hash(bytes);
+        if self.has_blob(hash)? {
+            return Ok(hash);
+        }
+        let packed = lz4_flex::compress(bytes);
+        let smaller = packed.len() < bytes.len();
+        let kept = if smaller { &packed[..] } else { bytes };
+        let sql = "INSERT INTO blobs (hash, size, packed, bytes) VALUES (?1, ?2, ?3, ?4)";
+        self.run(sql, params![hash.0, bytes.len() as i64, smaller, kept])?;
+        let sql = "UPDATE meta SET value = value + ?1 WHERE name = 'content_bytes'";
+        self.run(sql, [kept.len() as i64])?;
+        Ok(hash)
+    }
+
+    /// The content with this hash; an error if it is missing or damaged.
+    pub fn blob(&self, wanted: Hash) -> Result<Vec<u8>, CheckpointError> {
+        let sql = "SELECT size, packed, bytes FROM blobs WHERE hash = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get(2)?));
+        let found: Option<(i64, bool, Vec<u8>)> = self.row(sql, [wanted.0], read)?;
+        let (size, packed, kept) = found.ok_or(CheckpointError::Lost { hash: wanted })?;
+        let damaged = || CheckpointError::Damaged { hash: wanted };
+        let size = usize::try_from(size).ok().filter(|size| *size as u64 <= FILE_MAX.0).ok_or_else(damaged)?;
+        let bytes = if packed { lz4_flex::decompress(&kept, size).map_err(|_| damaged())? } else { kept };
+        if hash(&bytes) == wanted { Ok(bytes) } else { Err(damaged()) }
+    }
+
+    /// Bytes of all contents in the database, as stored.
+    pub fn blob_bytes(&self) -> Result<u64, CheckpointError> {
+        // The sum is stored, because adding the contents up would read them all.
+        let sum = self.row("SELECT value FROM meta WHERE name = 'content_bytes'", [], |row| row.get::<_, i64>(0))?;
+        Ok(sum.unwrap_or(0) as u64)
+    }
+
+    /// Stores the content at a path and gives its entry. The inner error says why it could not be read or is too large.
+    pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
+        let entry = match stat.kind {
+            Kind::Dir => Entry::Dir { mode: stat.mode },
+            Kind::Link => match fs::read_link(path) {
+                Ok(target) => Entry::Link { hash: self.put_blob(target.as_os_str().as_bytes())? },
+                Err(error) => return Ok(Err(error.to_string())),
+            },
+            Kind::File => match read_steady(path, stat) {
+                Ok((bytes, stat)) => {
+                    let entry = Entry::File { mode: stat.mode, hash: Some(self.put_blob(&bytes)?) };
+                    return Ok(Ok((entry, stat)));
+                }
+                Err(why) => return Ok(Err(why)),
+            },
+        };
+        Ok(Ok((entry, stat)))
+    }
+
     pub fn known(&self) -> Result<BTreeMap<PathBuf, Known>, CheckpointError> {
         let sql = "SELECT path, entry, kind, mode, size, mtime_ns, ctime_ns, inode, fresh FROM known";
         Ok(self.rows(sql, [], known)?.into_iter().collect())
@@ -160,17 +223,12 @@ impl Store {
         let Some(Known { entry, stat, fresh }) = known else {
             return self.run("DELETE FROM known WHERE path = ?1", [bytes(path)]).map(drop);
         };
-        let kind = match stat.kind {
-            Kind::File => 0,
-            Kind::Dir => 1,
-            Kind::Link => 2,
-        };
         self.run(
             "INSERT OR REPLACE INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 bytes(path),
                 entry.to_string(),
-                kind,
+                stat.kind as i64,
                 stat.mode,
                 stat.size as i64,
                 stat.mtime_ns,
@@ -194,8 +252,13 @@ impl Store {
 
     /// Every change after `position`, in order.
     pub fn changes_after(&self, position: i64) -> Result<Vec<Change>, CheckpointError> {
-        let sql = "SELECT seq, origin, number, path, old, new FROM changes WHERE seq > ?1 ORDER BY seq";
-        self.rows(sql, [position], |row| {
+        self.changes("seq > ?1", position)
+    }
+
+    /// The changes for which `filter` holds of `value`, in order.
+    pub(super) fn changes(&self, filter: &str, value: i64) -> Result<Vec<Change>, CheckpointError> {
+        let sql = format!("SELECT seq, origin, number, path, old, new FROM changes WHERE {filter} ORDER BY seq");
+        self.rows(&sql, [value], |row| {
             let number = row.get(2)?;
             let origin = match row.get_ref(1)?.as_str()? {
                 "call" => Origin::Call(number),
@@ -212,6 +275,38 @@ impl Store {
         let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'";
         Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(0))
     }
+}
+
+pub fn hash(bytes: &[u8]) -> Hash {
+    Hash(Sha256::digest(bytes).into())
+}
+
+/// A file's content with a `Stat` that was the same before and after reading.
+fn read_steady(path: &Path, mut stat: Stat) -> Result<(Vec<u8>, Stat), String> {
+    for _ in 0..TRIES {
+        if stat.size > FILE_MAX.0 {
+            return Err(format!("{}, more than {FILE_MAX}", Bytes(stat.size)));
+        }
+        let bytes = read(path).map_err(|error| error.to_string())?;
+        let after = Stat::at(path)?.ok_or("gone while it was read")?;
+        if after == stat && bytes.len() as u64 == stat.size {
+            return Ok((bytes, stat));
+        }
+        if after.kind != Kind::File {
+            return Err("replaced while it was read".to_owned());
+        }
+        stat = after;
+    }
+    Err("it is being written to".to_owned())
+}
+
+/// Reads a file without following links or blocking on pipes.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut options = fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX.0 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn known(row: &Row<'_>) -> rusqlite::Result<(PathBuf, Known)> {
@@ -252,7 +347,6 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
     use super::*;
-    use crate::checkpoint::blobs::hash;
 
     #[test]
     fn of_work_that_panics_nothing_is_stored() {

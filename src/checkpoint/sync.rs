@@ -8,11 +8,11 @@ use super::CheckpointError;
 use super::entry::Entry;
 use super::scan::{Kind, Scan, Stat, TICK_NS, now_ns, scan};
 use super::store::{Known, Origin, Store, bytes};
+use super::turn::Reach;
 
 /// Most bytes of contents in a project's checkpoints.
 pub const CONTENTS_MAX: u64 = 1 << 30;
 
-/// One comparison.
 pub struct Look<'a> {
     pub store: &'a Store,
     pub project: &'a Path,
@@ -42,12 +42,17 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// Before a call of that reach: differences are by others.
+    pub fn before(store: &'a Store, project: &'a Path, reach: &Reach) -> Look<'a> {
+        Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) }
+    }
+
     /// Compares the whole project. Returns temporary files of interrupted writes.
     pub fn all(&self) -> Result<Vec<PathBuf>, CheckpointError> {
         let known = self.store.known()?;
         self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
         let first = known.is_empty() && self.store.position()? == 0;
-        let Scan { mut entries, uncovered, leftovers, .. } = scan(self.project);
+        let Scan { mut entries, uncovered, leftovers } = scan(self.project);
         self.uncovered.borrow_mut().extend(uncovered);
         // Known paths stay covered even if ignore rules hide them now.
         for path in known.keys().filter(|path| !entries.contains_key(*path)).cloned().collect::<Vec<_>>() {

@@ -49,14 +49,23 @@ fn project() -> TempDir {
     folder
 }
 
+fn new_turn(project: &Path) -> Turn {
+    Turn::new(project, About::default(), Cancel::new())
+}
+
+/// Begins a call; there are no lessons.
+fn begin(turn: &Turn, reach: &Reach) -> Result<i64, CheckpointError> {
+    turn.begin("write_file", reach, &|| Ok(Vec::new()))
+}
+
 fn paths(all: &[&str]) -> Reach {
     Reach::Paths(all.iter().map(PathBuf::from).collect())
 }
 
 /// One turn with one call, which runs a line of the shell.
 fn turn(project: &Path, reach: &Reach, line: &str) -> Summary {
-    let turn = Turn::new(project, About::default(), Cancel::new());
-    turn.during("run_command", reach, || Ok(vec![b"a lesson".to_vec()]), || run(project, line)).unwrap();
+    let turn = new_turn(project);
+    turn.during("run_command", reach, &|| Ok(vec![b"a lesson".to_vec()]), || run(project, line)).unwrap();
     turn.finish().unwrap().unwrap()
 }
 
@@ -69,10 +78,16 @@ fn planned(project: &Path, checkpoint: i64) -> (Store, Checkpoint, Plan) {
     (store, target, plan)
 }
 
-/// Goes back to a checkpoint. Returns what was done, and the checkpoint that undoes it.
-fn go_back(project: &Path, checkpoint: i64) -> (Applied, i64) {
+/// The stored plan of going back to a checkpoint.
+fn prepared(project: &Path, checkpoint: i64) -> (Store, Pending) {
     let (mut store, target, plan) = planned(project, checkpoint);
     let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
+    (store, pending)
+}
+
+/// Goes back to a checkpoint. Returns what was done, and the checkpoint that undoes it.
+fn go_back(project: &Path, checkpoint: i64) -> (Applied, i64) {
+    let (mut store, pending) = prepared(project, checkpoint);
     let applied = store.apply(project, &pending).unwrap();
     store.settled().unwrap();
     (applied, pending.safety)
@@ -122,14 +137,14 @@ fn calls_of_a_turn_go_back_together_and_turns_one_by_one() {
     // Files that were changed just now are read in any case.
     std::thread::sleep(std::time::Duration::from_millis(50));
     for number in 1..=3 {
-        let turn = Turn::new(project, About::default(), Cancel::new());
+        let turn = new_turn(project);
         let calls = [
             (paths(&["a", "d"]), format!("echo {number} > a; echo x > d")),
             (paths(&["d"]), "echo d > d".to_owned()),
             (Reach::Everything, format!("mv a a{number}; cp a{number} a; echo {number} > src/b")),
         ];
         for (reach, line) in calls {
-            assert_eq!(turn.begin("t", &reach, || Ok(Vec::new())).unwrap(), number);
+            assert_eq!(begin(&turn, &reach).unwrap(), number);
             run(project, &line);
         }
         turn.end().unwrap();
@@ -138,7 +153,7 @@ fn calls_of_a_turn_go_back_together_and_turns_one_by_one() {
         assert_eq!((summary.created, summary.changed, summary.deleted), (1, 2, 0), "`d` is as it was");
         let changes = Store::open(project).unwrap().changes_of(number).unwrap();
         assert!(changes.iter().all(|change| change.new.is_restorable()), "{changes:?}");
-        assert!(turn.begin("t", &Reach::Everything, || Ok(Vec::new())).is_err(), "the turn is over");
+        assert!(begin(&turn, &Reach::Everything).is_err(), "the turn is over");
         states.push(state(project));
     }
     for checkpoint in [2, 1, 3] {
@@ -167,7 +182,7 @@ fn a_change_by_others_is_marked_and_one_during_the_restore_is_kept() {
         .map(|path| (PathBuf::from(path), "changed meanwhile; it stays as it is".to_owned()));
     assert_eq!(applied.skipped, skipped);
     assert_eq!(applied.restored, ["d", "src/b", "theirs"].map(PathBuf::from));
-    assert_eq!(store.pending().unwrap().unwrap(), Pending { applied: true, kept: 3, ..pending });
+    assert_eq!(store.pending().unwrap().unwrap(), Pending { applied: true, ..pending });
     assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "later\n");
     assert!(!project.join("src/deep/c").exists() && project.join("zeros").is_file());
 }
@@ -176,9 +191,9 @@ fn a_change_by_others_is_marked_and_one_during_the_restore_is_kept() {
 fn a_change_by_others_between_two_calls_of_a_turn_is_marked() {
     let folder = project();
     let project = folder.path();
-    let turn = Turn::new(project, About::default(), Cancel::new());
+    let turn = new_turn(project);
     for line in ["echo 1 > a", "echo 2 > a"] {
-        turn.begin("write_file", &paths(&["a"]), || Ok(Vec::new())).unwrap();
+        begin(&turn, &paths(&["a"])).unwrap();
         run(project, line);
         turn.end().unwrap();
         run(project, "echo theirs > a");
@@ -219,16 +234,14 @@ fn a_restore_that_was_interrupted_is_finished_before_another_turn() {
         "echo 1 > a; rm -r src; echo x > src; rm d; mkdir d; rm link; echo x > link;
         rm zeros; mkdir zeros; chmod 500 zeros empty; mkdir new; echo x > new/x",
     );
-    let (mut store, target, plan) = planned(project, 1);
-    let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
+    let (store, pending) = prepared(project, 1);
     drop(store);
     // As a process leaves it that was killed midway.
     run(project, "echo a > a; rm src; mkdir src; echo b > src/b; rmdir d; rm link; chmod 700 zeros empty; rm -r new");
     let mut store = Store::existing(project).unwrap().unwrap();
     assert!(store.is_unfinished().unwrap());
     assert_eq!(store.pending().unwrap(), Some(pending.clone()));
-    let next = Turn::new(project, About::default(), Cancel::new());
-    let refused = next.begin("t", &Reach::Everything, || Ok(Vec::new())).unwrap_err();
+    let refused = begin(&new_turn(project), &Reach::Everything).unwrap_err();
     assert!(matches!(refused, CheckpointError::Unfinished), "{refused}");
     assert_eq!(store.apply(project, &pending).unwrap().skipped, []);
     store.settled().unwrap();
@@ -241,8 +254,8 @@ fn what_a_killed_call_had_changed_counts_as_its_own() {
     let folder = project();
     let project = folder.path();
     let before = state(project);
-    let turn = Turn::new(project, About::default(), Cancel::new());
-    turn.begin("run_command", &paths(&["a"]), || Ok(Vec::new())).unwrap();
+    let turn = new_turn(project);
+    turn.begin("run_command", &paths(&["a"]), &|| Ok(Vec::new())).unwrap();
     run(project, "echo 1 > a; echo half > .monobloc-0123456789abcdef");
     drop(turn);
     let mut store = Store::existing(project).unwrap().unwrap();
@@ -264,8 +277,7 @@ fn a_restore_does_not_write_through_a_link_that_leads_out() {
     let (folder, outside) = (project(), tempfile::tempdir().unwrap());
     let project = folder.path();
     turn(project, &Reach::Everything, "echo 1 > src/b");
-    let (mut store, target, plan) = planned(project, 1);
-    let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
+    let (mut store, pending) = prepared(project, 1);
     run(project, "mv src old");
     fs::write(outside.path().join("b"), "1\n").unwrap();
     symlink(outside.path(), project.join("src")).unwrap();
@@ -316,8 +328,7 @@ fn finishing_a_restore_leaves_the_file_behind_a_link_alone() {
     let project = folder.path();
     let before = state(project);
     turn(project, &Reach::Everything, "rm link; mkdir link");
-    let (mut store, target, plan) = planned(project, 1);
-    let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
+    let (mut store, pending) = prepared(project, 1);
     run(project, "rmdir link; ln -s src/b link");
     assert_eq!(store.apply(project, &pending).unwrap().restored, [PathBuf::from("link")]);
     assert_eq!(state(project), before);

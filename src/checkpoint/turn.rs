@@ -11,19 +11,20 @@ use rusqlite::params;
 use super::CheckpointError;
 use super::entry::Entry;
 use super::lock::Lock;
-use super::recover;
 use super::scan::now_ns;
 use super::store::{Change, Origin, Store, bytes};
 use super::sync::Look;
 use crate::base::Cancel;
 
-/// Which paths a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// These, relative to the project, and the folders above them.
     Paths(Vec<PathBuf>),
     Everything,
 }
+
+/// Gives the present lessons.
+pub type Memory<'m> = &'m dyn Fn() -> Result<Vec<Vec<u8>>, String>;
 
 /// The last journal record before a checkpoint; a restore does not undo records up to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,6 @@ pub struct Anchor {
     pub hash: String,
 }
 
-/// What a checkpoint is made for.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub conversation: String,
@@ -69,7 +69,6 @@ enum State {
 struct Open {
     store: Store,
     checkpoint: i64,
-    /// The call in progress.
     call: Option<i64>,
     _lock: Lock,
 }
@@ -80,15 +79,10 @@ impl Turn {
     }
 
     /// Prepares a call: stores everything that it may overwrite. The first one of a turn waits for the project's lock and makes the
-    /// checkpoint. Returns the checkpoint's number. `memory` gives the present lessons. If this fails the call must not run.
-    pub fn begin(
-        &self,
-        tool: &str,
-        reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
-    ) -> Result<i64, CheckpointError> {
+    /// checkpoint. Returns the checkpoint's number. If this fails the call must not run.
+    pub fn begin(&self, tool: &str, reach: &Reach, memory: Memory<'_>) -> Result<i64, CheckpointError> {
         let mut state = self.state();
-        self.begin_in(&mut state, tool, reach, memory)
+        Ok(self.begun(&mut state, tool, reach, memory)?.checkpoint)
     }
 
     /// Prepares a call, runs its `work` and ends it, for work that runs here and is not interrupted.
@@ -96,51 +90,33 @@ impl Turn {
         &self,
         tool: &str,
         reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
+        memory: Memory<'_>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
         // The lock is held during the work, so that the turn cannot be finished meanwhile.
         let mut state = self.state();
-        let checkpoint = self.begin_in(&mut state, tool, reach, memory)?;
+        let open = self.begun(&mut state, tool, reach, memory)?;
         let done = work();
-        if let State::Open(open) = &mut *state {
-            open.end(&self.project)?;
-        }
-        Ok((done, checkpoint))
+        open.end(&self.project)?;
+        Ok((done, open.checkpoint))
     }
 
-    fn begin_in(
+    fn begun<'s>(
         &self,
-        state: &mut State,
+        state: &'s mut State,
         tool: &str,
         reach: &Reach,
-        memory: impl FnOnce() -> Result<Vec<Vec<u8>>, String>,
-    ) -> Result<i64, CheckpointError> {
+        memory: Memory<'_>,
+    ) -> Result<&'s mut Open, CheckpointError> {
         let first = matches!(state, State::Untouched);
         if first {
-            let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
-            let mut store = Store::open(&self.project)?;
-            recover(&mut store, &self.project)?;
-            if store.pending()?.is_some() {
-                return Err(CheckpointError::Unfinished);
-            }
-            let (project, about) = (&self.project, &self.about);
-            let memory = memory().map_err(CheckpointError::Memory)?;
-            let checkpoint = store.atomically(|store| {
-                let look =
-                    Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
-                look.all()?;
-                store.add_checkpoint("turn", about, &memory)
-            })?;
-            *state = State::Open(Box::new(Open { store, checkpoint, call: None, _lock: lock }));
+            *state = State::Open(Box::new(self.open(reach, memory)?));
         }
         let State::Open(open) = state else { return Err(CheckpointError::Over) };
-        if open.call.is_some() {
-            open.end(&self.project)?;
-        }
-        let (project, checkpoint) = (&self.project, open.checkpoint);
+        open.end(&self.project)?;
+        let checkpoint = open.checkpoint;
         let call = open.store.atomically(|store| {
-            let look = Look { everything: *reach == Reach::Everything, ..Look::new(store, project, Origin::Outside) };
+            let look = Look::before(store, &self.project, reach);
             match reach {
                 Reach::Paths(paths) => look.paths(paths)?,
                 Reach::Everything if first => {}
@@ -149,7 +125,23 @@ impl Turn {
             store.add_call(checkpoint, tool, reach)
         })?;
         open.call = Some(call);
-        Ok(checkpoint)
+        Ok(open)
+    }
+
+    /// Takes the project's lock and makes the checkpoint.
+    fn open(&self, reach: &Reach, memory: Memory<'_>) -> Result<Open, CheckpointError> {
+        let lock = Lock::wait(&self.project, &self.about.command, &self.cancel)?;
+        let mut store = Store::open(&self.project)?;
+        recover(&mut store, &self.project)?;
+        if store.pending()?.is_some() {
+            return Err(CheckpointError::Unfinished);
+        }
+        let memory = memory().map_err(CheckpointError::Memory)?;
+        let checkpoint = store.atomically(|store| {
+            Look::before(store, &self.project, reach).all()?;
+            store.add_checkpoint("turn", &self.about, &memory)
+        })?;
+        Ok(Open { store, checkpoint, call: None, _lock: lock })
     }
 
     /// Records the changes of a call, whether it succeeded or not.
@@ -244,7 +236,18 @@ impl Store {
         self.run("UPDATE calls SET open = 0 WHERE id = ?1", [call]).map(drop)
     }
 
-    /// The net changes by the calls of a checkpoint's turn.
+    /// Whether a call or restore was interrupted or is still running.
+    pub fn is_unfinished(&self) -> Result<bool, CheckpointError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE open = 1) OR EXISTS (SELECT 1 FROM restore)";
+        Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(false))
+    }
+
+    /// Whether a tool ran in the turn of a checkpoint or later.
+    pub fn ran_since(&self, tool: &str, checkpoint: i64) -> Result<bool, CheckpointError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE tool = ?1 AND checkpoint >= ?2)";
+        Ok(self.row(sql, (tool, checkpoint), |row| row.get(0))?.unwrap_or(false))
+    }
+
     pub fn summary(&self, checkpoint: i64) -> Result<Summary, CheckpointError> {
         let mut summary = Summary { checkpoint, ..Summary::default() };
         for (old, new) in net(&self.changes_of(checkpoint)?).into_values() {
@@ -261,13 +264,24 @@ impl Store {
 
     /// Every change by the calls of a checkpoint's turn.
     pub fn changes_of(&self, checkpoint: i64) -> Result<Vec<Change>, CheckpointError> {
-        let sql = "SELECT id FROM calls WHERE checkpoint = ?1";
-        let calls: Vec<i64> = self.rows(sql, [checkpoint], |row| row.get(0))?;
-        let Some(found) = self.find(checkpoint)? else { return Ok(Vec::new()) };
-        let mut changes = self.changes_after(found.position)?;
-        changes.retain(|change| matches!(change.origin, Origin::Call(call) if calls.contains(&call)));
-        Ok(changes)
+        self.changes("origin = 'call' AND number IN (SELECT id FROM calls WHERE checkpoint = ?1)", checkpoint)
     }
+}
+
+/// Ends calls that ran when the process was killed; changes found now count as made by them. Returns the checkpoints of the
+/// interrupted turns. The caller must hold the project's lock.
+pub fn recover(store: &mut Store, project: &Path) -> Result<Vec<i64>, CheckpointError> {
+    let sql = "SELECT id, checkpoint FROM calls WHERE open = 1 ORDER BY id";
+    let open: Vec<(i64, i64)> = store.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (call, _) in &open {
+        store.atomically(|store| store.end_call(project, *call))?;
+    }
+    if !open.is_empty() {
+        store.look(project)?;
+    }
+    let mut checkpoints: Vec<i64> = open.into_iter().map(|(_, checkpoint)| checkpoint).collect();
+    checkpoints.dedup();
+    Ok(checkpoints)
 }
 
 /// The first old and last new entry of every path that differs in the end.

@@ -1,7 +1,5 @@
 //! Keeps lessons: problems, what solved them and why, stored in the project's database and found again by similarity.
 
-mod likeness;
-mod snapshot;
 pub(crate) mod store;
 
 use serde::{Deserialize, Serialize};
@@ -63,7 +61,6 @@ impl Solution {
     }
 }
 
-/// A lesson found by a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub stored: Stored,
@@ -72,7 +69,6 @@ pub struct Found {
     pub by: Signal,
 }
 
-/// How a score was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Cosine of the vectors of query and problem.

@@ -1,27 +1,26 @@
 //! Stores lessons in a table of the project's database, limits their number and size, and hides those that failed twice.
 
 use crate::base::lock;
-use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
+use serde::de::IgnoredAny;
 
-use super::likeness::overlap;
 use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
 
 /// Most lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
-pub const LESSONS_MAX: usize = 5_000;
+const LESSONS_MAX: usize = 5_000;
 
 /// Most bytes of all texts and vectors together; every checkpoint stores a copy of them.
 const BYTES_MAX: i64 = 16 << 20;
 
 /// A lesson that failed this often in a row is not offered any more.
-pub const FAILURES_MAX: u32 = 2;
+const FAILURES_MAX: u32 = 2;
 
 /// Longest texts of a lesson in bytes: models with a context of a few thousand tokens read them.
 const PROBLEM_MAX: usize = 2_000;
@@ -41,7 +40,6 @@ pub enum LessonsError {
     Vector(usize),
 }
 
-/// The lessons of one project. Threads may share it.
 pub struct Lessons {
     file: PathBuf,
     connection: Mutex<Connection>,
@@ -69,10 +67,6 @@ impl Lessons {
         Lessons { mask, ..self }
     }
 
-    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.mask.apply(text)
-    }
-
     /// Stores a lesson and returns its number. A lesson with the same problem and solution is updated: a success clears its
     /// failures, a failure adds one. Above the limits the least useful lessons are deleted: failed ones first, then the oldest.
     pub fn add(&self, lesson: &Lesson) -> Result<i64, LessonsError> {
@@ -82,7 +76,7 @@ impl Lessons {
         }
         // Masked before the connection is locked, because judging names may take seconds.
         let [problem, solution, why] =
-            [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.masked(text));
+            [&lesson.problem, &lesson.solution, &lesson.why_worked].map(|text| self.mask.apply(text));
         let id = self.query(|connection| {
             connection.query_row(
                 "INSERT INTO lessons (problem, solution, why_worked, tokens_used, success, failures, vector, created)
@@ -129,12 +123,13 @@ impl Lessons {
         })
     }
 
-    /// The `k` lessons most similar to the query, best first, without those that failed too often. Each is compared by vectors if
+    /// The `k` lessons most similar to the query, best first and of equal ones the newest first, without those that failed too often. Each is compared by vectors if
     /// both sides have one of the same length, else by words; lessons with a score of 0 are left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
-        let text = &*self.masked(text);
+        let text = &*self.mask.apply(text);
         let offered: Vec<Stored> = self.query(|connection| {
-            let mut rows = connection.prepare_cached(&format!("{SELECT} WHERE failures < ?1 ORDER BY id"))?;
+            let mut rows =
+                connection.prepare_cached(&format!("{SELECT} WHERE failures < ?1 ORDER BY created DESC, id DESC"))?;
             rows.query_map([FAILURES_MAX], stored)?.collect()
         })?;
         let mut found: Vec<Found> = offered
@@ -145,39 +140,63 @@ impl Lessons {
             })
             .filter(|found| found.score > 0.0)
             .collect();
-        found.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
         found.truncate(k);
         Ok(found)
     }
 
-    /// The newest successful lesson for exactly this problem, unless it failed too often since.
-    pub fn same(&self, problem: &str) -> Result<Option<Stored>, LessonsError> {
-        let problem = head(&self.masked(problem), PROBLEM_MAX).to_owned();
-        self.query(|connection| {
-            let sql =
-                format!("{SELECT} WHERE problem = ?1 AND success AND failures < ?2 ORDER BY created DESC, id DESC");
-            connection.prepare_cached(&sql)?.query_row(params![problem, FAILURES_MAX], stored).optional()
-        })
-    }
-
     /// Deletes a lesson; returns whether it existed.
     pub fn forget(&self, id: i64) -> Result<bool, LessonsError> {
-        Ok(self.query(|connection| connection.execute("DELETE FROM lessons WHERE id = ?1", [id]))? > 0)
+        self.run("DELETE FROM lessons WHERE id = ?1", id)
     }
 
     /// Records that a lesson was used and helped, which clears its failures. Returns whether it exists.
     pub fn record_success(&self, id: i64) -> Result<bool, LessonsError> {
-        let update = "UPDATE lessons SET failures = 0, created = unixepoch() WHERE id = ?1";
-        Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
+        self.run("UPDATE lessons SET failures = 0, created = unixepoch() WHERE id = ?1", id)
     }
 
     /// Records that a lesson was used and did not help. Returns whether it exists.
     pub fn record_failure(&self, id: i64) -> Result<bool, LessonsError> {
-        let update = "UPDATE lessons SET failures = failures + 1 WHERE id = ?1";
-        Ok(self.query(|connection| connection.execute(update, [id]))? > 0)
+        self.run("UPDATE lessons SET failures = failures + 1 WHERE id = ?1", id)
     }
 
-    pub(super) fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
+    fn run(&self, sql: &str, id: i64) -> Result<bool, LessonsError> {
+        Ok(self.query(|connection| connection.execute(sql, [id]))? > 0)
+    }
+
+    /// Every lesson as one row of JSON; equal lessons give equal bytes.
+    pub fn rows(&self) -> Result<Vec<Vec<u8>>, LessonsError> {
+        let sql =
+            "SELECT json_array(id, problem, solution, why_worked, tokens_used, success, failures, hex(vector), created)
+                   FROM lessons ORDER BY id";
+        self.query(|connection| {
+            let mut query = connection.prepare_cached(sql)?;
+            query.query_map([], |row| row.get::<_, String>(0).map(String::into_bytes))?.collect()
+        })
+    }
+
+    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Rows of another form change nothing.
+    pub fn restore(&self, rows: &[Vec<u8>]) -> Result<(), LessonsError> {
+        let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
+        let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let Some(texts) = texts.map(|text| text.filter(is_json)).collect::<Option<Vec<&str>>>() else {
+            tracing::warn!("the lessons of a checkpoint of another version stay as they are now");
+            return Ok(());
+        };
+        let sql = "INSERT INTO lessons
+                       (id, problem, solution, why_worked, tokens_used, success, failures, vector, created)
+                   SELECT ?1->>0, ?1->>1, ?1->>2, ?1->>3, ?1->>4, ?1->>5, ?1->>6, nullif(unhex(?1->>7), x''), ?1->>8";
+        self.query(|connection| {
+            let change = connection.unchecked_transaction()?;
+            change.execute("DELETE FROM lessons", [])?;
+            for text in texts {
+                change.prepare_cached(sql)?.execute([text])?;
+            }
+            change.commit()
+        })
+    }
+
+    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {
         // Poisoning is ignored, because SQLite's state stays consistent after a panic.
         let connection: MutexGuard<'_, Connection> = lock(&self.connection);
         ask(&connection).map_err(|source| LessonsError::Database { file: self.file.clone(), source })
@@ -228,6 +247,21 @@ fn score(text: &str, vector: Option<&[f32]>, lesson: &Lesson) -> (f32, Signal) {
         }
         _ => (overlap(text, &lesson.problem), Signal::Words),
     }
+}
+
+/// Dice coefficient of the two sets of words: 0 for no shared word, 1 for all. Case is ignored, and so are words of fewer than
+/// three letters, unless a text has no others.
+fn overlap(a: &str, b: &str) -> f32 {
+    let (a, b) = (words(a), words(b));
+    let shared = a.intersection(&b).count();
+    if shared == 0 { 0.0 } else { 2.0 * shared as f32 / (a.len() + b.len()) as f32 }
+}
+
+fn words(text: &str) -> HashSet<String> {
+    let all: HashSet<String> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    let long: HashSet<String> = all.iter().filter(|word| word.chars().count() > 2).cloned().collect();
+    if long.is_empty() { all } else { long }
 }
 
 /// A vector as stored: little-endian f32, one after the other.

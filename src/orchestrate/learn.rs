@@ -69,11 +69,8 @@ impl Recollection {
 pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Recollection {
     let vector = toolkit.vector(text).await;
     let (lessons, text, asked) = (lessons.clone(), text.to_owned(), vector.clone());
-    let found = tokio::task::spawn_blocking(move || {
-        let alike = lessons.search(&text, asked.as_deref(), RECALLED_MAX)?;
-        Ok::<_, crate::lessons::LessonsError>((alike, lessons.same(&text)?))
-    });
-    let (alike, same) = match found.await {
+    let found = tokio::task::spawn_blocking(move || lessons.search(&text, asked.as_deref(), RECALLED_MAX));
+    let alike = match found.await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {
             tracing::warn!(%error, "nothing is remembered");
@@ -84,7 +81,7 @@ pub async fn recall(toolkit: &Toolkit, lessons: &Arc<Lessons>, text: &str) -> Re
     let enough = |found: &Found| found.score >= if found.by == Signal::Vector { ALIKE_VECTOR } else { ALIKE_WORDS };
     let read = |stored: Stored| Solution::read(&stored.lesson.solution).map(|solution| (stored, solution));
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
-    let best = same.and_then(read).or_else(|| alike.map(|found| found.stored).find_map(read));
+    let best = alike.map(|found| found.stored).find_map(read);
     Recollection { vector, best, used: BTreeSet::new() }
 }
 

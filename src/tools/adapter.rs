@@ -18,26 +18,20 @@ const SAME_FROM: f32 = 0.99;
 static VALUES: LazyLock<Vec<f32>> =
     LazyLock::new(|| DATA.as_chunks::<2>().0.iter().map(|bytes| bf16::from_le_bytes(*bytes).to_f32()).collect());
 
-/// Applies the matrices. [`Adapter::of`] makes one only for the embedder they were trained for.
-#[derive(Clone, Debug)]
-pub struct Adapter(());
+/// Whether the matrices were trained for the embedder whose vector of [`PROBE`] this is.
+pub fn belongs_to(probe: &[f32]) -> bool {
+    let own = VALUES.get(..WIDTH).filter(|_| probe.len() == WIDTH);
+    own.is_some_and(|own| kernels::cosine(probe, own)[0] >= SAME_FROM)
+}
 
-impl Adapter {
-    /// `probe` is the embedder's vector of [`PROBE`]; `None` for another embedder than the matrices' own.
-    pub fn of(probe: &[f32]) -> Option<Adapter> {
-        let own = VALUES.get(..WIDTH).filter(|_| probe.len() == WIDTH)?;
-        (kernels::cosine(probe, own)[0] >= SAME_FROM).then_some(Adapter(()))
-    }
+/// The unit vector of a step, multiplied by the matrix for steps.
+pub fn step(vector: &[f32]) -> Vec<f32> {
+    multiplied(vector, 0)
+}
 
-    /// The unit vector of a step, multiplied by the matrix for steps.
-    pub fn step(&self, vector: &[f32]) -> Vec<f32> {
-        multiplied(vector, 0)
-    }
-
-    /// The unit vector of a tool's text, multiplied by the matrix for tools.
-    pub fn tool(&self, vector: &[f32]) -> Vec<f32> {
-        multiplied(vector, 1)
-    }
+/// The unit vector of a tool's text, multiplied by the matrix for tools.
+pub fn tool(vector: &[f32]) -> Vec<f32> {
+    multiplied(vector, 1)
 }
 
 /// `vector` times the matrix for steps (0) or for tools (1).
@@ -51,22 +45,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_holds_two_matrices_near_the_identity() {
+    fn two_matrices_near_the_identity_belong_to_one_embedder() {
         assert_eq!(VALUES.len(), WIDTH + 2 * WIDTH * WIDTH);
         let axis: Vec<f32> = (0..WIDTH).map(|at| f32::from(u8::from(at == 7))).collect();
         for matrix in 0..2 {
-            let image = multiplied(&axis, matrix);
-            let best = kernels::top_k(&image, 1)[0];
+            let best = kernels::top_k(&multiplied(&axis, matrix), 1)[0];
             assert!(best.0 == 7 && (0.5..1.5).contains(&best.1), "{best:?}");
         }
-    }
-
-    #[test]
-    fn there_is_no_adapter_for_another_embedder() {
         let own = &VALUES[..WIDTH];
-        assert!(Adapter::of(own).is_some());
-        assert!(Adapter::of(&own[1..]).is_none());
         let other: Vec<f32> = own.iter().rev().copied().collect();
-        assert!(Adapter::of(&other).is_none());
+        assert!(belongs_to(own) && !belongs_to(&own[1..]) && !belongs_to(&other));
     }
 }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// The arguments of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'a>(pub &'a Map<String, Value>);
 

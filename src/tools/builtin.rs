@@ -28,13 +28,6 @@ pub enum Builtin {
     IndexListMemories,
 }
 
-// Groups of built-in tools: name and description (`server` and `server_description` of their specs).
-const FILES: (&str, &str) =
-    ("files", "read, list, find and search files of the project; create, change, move and delete files");
-const INDEX: (&str, &str) =
-    ("index", "answer questions about the code: find where something is done, who calls what, what depends on a file");
-const COMMAND: (&str, &str) = ("command", "run shell commands in the project: build, test, format, version control");
-
 impl Builtin {
     pub const ALL: [Builtin; 19] = [
         Builtin::ReadFile,
@@ -57,6 +50,10 @@ impl Builtin {
         Builtin::IndexImpact,
         Builtin::IndexListMemories,
     ];
+
+    pub fn by_name(name: &str) -> Option<Builtin> {
+        Builtin::ALL.into_iter().find(|builtin| builtin.name() == name)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -212,16 +209,15 @@ impl Builtin {
     }
 
     pub fn spec(self) -> ToolSpec {
-        let (server, server_description) = match self {
-            Builtin::RunCommand => COMMAND,
-            _ if self.name().starts_with("index_") => INDEX,
-            _ => FILES,
+        let server = match self {
+            Builtin::RunCommand => "command",
+            _ if self.name().starts_with("index_") => "index",
+            _ => "files",
         };
         ToolSpec {
             name: self.name().to_owned(),
             description: self.description().to_owned(),
             server: server.to_owned(),
-            server_description: server_description.to_owned(),
             mutates: self.mutates(),
             destructive: false,
             parameters: schema(self.parameters()),

@@ -1,7 +1,7 @@
 //! `run_command`: runs a shell command in the project, bounded in time and output; it ends when its call is dropped.
 
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -58,24 +58,29 @@ pub(in crate::tools) async fn run(
     command.stdin(watched);
     let mut child = sandbox::spawn(command, &mut group).map_err(failed)?;
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    let ended = tokio::select! {
+    let seconds_so_far = || started.elapsed().as_secs_f32();
+    let (ok, how) = tokio::select! {
         status = child.wait() => match status {
-            Ok(status) => Ended::Exited(status),
+            Ok(status) => (status.success(), format!("{status} after {:.1} s", seconds_so_far())),
             Err(error) => return Err(format!("waiting for the command failed: {error}")),
         },
-        () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => Ended::Deadline(seconds),
-        () = context.cancel.cancelled() => Ended::Cancelled,
-        () = group.crowded(settings.processes) => Ended::TooManyProcesses(settings.processes),
+        () = tokio::time::sleep(Duration::from_secs(seconds as u64)) => {
+            (false, format!("stopped at its deadline of {seconds} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
+        }
+        () = context.cancel.cancelled() => (false, format!("cancelled after {:.1} s", seconds_so_far())),
+        () = group.crowded(settings.processes) => (false, format!(
+            "ended after {:.1} s, with more than {} processes; command_processes allows more",
+            seconds_so_far(), settings.processes
+        )),
     };
     // Processes that the command left in the background are killed, which closes its pipes.
     let moved: String = group.end().iter().map(|aside| described(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
-    let outcome = outcome(line, &ended, started.elapsed(), &out, &err, &confines);
+    let outcome = outcome(line, (ok, how), &out, &err, &confines);
     // A command that tried to redirect git has failed, whatever its exit status.
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// Says which file redirected git and where it was moved.
 fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
     let path = shown(path);
@@ -107,41 +112,20 @@ fn set_up(command: &mut Command, line: &str, confines: &Confines<'_>) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-/// How a command ended.
-enum Ended {
-    Exited(ExitStatus),
-    /// After that many seconds.
-    Deadline(usize),
-    /// It had more processes than that.
-    TooManyProcesses(u64),
-    Cancelled,
-}
-
-fn outcome(line: &str, ended: &Ended, took: Duration, out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
-    let seconds = took.as_secs_f32();
-    let (ok, how) = match ended {
-        Ended::Exited(status) => (status.success(), format!("{status} after {seconds:.1} s")),
-        Ended::Deadline(limit) => {
-            (false, format!("stopped at its deadline of {limit} s; give timeout_s (at most {TIMEOUT_MAX_S})"))
-        }
-        Ended::TooManyProcesses(most) => (
-            false,
-            format!("ended after {seconds:.1} s, with more than {most} processes; command_processes allows more"),
-        ),
-        Ended::Cancelled => (false, format!("cancelled after {seconds:.1} s")),
-    };
+fn outcome(line: &str, (ok, how): (bool, String), out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
     let mut output = String::new();
     out.show("", &mut output);
     err.show("[stderr]\n", &mut output);
+    let report = format!("$ {line}\n[{how}]\n{output}");
     if ok {
-        return Outcome::ok(format!("$ {line}\n[{how}]\n{output}"));
+        return Outcome::ok(report);
     }
     if !confines.commands.confined || !sandbox::tells_of_refusal(&output) {
-        return Outcome::error(format!("$ {line}\n[{how}]\n{output}"));
+        return Outcome::error(report);
     }
     let bounds = sandbox::bounds("the project", "programs and tool chains", confines.network);
     Outcome::error(format!(
-        "something was refused, perhaps because commands are confined: $ {line}\n[{how}]\n{output}[confined: {bounds}; the settings \
+        "something was refused, perhaps because commands are confined: {report}[confined: {bounds}; the settings \
          command_reads, command_writes and command_network allow more, command_memory, command_file_size and \
          command_processes larger processes and files, and more of them]\n"
     ))
@@ -211,70 +195,54 @@ async fn drained((kept, mut task): (Shared, JoinHandle<()>)) -> Kept {
 mod tests {
     use super::*;
     use crate::tools::files::walk::testing::Project;
+    use serde_json::json;
 
     async fn sh(project: &Project, arguments: serde_json::Value) -> Outcome {
-        let arguments = arguments.as_object().unwrap().clone();
-        run(Arguments(&arguments), false, &project.context).await.unwrap_or_else(Outcome::error)
-    }
-
-    async fn check(command: &str, ok: bool, expected: &str) {
-        let outcome = sh(&Project::with(&[("a.txt", "here\n")]), serde_json::json!({ "command": command })).await;
-        assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
-        assert!(outcome.text.contains(expected), "{}", outcome.text);
+        run(Arguments(arguments.as_object().unwrap()), false, &project.context).await.unwrap_or_else(Outcome::error)
     }
 
     #[tokio::test]
     async fn a_command_runs_in_the_project_and_its_status_counts() {
-        check("cat a.txt", true, "here\n").await;
-        check("echo out; echo err >&2; exit 3", false, "[exit status: 3").await;
-        check("echo err >&2; false", false, "[stderr]\nerr\n").await;
-        check("cat", true, "exit status: 0").await;
-        check("kill -9 $$", false, "signal").await;
-        check(" ", false, "is empty").await;
-    }
-
-    #[tokio::test]
-    async fn only_harmless_variables_are_inherited() {
-        // Cargo sets this one for every test; it is not on the list.
+        // Cargo sets this variable for every test; it is none of those that are inherited.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-        check("echo [$CARGO_MANIFEST_DIR] [${PATH:+path}]", true, "[] [path]").await;
+        let project = Project::with(&[("a.txt", "here\n")]);
+        for (command, ok, expected) in [
+            ("cat a.txt", true, "here\n"),
+            ("echo out; echo err >&2; exit 3", false, "[exit status: 3"),
+            ("echo err >&2; false", false, "[stderr]\nerr\n"),
+            ("cat", true, "exit status: 0"),
+            ("kill -9 $$", false, "signal"),
+            (" ", false, "is empty"),
+            ("echo [$CARGO_MANIFEST_DIR] [${PATH:+path}]", true, "[] [path]"),
+        ] {
+            let outcome = sh(&project, json!({ "command": command })).await;
+            assert!(outcome.is_ok() == ok && outcome.text.contains(expected), "{outcome:?}");
+        }
     }
 
     #[tokio::test]
     async fn long_output_keeps_head_and_tail() {
-        let project = Project::with(&[]);
-        let outcome =
-            sh(&project, serde_json::json!({ "command": "echo first; yes | head -c 3000000; echo last" })).await;
+        let line = "echo first; yes | head -c 3000000; echo last";
+        let outcome = sh(&Project::with(&[]), json!({ "command": line })).await;
         assert!(outcome.text.contains("\nfirst\n") && outcome.text.ends_with("last\n"));
         assert!(outcome.text.len() < 3 * KEPT_HALF_BYTES && outcome.text.contains("bytes left out"));
     }
 
     #[tokio::test]
-    async fn a_deadline_ends_the_whole_group() {
+    async fn every_process_ends_with_its_command_at_a_deadline_when_cancelled_and_when_dropped() {
         let project = Project::with(&[]);
-        let line = "sleep 30 & echo $! > pid; wait";
-        let outcome = sh(&project, serde_json::json!({ "command": line, "timeout_s": 1 })).await;
+        let outcome = sh(&project, json!({ "command": "sleep 30 & echo $! > pid; wait", "timeout_s": 1 })).await;
         assert!(!outcome.is_ok() && outcome.text.contains("deadline of 1 s"), "{}", outcome.text);
         gone(&project).await;
-    }
-
-    #[tokio::test]
-    async fn a_background_process_ends_with_its_command() {
-        let project = Project::with(&[]);
         let started = Instant::now();
-        let outcome = sh(&project, serde_json::json!({ "command": "sleep 30 & echo $! > pid" })).await;
+        let outcome = sh(&project, json!({ "command": "sleep 30 & echo $! > pid" })).await;
         assert!(outcome.is_ok() && started.elapsed() < Duration::from_secs(5), "{outcome:?}");
         gone(&project).await;
-    }
-
-    #[tokio::test]
-    async fn cancelling_and_dropping_kill_the_command() {
-        let project = Project::with(&[]);
-        let line = serde_json::json!({ "command": "sleep 30 & echo $! > pid; wait" });
-        let cancel = project.context.cancel.clone();
+        let line = json!({ "command": "sleep 30 & echo $! > pid; wait" });
         let dropped = tokio::time::timeout(Duration::from_millis(500), sh(&project, line.clone())).await;
         assert!(dropped.is_err());
         gone(&project).await;
+        let cancel = project.context.cancel.clone();
         let (outcome, ()) = tokio::join!(sh(&project, line), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             cancel.cancel();

@@ -19,10 +19,8 @@ pub struct Root {
     real: PathBuf,
 }
 
-/// What a path is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It has to exist.
     Read,
     /// It need not exist; must lie outside the protected folders.
     Write,
@@ -47,8 +45,8 @@ pub enum ConfineError {
     Protected { path: String, folder: String },
     #[error("`{path}` does not exist in the project; list_dir and find_files show what there is")]
     Missing { path: String },
-    #[error("`{path}` is not a regular file ({kind}); only regular files are read and written")]
-    NotAFile { path: String, kind: &'static str },
+    #[error("`{path}` is a folder, link, pipe or device; only regular files are read and written")]
+    NotAFile { path: String },
     #[error("`{path}` is no usable path: {why}")]
     Malformed { path: String, why: &'static str },
     #[error("`{path}` was replaced while it was being opened; try again")]
@@ -67,7 +65,6 @@ impl Root {
         Ok(Root { given, real })
     }
 
-    /// The folder itself, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.real
     }
@@ -162,7 +159,7 @@ impl Inside {
         options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
         let kind = fs::symlink_metadata(&self.absolute).map_err(|source| ConfineError::Io { path: path(), source })?;
         if !kind.is_file() {
-            return Err(ConfineError::NotAFile { path: path(), kind: kind_of(&kind) });
+            return Err(ConfineError::NotAFile { path: path() });
         }
         let io = |source| ConfineError::Io { path: path(), source };
         let file = options.open(&self.absolute).map_err(io)?;
@@ -175,12 +172,11 @@ impl Inside {
         Ok(file)
     }
 
-    /// Creates the folders above the path, checks that none has become a link, and returns the one it lies in.
-    pub fn make_parents(&self) -> Result<PathBuf, ConfineError> {
-        let parent = self.absolute.parent().unwrap_or(&self.root).to_owned();
-        fs::create_dir_all(&parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
-        self.still_inside(&parent)?;
-        Ok(parent)
+    /// Creates the folders above the path and checks that none has become a link.
+    pub fn make_parents(&self) -> Result<(), ConfineError> {
+        let parent = self.absolute.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent).map_err(|source| ConfineError::Io { path: self.relative(), source })?;
+        self.still_inside(parent)
     }
 
     fn still_inside(&self, path: &Path) -> Result<(), ConfineError> {
@@ -206,24 +202,6 @@ impl Inside {
 fn relative(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     if below.as_os_str().is_empty() { ".".to_owned() } else { below.to_string_lossy().into_owned() }
-}
-
-fn kind_of(meta: &fs::Metadata) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    let kind = meta.file_type();
-    if kind.is_dir() {
-        "a folder"
-    } else if kind.is_symlink() {
-        "a symbolic link"
-    } else if kind.is_fifo() {
-        "a pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else if kind.is_char_device() || kind.is_block_device() {
-        "a device"
-    } else {
-        "of an unknown kind"
-    }
 }
 
 /// A path from a model as an error message shows it: at most 200 characters, without control characters.
@@ -293,6 +271,12 @@ mod tests {
         }
         check("src/missing", Access::Read, "Missing");
         check("src/a.rs/below", Access::Read, "Missing");
+        // Absolute paths inside are accepted, but not those of a folder whose name begins alike.
+        let (dir, root) = project();
+        let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
+        assert_eq!(inside.relative(), "src/a.rs");
+        let twin = dir.path().join("project-twin/x");
+        assert!(matches!(root.resolve(twin.to_str().unwrap(), Access::Write), Err(ConfineError::Outside { .. })));
     }
 
     #[test]
@@ -303,15 +287,6 @@ mod tests {
         check(".monobloc/monobloc.db", Access::Write, "Protected");
         check("innocent/config", Access::Write, "Protected");
         check(".gitignore", Access::Write, ".gitignore");
-    }
-
-    #[test]
-    fn absolute_paths_inside_are_accepted_and_a_folder_whose_name_begins_alike_is_not() {
-        let (dir, root) = project();
-        let inside = root.resolve(root.path().join("src/a.rs").to_str().unwrap(), Access::Read).unwrap();
-        assert_eq!(inside.relative(), "src/a.rs");
-        let twin = dir.path().join("project-twin/x");
-        assert!(matches!(root.resolve(twin.to_str().unwrap(), Access::Write), Err(ConfineError::Outside { .. })));
     }
 
     #[test]
@@ -327,17 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn a_device_and_a_folder_are_not_files() {
-        let root = Root::open(Path::new("/dev")).unwrap();
-        let error = root.resolve("zero", Access::Read).unwrap().open().unwrap_err().to_string();
-        assert!(error.contains("a device"), "{error}");
+    fn a_device_and_a_folder_are_no_files_and_a_missing_project_is_named() {
         let (_dir, root) = project();
-        let error = root.resolve("src", Access::Read).unwrap().open().unwrap_err().to_string();
-        assert!(error.contains("a folder"), "{error}");
-    }
-
-    #[test]
-    fn a_missing_project_says_how_to_give_one() {
+        for (root, path) in [(Root::open(Path::new("/dev")).unwrap(), "zero"), (root, "src")] {
+            let error = root.resolve(path, Access::Read).unwrap().open().unwrap_err();
+            assert!(matches!(error, ConfineError::NotAFile { .. }), "{error}");
+        }
         let error = Root::open(Path::new("/no/such/project")).unwrap_err().to_string();
         assert!(error.contains("/no/such/project") && error.contains("--project"), "{error}");
     }

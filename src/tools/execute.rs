@@ -4,8 +4,8 @@ use crate::checkpoint::{CheckpointError, Reach};
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
-use crate::tools::confine::Access;
 use crate::tools::context::Context;
+use crate::tools::files::change::Change;
 use crate::tools::outcome::Outcome;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
@@ -19,7 +19,7 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         let work = servers.call(call.clone(), &context.cancel);
         return with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
     }
-    let Some(builtin) = Builtin::ALL.into_iter().find(|builtin| builtin.name() == call.tool) else {
+    let Some(builtin) = Builtin::by_name(&call.tool) else {
         return Outcome::error(format!("tool `{}` is only described here; nothing can run it", call.tool));
     };
     if context.cancel.is_cancelled() {
@@ -32,9 +32,9 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         }
         _ => {
             let context = context.clone();
-            blocking(move || match reach(builtin, &call, &context)? {
-                Some(reach) => changing_files(builtin, &call, &reach, &context),
-                None => on_files(builtin, Arguments(&call.arguments), &context),
+            blocking(move || match builtin.mutates() {
+                true => changing_files(builtin, &call, &context),
+                false => reading(builtin, Arguments(&call.arguments), &context),
             })
             .await
         }
@@ -47,25 +47,18 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// The paths that a tool for files may change; `None` for a tool that only reads.
-fn reach(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Option<Reach>, String> {
-    if !builtin.mutates() {
-        return Ok(None);
-    }
-    let arguments = Arguments(&call.arguments);
-    if builtin == Builtin::MoveFile {
-        let (from, to) = files::rename::plan(arguments, context)?;
-        return Ok(Some(Reach::Paths(vec![from.relative().into(), to.relative().into()])));
-    }
-    let file = context.root.resolve(arguments.text("path")?, Access::Write).map_err(|error| error.to_string())?;
-    Ok(Some(Reach::Paths(vec![file.relative().into()])))
-}
-
-fn changing_files(builtin: Builtin, call: &ToolCall, reach: &Reach, context: &Context) -> Result<Outcome, String> {
-    let work = || on_files(builtin, Arguments(&call.arguments), context);
+fn changing_files(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Outcome, String> {
+    let plan = || Change::plan(builtin, Arguments(&call.arguments), context);
+    let paths = plan()?.paths();
+    // Planned again under the project's lock, because another process may have changed files meanwhile.
+    let work = || match plan()? {
+        change if change.paths() == paths => change.make(),
+        _ => Err("the project was changed meanwhile; try again".to_owned()),
+    };
     let Some(turn) = &context.turn else { return work() };
+    let reach = Reach::Paths(paths.clone());
     let (outcome, checkpoint) =
-        turn.during(&call.tool, reach, || lessons(context), work).map_err(|error| not_run(call, &error))?;
+        turn.during(&call.tool, &reach, &|| lessons(context), work).map_err(|error| not_run(call, &error))?;
     // A failed call may have changed something as well.
     Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
 }
@@ -79,7 +72,7 @@ async fn with_checkpoint(
 ) -> Result<Outcome, String> {
     let Some(turn) = &context.turn else { return work.await };
     let (before, tool, own) = (turn.clone(), call.tool.clone(), context.clone());
-    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, || lessons(&own)))).await?;
+    let begun = blocking(move || Ok(before.begin(&tool, &Reach::Everything, &|| lessons(&own)))).await?;
     let checkpoint = begun.map_err(|error| not_run(call, &error))?;
     let outcome = work.await.unwrap_or_else(Outcome::error);
     let after = turn.clone();
@@ -101,16 +94,12 @@ fn not_run(call: &ToolCall, error: &CheckpointError) -> String {
     format!("`{}` was not run, because what it changes could not be undone: {error}", call.tool)
 }
 
-fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     match builtin {
         Builtin::ReadFile => files::read::run(arguments, context),
         Builtin::ListDir => files::list::run(arguments, context),
         Builtin::FindFiles => files::find::run(arguments, context),
         Builtin::SearchText => files::search::run(arguments, context),
-        Builtin::WriteFile => files::write::run(arguments, context),
-        Builtin::ReplaceInFile => files::replace::run(arguments, context),
-        Builtin::DeleteFile => files::delete::run(arguments, context),
-        Builtin::MoveFile => files::rename::run(arguments, context),
         Builtin::IndexSearch => search::search(arguments, context),
         Builtin::IndexFindFiles => search::files::find(arguments, context),
         Builtin::IndexReadFile => search::files::read(arguments, context),
@@ -121,7 +110,7 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
         Builtin::IndexDependents => search::graph::dependents(arguments, context),
         Builtin::IndexImpact => search::graph::impact(arguments, context),
         Builtin::IndexListMemories => search::memories(context),
-        Builtin::RunCommand => Err("commands run apart from files; this is a bug in tools".to_owned()),
+        other => Err(format!("`{}` does not only read; this is a bug in tools", other.name())),
     }
 }
 
@@ -129,50 +118,44 @@ fn on_files(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Re
 mod tests {
     use super::*;
     use crate::base::config::ApproveMode;
-    use crate::models::dialect::RawCall;
     use crate::tools::Catalog;
-    use crate::tools::call::check::check as checked;
     use crate::tools::files::walk::testing::Project;
     use crate::tools::policy::Policy;
+    use serde_json::{Value, json};
 
-    async fn run(project: &Project, name: &str, arguments: serde_json::Value) -> Outcome {
+    async fn run(project: &Project, name: &str, arguments: Value) -> Outcome {
         let catalog = Catalog::builtin();
-        let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
-        let call = checked(&raw, catalog.specs()).unwrap().call;
-        let spec = catalog.get(name).unwrap();
-        execute(Policy::of(ApproveMode::Never).approved(call, spec).unwrap(), &project.context).await
+        let call = ToolCall { tool: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
+        let approved = Policy::of(ApproveMode::Never).approved(call, catalog.get(name).unwrap()).unwrap();
+        execute(approved, &project.context).await
     }
 
     #[tokio::test]
-    async fn every_builtin_tool_runs() {
+    async fn every_tool_for_files_and_commands_runs() {
         let project = Project::with(&[("a.txt", "one\n")]);
-        let arguments = serde_json::json!({
-            "path": "a.txt", "pattern": "one", "content": "two\n", "old": "two", "new": "one", "command": "cat a.txt",
-            "source": "a.txt", "destination": "b.txt"
-        });
-        for builtin in [
-            Builtin::ReadFile,
-            Builtin::SearchText,
-            Builtin::WriteFile,
-            Builtin::ReplaceInFile,
-            Builtin::RunCommand,
-            Builtin::FindFiles,
-            Builtin::MoveFile,
+        for (tool, arguments, expected) in [
+            ("read_file", json!({ "path": "a.txt" }), "1| one"),
+            ("search_text", json!({ "pattern": "one" }), "a.txt:1: one"),
+            ("write_file", json!({ "path": "a.txt", "content": "two\n" }), "changed a.txt"),
+            ("replace_in_file", json!({ "path": "a.txt", "old": "two", "new": "one" }), "changed a.txt"),
+            ("run_command", json!({ "command": "cat a.txt" }), "one\n"),
+            ("find_files", json!({ "pattern": "a.txt" }), "1 files"),
+            ("move_file", json!({ "source": "a.txt", "destination": "b.txt" }), "moved a.txt to b.txt"),
+            ("list_dir", json!({}), "b.txt  4 B"),
+            ("delete_file", json!({ "path": "b.txt" }), "deleted b.txt"),
         ] {
-            let outcome = run(&project, builtin.name(), arguments.clone()).await;
-            assert!(outcome.is_ok(), "{builtin:?}: {outcome:?}");
+            let outcome = run(&project, tool, arguments).await;
+            assert!(outcome.is_ok() && outcome.text.contains(expected), "{tool}: {outcome:?}");
         }
-        assert!(run(&project, "list_dir", serde_json::json!({})).await.text.contains("b.txt  4 B"));
-        assert_eq!(run(&project, "delete_file", serde_json::json!({ "path": "b.txt" })).await.text, "deleted b.txt");
     }
 
     #[tokio::test]
     async fn a_failed_tool_is_an_error_and_a_cancelled_one_does_not_begin() {
         let project = Project::with(&[]);
-        let missing = run(&project, "read_file", serde_json::json!({ "path": "none" })).await;
+        let missing = run(&project, "read_file", json!({ "path": "none" })).await;
         assert!(!missing.is_ok() && missing.text.contains("`none` does not exist"), "{missing:?}");
         project.context.cancel.cancel();
-        let late = run(&project, "write_file", serde_json::json!({ "path": "a", "content": "" })).await;
+        let late = run(&project, "write_file", json!({ "path": "a", "content": "" })).await;
         assert!(!late.is_ok() && !project.dir.path().join("a").exists(), "{late:?}");
     }
 }

@@ -4,15 +4,11 @@ pub(crate) mod spec;
 
 pub(crate) mod builtin;
 pub(crate) mod catalog;
-pub(crate) mod schema;
 
 pub(crate) mod adapter;
 pub(crate) mod features;
-pub(crate) mod head;
 pub(crate) mod prefilter;
 pub(crate) mod thesaurus;
-pub(crate) mod value_kinds;
-pub(crate) mod words;
 
 pub mod call;
 pub mod policy;

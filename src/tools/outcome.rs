@@ -25,7 +25,6 @@ pub enum Status {
     Error,
 }
 
-/// One place where something was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Relative to the project, with `/`.
@@ -46,7 +45,6 @@ impl Finding {
     }
 }
 
-/// The result of one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub status: Status,

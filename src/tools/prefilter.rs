@@ -1,15 +1,13 @@
-//! Retrieves the few tools of a catalogue that a step may need, by words, embeddings and kinds of values.
+//! Retrieves the few tools of a catalogue that a step may need, by words and embeddings.
 
 use std::collections::HashSet;
 
 use crate::base::Cancel;
 use crate::embed::{EmbedError, Embedder};
-use crate::tools::adapter::{self, Adapter};
-use crate::tools::features::{self, Features, Lexicon, Seen};
-use crate::tools::head;
+use crate::index::words;
+use crate::tools::adapter;
+use crate::tools::features::{self, Features, Lexicon};
 use crate::tools::spec::ToolSpec;
-use crate::tools::value_kinds;
-use crate::tools::words;
 
 /// One place in this many of a selection is filled by cosine alone.
 const BY_MEANING: usize = 5;
@@ -22,16 +20,10 @@ pub struct Prefilter {
     lexicon: Lexicon,
     /// Names of the tools, which [`Prefilter::without_values`] keeps.
     names: HashSet<String>,
-    vectors: Option<Vectors>,
-    /// Was applied to `vectors` and has to be applied to steps.
-    adapter: Option<Adapter>,
-}
-
-/// One vector per tool, concatenated: of its whole text, and of its description's first sentence.
-#[derive(Clone, Debug)]
-struct Vectors {
-    whole: Vec<f32>,
-    opening: Vec<f32>,
+    /// One vector per tool, concatenated.
+    vectors: Option<Vec<f32>>,
+    /// The adapter was applied to `vectors` and has to be applied to steps.
+    adapted: bool,
 }
 
 /// A tool ranked for a step. Scores are log-likelihoods in nats, up to a constant per step.
@@ -46,54 +38,59 @@ pub struct Ranked {
     pub fits: f32,
 }
 
-/// The two texts embedded for a tool: `name: description` with the name as words, and the description's first sentence.
-pub fn texts_for_embedding(spec: &ToolSpec) -> [String; 2] {
-    let (title, is_name) = features::titled(spec);
-    let name = if is_name { words::parts(&spec.name) } else { title };
-    let whole = format!("{}: {}", name.join(" "), spec.description);
-    [whole, features::opening(&spec.description).to_owned()]
+/// The text embedded for a tool: its name as words, and its description.
+pub fn text_for_embedding(spec: &ToolSpec) -> String {
+    format!("{}: {}", words::parts(&spec.name).join(" "), spec.description)
 }
 
 impl Prefilter {
     /// Embeds the tools with `embedder`; without one, selection uses words alone.
     pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
-        let texts: Vec<String> = specs.iter().flat_map(texts_for_embedding).collect();
         let Some(embedder) = embedder else { return Ok(Prefilter::new(specs, None)) };
-        let adapter = Adapter::of(&embedder.embed_one(adapter::PROBE)?);
+        let texts: Vec<String> = specs.iter().map(text_for_embedding).collect();
+        let adapted = adapter::belongs_to(&embedder.embed_one(adapter::PROBE)?);
         let mut vectors = embedder.embed(&texts, cancel)?;
-        if let Some(adapter) = &adapter {
-            vectors.iter_mut().for_each(|vector| *vector = adapter.tool(vector));
+        if adapted {
+            vectors.iter_mut().for_each(|vector| *vector = adapter::tool(vector));
         }
-        Ok(Prefilter { adapter, ..Prefilter::new(specs, Some(vectors)) })
+        Ok(Prefilter { adapted, ..Prefilter::new(specs, Some(vectors)) })
     }
 
-    /// `vectors`: two per tool, in the order of [`texts_for_embedding`]; ignored when there are not two for each.
+    /// `vectors`: one per tool, in the order of `specs`.
     pub fn new(specs: &[ToolSpec], vectors: Option<Vec<Vec<f32>>>) -> Prefilter {
-        let vectors = vectors.filter(|all| all.len() == 2 * specs.len() && !all.is_empty()).map(|all| Vectors {
-            whole: all.iter().step_by(2).flatten().copied().collect(),
-            opening: all.iter().skip(1).step_by(2).flatten().copied().collect(),
-        });
         let names = specs.iter().map(|spec| spec.name.clone()).collect();
-        Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapter: None }
+        let vectors = vectors.filter(|all| !all.is_empty()).map(|all| all.concat());
+        Prefilter { lexicon: Lexicon::new(specs), names, vectors, adapted: false }
     }
 
-    /// The step as it should be embedded: paths and identifiers replaced, names of tools kept.
+    /// The step as it should be embedded: each path is replaced by "the file" and each code identifier by "the name",
+    /// except names of tools. The concrete name does not say which tool is meant, but it pulls the embedding towards
+    /// tools with similar words: `hub_cache_dir` towards a tool for folders.
     pub fn without_values(&self, step: &str) -> String {
-        value_kinds::without_values(step, |name| self.names.contains(name))
+        let generalized = |word: &str| {
+            let bare = word.trim_matches(|c: char| ",;:!?\"'`()[]".contains(c)).trim_end_matches('.');
+            if bare.is_empty() || bare.contains('@') || self.names.contains(bare) {
+                word.to_owned()
+            } else if is_path(bare) {
+                word.replace(bare, "the file")
+            } else if is_identifier(bare) {
+                word.replace(bare, "the name")
+            } else {
+                word.to_owned()
+            }
+        };
+        step.split_whitespace().map(generalized).collect::<Vec<_>>().join(" ")
     }
 
     /// The features of `step` with each tool. `step_vector`: the step's unit vector.
     pub fn features(&self, step: &str, step_vector: Option<&[f32]>) -> Vec<Features> {
         let step = &step[..step.floor_char_boundary(STEP_MAX_BYTES)];
-        let adapted = step_vector.map(|step| self.adapter.as_ref().map_or(step.to_vec(), |adapter| adapter.step(step)));
-        let step_vector = adapted.as_deref();
-        let cosines = |of: fn(&Vectors) -> &[f32]| match (&self.vectors, step_vector) {
-            (Some(vectors), Some(step)) => kernels::cosine(step, of(vectors)),
+        let dense = match (&self.vectors, step_vector) {
+            (Some(vectors), Some(step)) if self.adapted => kernels::cosine(&adapter::step(step), vectors),
+            (Some(vectors), Some(step)) => kernels::cosine(step, vectors),
             _ => Vec::new(),
         };
-        let (dense, opening_dense) = (cosines(|all| &all.whole), cosines(|all| &all.opening));
-        let plain = &self.without_values(step);
-        self.lexicon.features(&Seen { step, plain, dense: &dense, opening_dense: &opening_dense })
+        self.lexicon.features(&self.without_values(step), &dense)
     }
 
     /// The best `k` tools, the best first. `step_vector` is the step's unit vector.
@@ -104,8 +101,8 @@ impl Prefilter {
             .iter()
             .enumerate()
             .map(|(index, row)| {
-                let fits = if has_vectors { head::fits(row, rows.len()) } else { f32::INFINITY };
-                Ranked { index, score: head::score(row), dense: row[features::DENSE], fits }
+                let fits = if has_vectors { features::fits(row, rows.len()) } else { f32::INFINITY };
+                Ranked { index, score: features::score(row), dense: row[features::DENSE], fits }
             })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
@@ -126,105 +123,76 @@ impl Prefilter {
     }
 }
 
+/// `/a/b`, `./a`, `~/a`, `src/main.rs`, `notes.txt`; not `and/or`, `1.5`, `e.g`.
+fn is_path(token: &str) -> bool {
+    let starts = ["/", "./", "../", "~/"].iter().any(|start| token.starts_with(start) && token.len() > start.len());
+    let ending = token.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty()
+            && (1..=5).contains(&end.len())
+            && end.bytes().all(|b| b.is_ascii_alphanumeric())
+            && end.bytes().any(|b| b.is_ascii_alphabetic())
+            && (end.len() > 1 || token.len() > 3)
+    });
+    starts || ending
+}
+
+/// `snake_case`, `a::b`, `lowerCamel`; not `PascalCase`, which may be a product's name, nor a plain word.
+fn is_identifier(token: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '$');
+    let joined = token.contains("::") || token.trim_matches('_').contains('_');
+    let camel = token.starts_with(|c: char| c.is_ascii_lowercase()) && token.contains(|c: char| c.is_ascii_uppercase());
+    token.chars().all(name) && (joined || camel)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tools::Catalog;
-    use serde_json::json;
-
-    /// Tools of a smart home, unlike any built-in tool.
-    fn house() -> Vec<ToolSpec> {
-        let tool =
-            |name: &str, description: &str, server: &str, mutates: bool, parameters: serde_json::Value| ToolSpec {
-                name: name.to_owned(),
-                description: description.to_owned(),
-                server: server.to_owned(),
-                server_description: String::new(),
-                mutates,
-                destructive: false,
-                parameters: json!({ "type": "object", "properties": parameters }),
-            };
-        let text = json!({ "type": "string" });
-        vec![
-            tool(
-                "kitchen.startOven",
-                "Heat the oven to a temperature",
-                "kitchen",
-                true,
-                json!({ "degrees": { "type": "integer" } }),
-            ),
-            tool("kitchen.get_recipe", "Recipe of a dish, step by step", "kitchen", false, json!({ "dish": text })),
-            tool(
-                "garden.water_plants",
-                "Water the plants for some minutes",
-                "garden",
-                true,
-                json!({ "minutes": { "type": "integer" } }),
-            ),
-            tool("garden.list_plants", "All plants with their place", "garden", false, json!({})),
-            tool("photos.merge_albums", "Combine several albums into one", "photos", true, json!({ "albums": text })),
-            tool("photos.import", "Import from disk", "photos", true, json!({ "path": text })),
-            tool("door.unlock", "Open the front door", "door", true, json!({})),
-        ]
-    }
-
-    fn check(step: &str, expected: &str) {
-        let specs = house();
-        let ranked = Prefilter::new(&specs, None).select(step, None, 3);
-        assert_eq!(specs[ranked[0].index].name, expected, "{step}: {ranked:?}");
-        assert_eq!(ranked.len(), 3);
-    }
 
     #[test]
-    fn words_of_name_and_description_choose() {
-        check("Heat the oven to 180 degrees", "kitchen.startOven");
-        check("Give me a recipe for soup", "kitchen.get_recipe");
-        check("Unlock the door", "door.unlock");
-    }
-
-    #[test]
-    fn words_of_the_same_meaning_choose() {
-        check("Join my two albums", "photos.merge_albums");
-        check("Show the plants", "garden.list_plants");
-        check("Which plants are there?", "garden.list_plants");
-    }
-
-    #[test]
-    fn a_vector_can_decide() {
-        let specs = house();
-        let axis = |at: usize| (0..specs.len()).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
-        let filter = Prefilter::new(&specs, Some((0..specs.len()).flat_map(|at| [axis(at), axis(at)]).collect()));
-        let first = |vector: Option<&[f32]>| filter.select("do it", vector, 1)[0].index;
-        assert_eq!(first(Some(&axis(4))), 4);
-        assert_eq!(first(None), 0);
-    }
-
-    #[test]
-    fn tools_for_files_are_found_by_words_alone() {
+    fn without_an_embedder_words_choose() {
         let catalog = Catalog::builtin();
         let filter = Prefilter::new(catalog.specs(), None);
         for (step, expected) in [
             ("Read src/lib.rs", "read_file"),
+            ("Show me src/todo.ts", "read_file"),
             ("List the files in the docs folder", "list_dir"),
             ("Find all files named *.toml", "find_files"),
             ("Search for the word retry in the sources", "search_text"),
             ("Create a new file notes.txt with the content hello", "write_file"),
             ("In src/retry.ts change the default number of attempts from 5 to 3", "replace_in_file"),
             ("Run cargo test", "run_command"),
-            ("Show me src/todo.ts", "read_file"),
-            ("Open config.toml", "read_file"),
-            ("Find the file main.ts", "find_files"),
         ] {
-            let best = filter.select(step, None, 1)[0].index;
+            let best = filter.select(step, None, 3)[0].index;
             assert_eq!(catalog.specs()[best].name, expected, "{step}");
         }
+        assert_eq!(filter.select("", None, 99).len(), catalog.specs().len());
+        assert_eq!(filter.select(&"oven ".repeat(300_000), None, 1).len(), 1);
+        assert_eq!(Prefilter::new(&[], None).select("read", None, 15), []);
     }
 
     #[test]
-    fn an_empty_catalogue_an_empty_step_and_a_huge_step_are_accepted() {
-        assert_eq!(Prefilter::new(&[], None).select("read", None, 15), []);
-        let specs = house();
-        assert_eq!(Prefilter::new(&specs, None).select("", None, 99).len(), specs.len());
-        Prefilter::new(&specs, None).select(&"oven ".repeat(300_000), None, 1);
+    fn a_vector_can_decide() {
+        let catalog = Catalog::builtin();
+        let count = catalog.specs().len();
+        let axis = |at: usize| (0..count).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
+        let filter = Prefilter::new(catalog.specs(), Some((0..count).map(axis).collect()));
+        let best = |vector: Option<&[f32]>| filter.select("do it", vector, 1)[0];
+        assert_eq!((best(Some(&axis(4))).index, best(Some(&axis(4))).fits > 0.0), (4, true));
+        assert_eq!((best(None).index, best(None).fits), (0, f32::INFINITY));
+    }
+
+    #[test]
+    fn paths_and_identifiers_are_replaced_by_general_words() {
+        let filter = Prefilter::new(Catalog::builtin().specs(), None);
+        for (step, expected) in [
+            ("Read src/models/pull.rs, please.", "Read the file, please."),
+            ("Who calls `hub_cache_dir`?", "Who calls `the name`?"),
+            ("Use read_file on pool::lease()", "Use read_file on the name()"),
+            ("Mail ann@example.org and/or wait for GitHub", "Mail ann@example.org and/or wait for GitHub"),
+            ("", ""),
+        ] {
+            assert_eq!(filter.without_values(step), expected);
+        }
     }
 }

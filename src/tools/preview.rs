@@ -1,11 +1,13 @@
 //! Shows what a call would do, without doing it.
 
+use serde_json::Value;
+
 use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
+use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::files::change::Change;
-use crate::tools::files::{delete, rename, replace, write};
 
 /// What the user sees when asked for consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,27 +27,11 @@ impl From<String> for Preview {
 /// What `call` would do. An error is the one the call itself would fail with, so the user need not be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
-    match call.tool.as_str() {
-        "write_file" => write::plan(arguments, context).map(of_change),
-        "replace_in_file" => replace::plan(arguments, context).map(of_change),
-        "delete_file" => delete::plan(arguments, context),
-        "move_file" => {
-            let (from, to) = rename::plan(arguments, context)?;
-            Ok(format!("{} becomes {}\n", from.relative(), to.relative()).into())
-        }
-        "run_command" => Ok(format!("$ {}", arguments.text("command")?).into()),
-        tool => Ok(format!("{tool} {}", serde_json::Value::Object(call.arguments.clone())).into()),
+    match Builtin::by_name(&call.tool) {
+        Some(Builtin::RunCommand) => Ok(format!("$ {}", arguments.text("command")?).into()),
+        Some(builtin) if builtin.mutates() => Ok(Change::plan(builtin, arguments, context)?.preview()),
+        _ => Ok(format!("{} {}", call.tool, Value::Object(call.arguments.clone())).into()),
     }
-}
-
-fn of_change(change: Change) -> Preview {
-    let mut text = change.diff();
-    let changes = if text.is_empty() { Vec::new() } else { vec![change.texts()] };
-    if text.is_empty() {
-        text = format!("{} would stay as it is\n", change.file.relative());
-    }
-    change.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
-    Preview { text, changes }
 }
 
 #[cfg(test)]
@@ -62,28 +48,21 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_as_a_diff_and_not_made() {
+    fn what_a_call_would_do_is_shown_and_not_done() {
         let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
         check("write_file", r#"{"path":"a.txt","content":"two\n"}"#, Ok(diff));
         check("replace_in_file", r#"{"path":"a.txt","old":"one","new":"two"}"#, Ok(diff));
         check("write_file", r#"{"path":"a.txt","content":"one\n"}"#, Ok("a.txt would stay as it is\n"));
-    }
-
-    #[test]
-    fn a_deletion_and_a_move_are_shown() {
+        check("write_file", r#"{"path":"b.txt","content":""}"#, Ok("b.txt would be made, empty\n"));
         check("delete_file", r#"{"path":"a.txt"}"#, Ok("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"));
-        check("delete_file", r#"{"path":"b.txt"}"#, Err("`b.txt` does not exist; find_files looks for files by name"));
         check("move_file", r#"{"source":"a.txt","destination":"c/"}"#, Ok("a.txt becomes c/a.txt\n"));
-    }
-
-    #[test]
-    fn a_command_is_shown_as_it_would_run() {
         check("run_command", r#"{"command":"rm -rf target"}"#, Ok("$ rm -rf target"));
         check("read_file", r#"{"path":"a.txt"}"#, Ok(r#"read_file {"path":"a.txt"}"#));
     }
 
     #[test]
     fn a_call_that_would_fail_says_so_before_anyone_is_asked() {
+        check("delete_file", r#"{"path":"b.txt"}"#, Err("`b.txt` does not exist; find_files looks for files by name"));
         check(
             "replace_in_file",
             r#"{"path":"b.txt","old":"one","new":"two"}"#,

@@ -12,11 +12,8 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Outcome, cut_line};
 
-/// Hits shown of one search.
 const HITS: usize = 6;
-/// Most lessons listed.
 const LESSONS_MAX: usize = 20;
-/// Most names proposed for one that does not exist.
 const PROPOSED: usize = 5;
 
 fn index(context: &Context) -> Result<&Index, String> {

@@ -1,18 +1,23 @@
-//! The description of a tool, the same for built-in tools, MCP servers and evaluation suites.
+//! The description of a tool, the same for built-in tools, MCP servers and evaluation suites; what comes from outside is checked.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+// A tool whose description exceeds one of these is refused.
+const NAME_MAX_BYTES: usize = 128;
+const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
+const SCHEMA_MAX_BYTES: usize = 64 << 10;
+const SCHEMA_MAX_DEPTH: usize = 16;
+const PARAMETERS_MAX: usize = 128;
+
 /// One tool. `parameters` is a JSON schema of type `object`.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
     /// The group of tools this one belongs to.
     #[serde(default)]
     pub server: String,
-    #[serde(default)]
-    pub server_description: String,
     /// It may change something; other tools only read.
     #[serde(default)]
     pub mutates: bool,
@@ -64,5 +69,96 @@ impl<'a> Parameter<'a> {
 
     pub fn default(&self) -> Option<&'a Value> {
         self.schema.get("default")
+    }
+}
+
+/// An error says what is wrong with the description, in words that follow the tool's name.
+pub fn check(spec: &ToolSpec) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
+    if spec.name.is_empty() || spec.name.len() > NAME_MAX_BYTES || !spec.name.chars().all(plain) {
+        return Err(format!("its name must be 1-{NAME_MAX_BYTES} letters, digits or any of _ - . / :"));
+    }
+    for (what, text) in [("description", &spec.description), ("server", &spec.server)] {
+        if text.len() > DESCRIPTION_MAX_BYTES {
+            return Err(format!("its {what} has {} bytes, at most {DESCRIPTION_MAX_BYTES} are taken", text.len()));
+        }
+    }
+    let bytes = spec.parameters.to_string().len();
+    if bytes > SCHEMA_MAX_BYTES {
+        return Err(format!("its schema has {bytes} bytes, at most {SCHEMA_MAX_BYTES} are taken"));
+    }
+    if depth(&spec.parameters) > SCHEMA_MAX_DEPTH {
+        return Err(format!("its schema is nested deeper than {SCHEMA_MAX_DEPTH} levels"));
+    }
+    check_parameters(&spec.parameters)
+}
+
+fn check_parameters(schema: &Value) -> Result<(), String> {
+    let Some(fields) = schema.as_object() else { return Err("its schema is no JSON object".to_owned()) };
+    match fields.get("type") {
+        None => {}
+        Some(kind) if kind == "object" => {}
+        Some(kind) => return Err(format!("its schema has type {kind}, not \"object\"")),
+    }
+    if let Some(properties) = fields.get("properties") {
+        let Some(properties) = properties.as_object() else { return Err("its `properties` are no object".to_owned()) };
+        if properties.len() > PARAMETERS_MAX {
+            return Err(format!("it has {} parameters, at most {PARAMETERS_MAX} are taken", properties.len()));
+        }
+        for (name, one) in properties {
+            if !one.is_object() {
+                return Err(format!("its parameter `{name}` has no schema object"));
+            }
+            if name.is_empty() || name.len() > NAME_MAX_BYTES || name.chars().any(char::is_control) {
+                return Err(format!("the name of a parameter must have 1-{NAME_MAX_BYTES} bytes"));
+            }
+        }
+    }
+    if let Some(required) = fields.get("required") {
+        let known = |name: &str| fields.get("properties").is_some_and(|all| all.get(name).is_some());
+        let Some(required) = required.as_array() else { return Err("its `required` is no list".to_owned()) };
+        if let Some(unknown) = required.iter().find(|name| !name.as_str().is_some_and(known)) {
+            return Err(format!("it requires {unknown}, which is none of its parameters"));
+        }
+    }
+    Ok(())
+}
+
+/// Levels of nesting; serde_json itself refuses more than 128, so this ends.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
+        Value::Object(all) => 1 + all.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(parameters: Value, expected: Result<(), &str>) {
+        let got = super::check(&ToolSpec { name: "t".to_owned(), parameters, ..ToolSpec::default() });
+        match expected {
+            Ok(()) => assert_eq!(got, Ok(())),
+            Err(part) => assert!(got.as_ref().is_err_and(|why| why.contains(part)), "{got:?}"),
+        }
+    }
+
+    #[test]
+    fn a_schema_must_be_of_the_right_shape_and_bounded() {
+        check(json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] }), Ok(()));
+        check(json!({}), Ok(()));
+        check(json!([]), Err("no JSON object"));
+        check(json!({ "type": "string" }), Err("not \"object\""));
+        check(json!({ "properties": { "a": 1 } }), Err("`a` has no schema"));
+        check(json!({ "properties": {}, "required": ["a"] }), Err("requires \"a\""));
+        check(json!({ "required": [7] }), Err("requires 7"));
+        let deep = (0..20).fold(json!({}), |inner, _| json!({ "properties": { "a": inner } }));
+        check(deep, Err("deeper than 16"));
+        check(json!({ "description": "x".repeat(70_000) }), Err("at most 65536"));
+        let many: serde_json::Map<String, Value> = (0..200).map(|n| (format!("p{n}"), json!({}))).collect();
+        check(json!({ "properties": many }), Err("at most 128"));
     }
 }

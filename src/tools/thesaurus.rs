@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::tools::words;
+use crate::base::is_listed;
+use crate::index::words;
 
+/// Words of politeness, which say nothing about a tool.
+const POLITE: &str = "please want need like let also here not no";
 /// Weight of a synonym; the word itself has weight 1.
 const SYNONYM_WEIGHT: f32 = 0.5;
 
@@ -84,23 +87,11 @@ const GROUPS: &[&str] = &[
     "latest recent last newest",
 ];
 
-/// File extensions and words for such files.
-const ENDINGS: &[(&str, &str)] = &[
-    ("pdf", "pdf document"),
-    ("doc docx odt rtf", "docx word document"),
-    ("xls xlsx ods csv tsv", "spreadsheet table csv"),
-    ("png jpg jpeg gif bmp webp tif tiff heic", "image picture"),
-    ("mp3 wav m4a flac ogg aac", "audio recording"),
-    ("mp4 mov avi mkv webm", "video"),
-    ("ppt pptx odp key", "presentation slide"),
-    ("zip tar gz tgz 7z rar", "archive zip"),
-    ("eml msg", "email message"),
-    ("ics", "calendar event"),
-    ("txt md log", "text file"),
-    ("json yaml yml toml xml", "file data"),
-    ("html htm", "page web html"),
-    ("sh py js ts rs go java rb c cpp", "file code script"),
-];
+/// The stems of a text's words, without words of grammar and politeness.
+pub fn terms(text: &str) -> Vec<String> {
+    let tells = |word: &String| !words::is_stop_word(word) && !is_listed(POLITE, word);
+    words::parts(text).into_iter().filter(tells).map(|word| words::root(&word)).collect()
+}
 
 /// The terms of a step with weight 1, and their synonyms with [`SYNONYM_WEIGHT`].
 pub fn expand(step: &str) -> HashMap<String, f32> {
@@ -109,12 +100,7 @@ pub fn expand(step: &str) -> HashMap<String, f32> {
         let best = query.entry(term).or_insert(0.0f32);
         *best = best.max(weight);
     };
-    for word in words::parts(step) {
-        if let Some((_, things)) = ENDINGS.iter().find(|(endings, _)| endings.split(' ').any(|ending| ending == word)) {
-            things.split(' ').for_each(|thing| add(words::stem(thing), SYNONYM_WEIGHT));
-        }
-    }
-    for term in words::terms(step) {
+    for term in terms(step) {
         synonyms(&term).iter().for_each(|synonym| add(synonym.clone(), SYNONYM_WEIGHT));
         add(term, 1.0);
     }
@@ -125,7 +111,7 @@ fn synonyms(term: &str) -> &'static [String] {
     static BY_TERM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
         let mut all: HashMap<String, Vec<String>> = HashMap::new();
         for group in GROUPS {
-            let stems: Vec<String> = group.split(' ').map(words::stem).collect();
+            let stems: Vec<String> = group.split(' ').map(words::root).collect();
             for term in &stems {
                 all.entry(term.clone()).or_default().extend(stems.iter().filter(|other| *other != term).cloned());
             }
@@ -139,16 +125,15 @@ fn synonyms(term: &str) -> &'static [String] {
 mod tests {
     use super::*;
 
-    fn check(step: &str, term: &str, expected: f32) {
-        assert_eq!(expand(step).get(&words::stem(term)).copied().unwrap_or(0.0), expected, "{step}: {term}");
-    }
-
     #[test]
     fn a_word_counts_in_full_and_a_synonym_in_part() {
-        check("show it", "show", 1.0);
-        check("showing it", "list", SYNONYM_WEIGHT);
-        check("open a.xlsx", "spreadsheet", SYNONYM_WEIGHT);
-        check("open a.xlsx", "email", 0.0);
-        check("", "list", 0.0);
+        for (step, term, expected) in [
+            ("show it", "show", 1.0),
+            ("showing it", "list", SYNONYM_WEIGHT),
+            ("show it", "email", 0.0),
+            ("", "list", 0.0),
+        ] {
+            assert_eq!(expand(step).get(&words::root(term)).copied().unwrap_or(0.0), expected, "{step}: {term}");
+        }
     }
 }

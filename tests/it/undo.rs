@@ -385,7 +385,7 @@ async fn a_second_process_waits_for_the_one_that_changes_the_project() {
     let about = About { command: "monobloc ask".to_owned(), ..About::default() };
     let first = Turn::new(&folder, about, Cancel::new());
     let reach = monobloc::checkpoint::Reach::Everything;
-    first.begin("run_command", &reach, || Ok(Vec::new())).expect("a checkpoint");
+    first.begin("run_command", &reach, &|| Ok(Vec::new())).expect("a checkpoint");
     let mut running = Run::new(&project, &["undo"]).start();
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(running.is_running(), "it waits");

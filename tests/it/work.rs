@@ -209,7 +209,6 @@ async fn a_tool_of_a_server_is_called_if_a_step_needs_it() {
         name: name.to_owned(),
         description: description.to_owned(),
         server: "garden".to_owned(),
-        server_description: String::new(),
         mutates: false,
         destructive: false,
         parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}}, "required": ["bed"]}),

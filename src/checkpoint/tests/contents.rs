@@ -8,18 +8,17 @@ fn a_call_does_not_run_if_what_it_overwrites_cannot_be_stored() {
     let project = folder.path();
     let data = fs::File::create(project.join("data")).unwrap();
     data.set_len(FILE_MAX.0 + 1).unwrap();
-    let turn = Turn::new(project, About::default(), Cancel::new());
-    let refused = turn.begin("t", &paths(&["data"]), || Ok(Vec::new())).unwrap_err().to_string();
+    let turn = new_turn(project);
+    let refused = begin(&turn, &paths(&["data"])).unwrap_err().to_string();
     assert!(refused.contains("data: 32.0 MiB, more than 32.0 MiB"), "{refused}");
     data.set_len(FILE_MAX.0).unwrap();
-    assert_eq!(turn.begin("t", &paths(&["data"]), || Ok(Vec::new())).unwrap(), 1);
+    assert_eq!(begin(&turn, &paths(&["data"])).unwrap(), 1);
     let long = "x".repeat(300);
-    let refused = turn.begin("t", &paths(&[&long]), || Ok(Vec::new())).unwrap_err();
+    let refused = begin(&turn, &paths(&[&long])).unwrap_err();
     assert!(matches!(refused, CheckpointError::Path { .. }), "{refused}");
-    let memory = || Err("no lessons".to_owned());
-    let other = Turn::new(project, About::default(), Cancel::new());
+    let other = new_turn(project);
     drop(turn);
-    let refused = other.begin("t", &paths(&["a"]), memory).unwrap_err();
+    let refused = other.begin("t", &paths(&["a"]), &|| Err("no lessons".to_owned())).unwrap_err();
     assert!(matches!(refused, CheckpointError::Memory(_)), "{refused}");
     assert_eq!(other.finish().unwrap(), None);
 }
@@ -111,7 +110,7 @@ fn full_checkpoints_refuse_a_call_instead_of_storing_half() {
     let begun = |room: u64| {
         let sql = "UPDATE meta SET value = ?1 WHERE name = 'content_bytes'";
         store.run(sql, [(sync::CONTENTS_MAX - room) as i64]).unwrap();
-        Turn::new(project, About::default(), Cancel::new()).begin("t", &paths(&["src/b"]), || Ok(Vec::new()))
+        begin(&new_turn(project), &paths(&["src/b"]))
     };
     let refused = begun(1).unwrap_err().to_string();
     assert!(refused.contains("src/b: the checkpoints of this project are full"), "{refused}");

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{Case, Report};
 use crate::orchestrate::Toolkit;
 use crate::tools::adapter;
-use crate::tools::features::NAMES;
-use crate::tools::prefilter::texts_for_embedding;
+use crate::tools::features::FEATURES;
+use crate::tools::prefilter::text_for_embedding;
 
 /// Number of best-ranked tools per case whose features are written.
 const BEST: usize = 5;
@@ -17,12 +17,12 @@ const BEST: usize = 5;
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let embedder =
         toolkit.embedder.as_ref().context("features are trained on vectors: name an embedder in models.toml")?;
-    let texts: Vec<String> = toolkit.catalog.specs().iter().flat_map(texts_for_embedding).collect();
+    let texts: Vec<String> = toolkit.catalog.specs().iter().map(text_for_embedding).collect();
     let vectors = embedder.embed(&texts, &toolkit.cancel)?;
     let tools: Vec<&str> = toolkit.catalog.specs().iter().map(|spec| spec.name.as_str()).collect();
-    let pairs = vectors.as_chunks::<2>().0;
+    let names = FEATURES.map(|(name, ..)| name);
     let probe = embedder.embed_one(adapter::PROBE)?;
-    report.write(&json!({ "probe": probe, "names": NAMES, "tools": tools, "vectors": pairs }))?;
+    report.write(&json!({ "probe": probe, "names": names, "tools": tools, "vectors": vectors }))?;
     for case in cases {
         let toolkit = &case.toolkit(toolkit).await?;
         let vector = toolkit.vector(&toolkit.prefilter.without_values(&case.prompt)).await;
@@ -32,5 +32,5 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Resu
         let best: Vec<Value> = ranked.iter().map(|one| best(one.index)).collect();
         report.write(&json!({ "id": case.id, "expected": case.expected, "vector": vector, "best": best }))?;
     }
-    Ok(json!({ "cases": cases.len(), "features": NAMES }))
+    Ok(json!({ "cases": cases.len(), "features": names }))
 }

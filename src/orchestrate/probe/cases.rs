@@ -104,7 +104,6 @@ fn spec((name, description, parameters): &Tool) -> ToolSpec {
         name: (*name).to_owned(),
         description: (*description).to_owned(),
         server: String::new(),
-        server_description: String::new(),
         mutates: false,
         destructive: false,
         parameters: json!({ "type": "object", "properties": properties, "required": parameters }),

@@ -80,7 +80,6 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         name,
         description: text("description"),
         server: String::new(),
-        server_description: String::new(),
         mutates: true,
         destructive: true,
         parameters: Some(parameters).filter(|schema| schema.is_object()).cloned().unwrap_or_else(nothing),

@@ -2,34 +2,16 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Schemas are followed this deep; deeper values are taken unchanged.
-const DEPTH_MAX: usize = 8;
-
-/// Why a value cannot be made to fit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Misfit {
-    /// What was expected instead.
-    Type(String),
-    /// The values that are allowed, as JSON.
-    Choice(Vec<String>),
-}
-
-/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`.
-pub fn fit(value: &Value, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    if depth > DEPTH_MAX {
-        return Ok(value.clone());
-    }
+/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`. What is inside lists and
+/// objects is taken as it is. An error says what was expected.
+pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let kinds = kinds(schema);
-    let fitted = match &kinds[..] {
-        [] => Ok(value.clone()),
-        // Of several types, the one the value has, else the first it can be converted to.
-        several => several
-            .iter()
-            .find(|kind| is_of(value, kind))
-            .map(|kind| as_kind(value, kind, schema, depth))
-            .or_else(|| several.iter().map(|kind| as_kind(value, kind, schema, depth)).find(Result::is_ok))
-            .unwrap_or_else(|| Err(Misfit::Type(several.join(" or ")))),
-    }?;
+    let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
+        value.clone()
+    } else {
+        let converted = kinds.iter().find_map(|kind| converted(value, kind));
+        converted.ok_or_else(|| kinds.join(" or "))?
+    };
     let fitted = in_choices(fitted, schema)?;
     in_range(&fitted, schema)?;
     Ok(fitted)
@@ -61,48 +43,26 @@ fn is_of(value: &Value, kind: &str) -> bool {
     }
 }
 
-fn as_kind(value: &Value, kind: &str, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    let wrong = || Misfit::Type(kind.to_owned());
+fn converted(value: &Value, kind: &str) -> Option<Value> {
     match (kind, value) {
-        ("array", Value::Array(all)) => match schema.get("items").and_then(Value::as_object) {
-            Some(items) => all.iter().map(|one| fit(one, items, depth + 1)).collect::<Result<_, _>>().map(Value::Array),
-            None => Ok(value.clone()),
-        },
-        ("object", Value::Object(fields)) => object(fields, schema, depth),
-        _ if is_of(value, kind) => Ok(value.clone()),
-        ("integer", Value::Number(n)) => whole(n).ok_or_else(wrong),
-        ("integer", Value::String(text)) => text.trim().parse::<i64>().map(Value::from).map_err(|_| wrong()),
-        ("number", Value::String(text)) => number(text.trim()).ok_or_else(wrong),
+        ("integer", Value::Number(n)) => whole(n),
+        ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        ("number", Value::String(text)) => number(text.trim()),
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" => Ok(Value::Bool(true)),
-            "false" | "no" => Ok(Value::Bool(false)),
-            _ => Err(wrong()),
+            "true" | "yes" => Some(Value::Bool(true)),
+            "false" | "no" => Some(Value::Bool(false)),
+            _ => None,
         },
-        ("string", Value::Number(_) | Value::Bool(_)) => Ok(Value::String(value.to_string())),
-        ("string", Value::Array(all)) if all.len() == 1 && all[0].is_string() => Ok(all[0].clone()),
+        ("string", Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+        ("string", Value::Array(all)) if all.len() == 1 && all[0].is_string() => Some(all[0].clone()),
         ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
-            let inner: Value = serde_json::from_str(text).map_err(|_| wrong())?;
-            if is_of(&inner, kind) { as_kind(&inner, kind, schema, depth) } else { Err(wrong()) }
+            serde_json::from_str(text).ok().filter(|inner| is_of(inner, kind))
         }
         ("array", Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Object(_)) => {
-            as_kind(&Value::Array(vec![value.clone()]), kind, schema, depth)
+            Some(Value::Array(vec![value.clone()]))
         }
-        _ => Err(wrong()),
+        _ => None,
     }
-}
-
-fn object(fields: &Map<String, Value>, schema: &Map<String, Value>, depth: usize) -> Result<Value, Misfit> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    if let Some(missing) = required.into_iter().find(|name| !fields.contains_key(*name)) {
-        return Err(Misfit::Type(format!("object with `{missing}`")));
-    }
-    let one = |(name, value): (&String, &Value)| {
-        let schema = properties.and_then(|all| all.get(name)).and_then(Value::as_object);
-        let fitted = schema.map_or(Ok(value.clone()), |schema| fit(value, schema, depth + 1))?;
-        Ok((name.clone(), fitted))
-    };
-    fields.iter().map(one).collect::<Result<_, _>>().map(Value::Object)
 }
 
 /// `3.0` is 3.
@@ -119,7 +79,7 @@ fn number(text: &str) -> Option<Value> {
 }
 
 /// The allowed value that equals `value`, else the only one that differs just in case, `-`, `_` and blanks.
-fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit> {
+fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|all| !all.contains(&value)) else {
         return Ok(value);
     };
@@ -131,17 +91,20 @@ fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, Misfit
     let mut same = choices.iter().filter(|choice| !wanted.is_empty() && plain(choice) == wanted);
     match (same.next(), same.next()) {
         (Some(one), None) => Ok(one.clone()),
-        _ => Err(Misfit::Choice(choices.iter().take(20).map(Value::to_string).collect())),
+        _ => {
+            let choices: Vec<String> = choices.iter().take(20).map(Value::to_string).collect();
+            Err(format!("one of {}", choices.join(", ")))
+        }
     }
 }
 
-fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), Misfit> {
+fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), String> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
     let kind = kinds(schema).first().copied().unwrap_or("number");
     match (bound("minimum"), bound("maximum")) {
-        (Some(least), _) if number < least => Err(Misfit::Type(format!("{kind} of at least {least}"))),
-        (_, Some(most)) if number > most => Err(Misfit::Type(format!("{kind} of at most {most}"))),
+        (Some(least), _) if number < least => Err(format!("{kind} of at least {least}")),
+        (_, Some(most)) if number > most => Err(format!("{kind} of at most {most}")),
         _ => Ok(()),
     }
 }

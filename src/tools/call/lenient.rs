@@ -16,12 +16,8 @@ use crate::tools::spec::{ToolSpec, without_server};
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
-/// Markers of chat templates: in a text with one of them, `name(…)` is a call even if no such tool exists.
-const MARKS: [&str; 3] = ["<|tool_call_start|>", "[TOOL_CALLS]", "<tool_call>"];
-
 /// Calls in the order of the text, never overlapping.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
-    let marked = MARKS.iter().any(|mark| text.contains(mark)) || is_bare_call(text);
     let mut reader = Reader::new(text);
     let mut calls = Vec::new();
     while calls.len() < CALLS_MAX && reader.fuel > 0 {
@@ -32,7 +28,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
         } else if c.is_alphabetic() || c == '_' {
             let name = reader.word().trim_end_matches('.');
             reader.at = here + name.len();
-            attempt(&mut reader, |reader| after_name(reader, name, marked, specs))
+            attempt(&mut reader, |reader| after_name(reader, name, specs))
         } else {
             None
         };
@@ -59,13 +55,6 @@ fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Opt
     found
 }
 
-/// The whole text, without fences and brackets, is `name(…)`.
-fn is_bare_call(text: &str) -> bool {
-    let bare = text.trim().trim_matches('`').trim_start_matches('[').trim_end_matches(']').trim();
-    let name = Reader::new(bare).word();
-    !name.is_empty() && bare[name.len()..].starts_with('(') && bare.ends_with(')')
-}
-
 /// A tool of that name, with or without a server before either name; `check` decides whether it is the only one.
 fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     let exact = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
@@ -74,16 +63,12 @@ fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
 }
 
 /// The call after the word `name`: `name(…)`, or an object of arguments behind it.
-fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
-    let spec = known(name, specs);
-    if spec.is_none() && !marked {
-        return None;
-    }
+fn after_name(reader: &mut Reader<'_>, name: &str, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
+    let spec = known(name, specs)?;
     if reader.eat('(') {
         let arguments = pythonic(reader, spec)?;
         return Some(vec![RawCall { name: name.to_owned(), arguments }]);
     }
-    spec?;
     // `name`: {…} with fences, colons, arrows and blanks between.
     for _ in 0..40 {
         match reader.peek()? {
@@ -93,7 +78,7 @@ fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSp
                 let Value::Object(fields) = reader.value()? else { return None };
                 // The object may be a whole call itself.
                 let whole = from_object(&fields, specs, 0);
-                return whole.or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: unwrapped(fields) }]));
+                return whole.or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: fields }]));
             }
             _ => return None,
         }
@@ -102,8 +87,8 @@ fn after_name(reader: &mut Reader<'_>, name: &str, marked: bool, specs: &[ToolSp
 }
 
 /// `a="x", n=1)` after the opening parenthesis; positional values go to the parameters in their order.
-fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<String, Value>> {
-    let parameters: Vec<&str> = spec.map_or(Vec::new(), |spec| spec.parameters().iter().map(|p| p.name).collect());
+fn pythonic(reader: &mut Reader<'_>, spec: &ToolSpec) -> Option<Map<String, Value>> {
+    let parameters = spec.parameters();
     let mut arguments = Map::new();
     for position in 0.. {
         reader.skip_blank();
@@ -111,18 +96,16 @@ fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<Stri
             break;
         }
         let named = attempt(reader, |reader| {
-            let quoted = matches!(reader.peek(), Some('"' | '\''));
-            let name = if quoted { reader.string()? } else { reader.word().to_owned() };
+            let name = reader.word();
             reader.skip_blank();
-            let assigns = reader.eat('=') || reader.eat(':');
-            (assigns && !name.is_empty()).then_some(name)
+            (!name.is_empty() && (reader.eat('=') || reader.eat(':'))).then(|| name.to_owned())
         });
         let value = reader.value()?;
         match (named, value) {
             (Some(name), value) => drop(arguments.insert(name, value)),
             // `name({"a": 1})`
             (None, Value::Object(fields)) if position == 0 => arguments.extend(fields),
-            (None, value) => drop(arguments.insert((*parameters.get(position)?).to_owned(), value)),
+            (None, value) => drop(arguments.insert(parameters.get(position)?.name.to_owned(), value)),
         }
         reader.skip_blank();
         if !reader.eat(',') && reader.peek() != Some(')') {
@@ -190,12 +173,6 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// `{"arguments": {…}}` is its inner object.
-fn unwrapped(fields: Map<String, Value>) -> Map<String, Value> {
-    let only = fields.iter().next().filter(|(key, _)| fields.len() == 1 && ARGUMENT_KEYS.contains(&key.as_str()));
-    only.and_then(|(_, inner)| as_object(inner)).unwrap_or(fields)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,44 +185,36 @@ mod tests {
     }
 
     #[test]
-    fn json_in_every_usual_shape() {
-        let expected = &[r#"read_file {"path":"a"}"#];
-        check(r#"Sure! {"name": "read_file", "arguments": {"path": "a"}} done"#, expected);
-        check(r#"<tool_call>{"name":"read_file","parameters":{"path":"a"}}</tool_call>"#, expected);
-        check("```json\n{\"tool\": \"read_file\", \"args\": {\"path\": \"a\"}}\n```", expected);
-        check(r#"{"type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}"#, expected);
-        check(r#"{"tool_calls":[{"name":"read_file","arguments":{"path":"a"}}]}"#, expected);
-        check(r#"[{"name":"read_file","arguments":{"path":"a"}}]"#, expected);
-        check(r#"{"read_file": {"path": "a"}}"#, expected);
-        check(r#"{"name": "read_file", "path": "a"}"#, expected);
-        check("{'name': 'read_file', 'arguments': {'path': 'a',}}", expected);
-    }
-
-    #[test]
-    fn python_and_names_before_objects() {
-        let expected = &[r#"read_file {"path":"a"}"#];
-        check(r#"[read_file(path="a")]"#, expected);
-        check("<|tool_call_start|>[read_file(path='a')]<|tool_call_end|>", expected);
-        check(r#"I call read_file("a") now."#, expected);
-        check(r#"read_file({"path": "a"})"#, expected);
-        check(r#"read_file: {"path": "a"}"#, expected);
-        check("Use `read_file`:\n```json\n{\"path\": \"a\"}\n```", expected);
-        check(r#"read_file {"arguments": {"path": "a"}}"#, expected);
+    fn every_usual_notation_is_read() {
+        for text in [
+            r#"Sure! {"name": "read_file", "arguments": {"path": "a"}} done"#,
+            r#"<tool_call>{"name":"read_file","parameters":{"path":"a"}}</tool_call>"#,
+            "```json\n{\"tool\": \"read_file\", \"args\": {\"path\": \"a\"}}\n```",
+            r#"{"type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}"#,
+            r#"{"tool_calls":[{"name":"read_file","arguments":{"path":"a"}}]}"#,
+            r#"[{"name":"read_file","arguments":{"path":"a"}}]"#,
+            r#"{"read_file": {"path": "a"}}"#,
+            r#"{"name": "read_file", "path": "a"}"#,
+            "{'name': 'read_file', 'arguments': {'path': 'a',}}",
+            r#"[read_file(path="a")]"#,
+            "<|tool_call_start|>[read_file(path='a')]<|tool_call_end|>",
+            r#"I call read_file("a") now."#,
+            r#"read_file({"path": "a"})"#,
+            r#"read_file: {"path": "a"}"#,
+            "Use `read_file`:\n```json\n{\"path\": \"a\"}\n```",
+        ] {
+            check(text, &[r#"read_file {"path":"a"}"#]);
+        }
         check(r#"I call files.read_file(path="a")."#, &[r#"files.read_file {"path":"a"}"#]);
         check(r#"[read_file(path="a"), list_dir()]"#, &[r#"read_file {"path":"a"}"#, "list_dir {}"]);
+        check(r#"{"name": "read_file", "arguments": {"path" {"name":"list_dir","arguments":{}}"#, &["list_dir {}"]);
     }
 
     #[test]
     fn an_unknown_tool_is_reported_only_where_a_call_is_meant() {
         check(r#"{"name":"open_file","arguments":{"path":"a"}}"#, &[r#"open_file {"path":"a"}"#]);
-        check(r#"[open_file(path="a")]"#, &[r#"open_file {"path":"a"}"#]);
         check("The function f(x=1) is pure.", &[]);
         check(r#"{"name": "Ann", "age": 3}"#, &[]);
         check("fn main() { let x = 1; }", &[]);
-    }
-
-    #[test]
-    fn calls_after_broken_ones_are_still_found() {
-        check(r#"{"name": "read_file", "arguments": {"path" {"name":"list_dir","arguments":{}}"#, &["list_dir {}"]);
     }
 }

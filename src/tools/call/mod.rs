@@ -16,7 +16,6 @@ pub use check::{CallProblem, Checked, check};
 /// Bytes of a text that are searched for calls in prose; the rest is ignored. The notations are read whole, because an argument
 /// may be a file: what their readers do is bounded by their fuel and by the number of places where they begin.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
-/// Most calls of one text.
 pub const CALLS_MAX: usize = 32;
 
 /// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check`].
@@ -83,29 +82,21 @@ mod tests {
     use proptest::prelude::*;
     use std::time::{Duration, Instant};
 
-    fn check(text: &str, expected: &[&str]) {
-        let reading = read(text, None, Catalog::builtin().specs(), Tier::Prose);
-        let shown = |call: &RawCall| format!("{} {}", call.name, Value::Object(call.arguments.clone()));
-        assert_eq!(reading.calls.iter().map(shown).collect::<Vec<_>>(), expected, "{text}: {:?}", reading.tier);
-    }
-
     #[test]
-    fn the_first_tier_that_finds_calls_wins() {
-        check(
-            r#"I call read_file with path "b". {"name":"read_file","arguments":{"path":"a"}}"#,
-            &[r#"read_file {"path":"a"}"#],
-        );
-        check("I will use read_file with path `src/a.rs`.", &[r#"read_file {"path":"src/a.rs"}"#]);
-        check("The file has 12 lines.", &[]);
-        check("", &[]);
-    }
-
-    #[test]
-    fn no_tier_after_the_last_allowed_one_is_tried() {
-        let text = r#"So: {"name":"read_file","arguments":{"path":"a"}}"#;
-        let found = |until| read(text, None, Catalog::builtin().specs(), until).tier;
-        assert_eq!(found(Tier::Lenient), Some(Tier::Lenient));
-        assert_eq!(found(Tier::Strict), None);
+    fn the_first_tier_that_finds_calls_wins_and_none_after_the_last_allowed_one_is_tried() {
+        let both = r#"I call read_file with path "b". {"name":"read_file","arguments":{"path":"a"}}"#;
+        for (text, until, expected) in [
+            (both, Tier::Prose, Some((Tier::Lenient, "a"))),
+            (both, Tier::Strict, None),
+            ("I will use read_file with path `src/a.rs`.", Tier::Prose, Some((Tier::Prose, "src/a.rs"))),
+            ("I will use read_file with path `src/a.rs`.", Tier::Lenient, None),
+            ("The file has 12 lines.", Tier::Prose, None),
+            ("", Tier::Prose, None),
+        ] {
+            let Reading { calls, tier } = read(text, None, Catalog::builtin().specs(), until);
+            let got = calls.first().map(|call| (tier.unwrap(), call.arguments["path"].as_str().unwrap()));
+            assert_eq!(got, expected, "{text}");
+        }
     }
 
     #[test]
@@ -138,22 +129,8 @@ mod tests {
     #[test]
     fn hostile_text_is_read_in_bounded_time() {
         let specs = Catalog::builtin();
-        for part in [
-            "[",
-            "{",
-            "read_file(",
-            "{\"a\":",
-            "[\"",
-            "read_file: {",
-            "((((",
-            "read_file path \"",
-            "\\\"",
-            "{'a': [",
-            "`",
-            "read_file(path=[",
-            "\"path\":",
-            "name(a=(b=",
-        ] {
+        let parts = r#"[|{|read_file(|{"a":|["|read_file: {|((((|read_file path "|\"|{'a': [|`|read_file(path=[|"path":|name(a=(b="#;
+        for part in parts.split('|') {
             let text = part.repeat(TEXT_MAX_BYTES * 8 / part.len());
             let hermes = by_name("hermes").expect("a dialect");
             let before = worked();

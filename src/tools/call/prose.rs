@@ -9,66 +9,51 @@ use crate::tools::spec::{Parameter, ToolSpec};
 
 /// Bytes after a tool's name that are searched for its arguments.
 const REACH_MAX_BYTES: usize = 2_000;
-/// Shorter names, like names that are one plain word, occur in prose without meaning the tool.
-const NAME_MIN_BYTES: usize = 5;
+/// "could not use read_file", "instead of read_file": the tool is mentioned but not called.
+const DENIALS: [&str; 6] = ["not ", "n't ", "without ", "instead of ", "rather than ", "never "];
 
 /// At most one call: of the first named tool whose arguments are recognised.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let mut named: Vec<(usize, &ToolSpec)> =
         specs.iter().filter_map(|spec| Some((find_name(text, &spec.name)?, spec))).collect();
-    // Of two names at one position the longer one counts.
-    named.sort_by_key(|(at, spec)| (*at, std::cmp::Reverse(spec.name.len())));
-    for (index, (at, spec)) in named.iter().enumerate() {
+    named.sort_by_key(|(at, _)| *at);
+    let call = |(index, (at, spec)): (usize, &(usize, &ToolSpec))| {
         let start = at + spec.name.len();
         let next = named[index + 1..].iter().map(|(next, _)| *next).find(|next| *next >= start).unwrap_or(text.len());
         let end = text.floor_char_boundary(next.min(start + REACH_MAX_BYTES));
-        if denied(&text[..*at]) {
-            continue;
-        }
-        if let Some(arguments) = arguments(&text[start..end], spec) {
-            return vec![RawCall { name: spec.name.clone(), arguments }];
-        }
-    }
-    Vec::new()
+        let arguments = arguments(&text[start..end], spec).filter(|_| !is_denied(&text[..*at]))?;
+        Some(RawCall { name: spec.name.clone(), arguments })
+    };
+    named.iter().enumerate().find_map(call).into_iter().collect()
 }
 
-/// "could not use read_file", "instead of read_file": the tool is mentioned but not called.
-fn denied(before: &str) -> bool {
+fn is_denied(before: &str) -> bool {
     let from = before.ceil_char_boundary(before.len().saturating_sub(30));
     let near = before[from..].rsplit(['.', '\n', ';']).next().unwrap_or("").to_lowercase();
-    let near = near.trim_end_matches([' ', '`', '"', '*']);
-    ["not", "n't", "cannot", "without", "instead of", "rather than", "never"]
-        .iter()
-        .any(|no| near.split_whitespace().rev().take(4).any(|word| word.ends_with(no)) || near.ends_with(no))
+    DENIALS.iter().any(|no| near.contains(no))
 }
 
+/// Where the tool is named. A name that is one plain word occurs in prose without meaning the tool.
 fn find_name(text: &str, name: &str) -> Option<usize> {
-    if name.len() < NAME_MIN_BYTES || !name.contains(['_', '.', '-', '/', ':']) {
-        return None;
-    }
     let part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(name)
-        .map(|(at, _)| at)
-        .find(|at| !text[..*at].ends_with(part) && !text[at + name.len()..].starts_with(part))
+    let mut places = text.match_indices(name).map(|(at, _)| at).filter(|_| name.contains(['_', '.', '-', '/', ':']));
+    places.find(|at| !text[..*at].ends_with(part) && !text[at + name.len()..].starts_with(part))
 }
 
 fn arguments(after: &str, spec: &ToolSpec) -> Option<Map<String, Value>> {
     let parameters = spec.parameters();
-    let mut found = Map::new();
-    for parameter in &parameters {
-        if let Some(value) = named_value(after, parameter) {
-            found.insert(parameter.name.to_owned(), value);
-        }
-    }
+    let named = |parameter: &Parameter<'_>| Some((parameter.name.to_owned(), named_value(after, parameter)?));
+    let mut found: Map<String, Value> = parameters.iter().filter_map(named).collect();
     let missing: Vec<&Parameter<'_>> =
         parameters.iter().filter(|p| p.required && !found.contains_key(p.name)).collect();
     match missing[..] {
         [] => {}
         // Only one text argument is missing, and exactly one passage is in quotes.
         [one] if one.kind() == "string" && found.is_empty() => {
-            let mut quoted = quoted(after);
-            let value = quoted.next().filter(|_| quoted.next().is_none())?;
-            found.insert(one.name.to_owned(), Value::String(value));
+            let quoted = ['`', '"'].into_iter().flat_map(|quote| after.split(quote).skip(1).step_by(2));
+            let quoted: Vec<&str> = quoted.filter(|inner| !inner.trim().is_empty()).collect();
+            let [value] = quoted[..] else { return None };
+            found.insert(one.name.to_owned(), Value::from(value));
         }
         _ => return None,
     }
@@ -106,12 +91,6 @@ fn quoted_here(text: &str) -> Option<String> {
         '"' | '\'' => Reader { text, at: 0, fuel: REACH_MAX_BYTES * 2 }.string(),
         _ => None,
     }
-}
-
-/// Texts in backticks or double quotes.
-fn quoted(text: &str) -> impl Iterator<Item = String> {
-    let quoted = ['`', '"'].into_iter().flat_map(|quote| text.split(quote).skip(1).step_by(2));
-    quoted.filter(|inner| !inner.trim().is_empty()).map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
 #[cfg(test)]

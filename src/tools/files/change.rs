@@ -1,64 +1,134 @@
-//! A change to one file: shown as a diff before it is made, made atomically.
+//! A change to files: shown as a diff before it is made, made atomically.
 
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
+use crate::checkpoint::replace_file;
 use crate::protocol::FileChange;
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::builtin::Builtin;
 use crate::tools::confine::{ConfineError, Inside};
+use crate::tools::files::{replace, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
+use crate::tools::preview::Preview;
 
 /// Most that is written to one file, and the largest file that is changed.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Longest search for the smallest diff; after that a coarser one is shown.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// The text of a file before and after a change.
 #[derive(Clone, Debug)]
-pub struct Change {
-    pub file: Inside,
-    /// `None` when the file does not exist yet.
-    pub before: Option<String>,
-    pub after: String,
-    /// Remarks on how the change was found, one line each.
-    pub notes: Vec<String>,
+pub enum Change {
+    /// A file gets another text. `before` is `None` when it does not exist yet; `notes` are remarks on how the change
+    /// was found, one line each.
+    Text {
+        file: Inside,
+        before: Option<String>,
+        after: String,
+        notes: Vec<String>,
+    },
+    /// `text` is `None` if the file is not text or has over 1 MiB.
+    Deletion {
+        file: Inside,
+        text: Option<String>,
+    },
+    Move {
+        from: Inside,
+        to: Inside,
+    },
 }
 
 impl Change {
-    /// Empty when nothing changes.
-    pub fn diff(&self) -> String {
-        diff(&self.file.relative(), self.before.as_deref(), Some(&self.after))
+    /// What a call would do; changes nothing. An error is the one that the call would fail with.
+    pub fn plan(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+        match builtin {
+            Builtin::WriteFile => write::text(arguments, context),
+            Builtin::ReplaceInFile => replace::plan(arguments, context),
+            Builtin::DeleteFile => write::deletion(arguments, context),
+            Builtin::MoveFile => write::moved(arguments, context),
+            other => Err(format!("`{}` changes no file; this is a bug in tools", other.name())),
+        }
     }
 
-    /// The file's full text before and after.
-    pub fn texts(&self) -> FileChange {
-        let (old, new) = (self.before.as_deref().map(Into::into), Some(self.after.as_str().into()));
-        FileChange { path: self.file.relative(), old, new }
+    /// The paths that it changes, relative to the project.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        match self {
+            Change::Text { file, .. } | Change::Deletion { file, .. } => vec![file.relative().into()],
+            Change::Move { from, to } => vec![from.relative().into(), to.relative().into()],
+        }
     }
 
-    /// Writes the file beside itself and renames it into place, so that a reader sees the old text or the new one.
-    pub fn make(self) -> Outcome {
-        let path = self.file.relative();
-        if self.before.as_deref() == Some(self.after.as_str()) {
-            return Outcome::ok(format!("{path} already has exactly this content; nothing was written"));
-        }
-        if let Err(error) = write_atomically(&self.file, self.after.as_bytes()) {
-            return Outcome::error(error.to_string());
-        }
-        let verb = if self.before.is_some() { "changed" } else { "created" };
-        let (diff, added, removed) = compare(&path, self.before.as_deref(), Some(&self.after));
-        let mut text = format!("{verb} {path} (+{added} -{removed} lines)");
-        for note in &self.notes {
-            text.push_str("\nnote: ");
-            text.push_str(note);
-        }
-        let changes = vec![self.texts()];
-        Outcome { diff: Some(diff), changes, changed: vec![PathBuf::from(path)], ..Outcome::ok(text) }
+    /// The full text before and after of the file whose text changes.
+    fn texts(&self) -> Vec<FileChange> {
+        let (file, old, new) = match self {
+            Change::Text { file, before, after, .. } if before.as_ref() != Some(after) => (file, before, Some(after)),
+            Change::Deletion { file, text: text @ Some(_) } => (file, text, None),
+            _ => return Vec::new(),
+        };
+        let [old, new] = [old.as_ref(), new].map(|text| text.map(|text| text.as_str().into()));
+        vec![FileChange { path: file.relative(), old, new }]
     }
+
+    /// What the user sees before it is made.
+    pub fn preview(&self) -> Preview {
+        let changes = self.texts();
+        let diffs = changes.iter().map(|one| diff(&one.path, one.old.as_deref(), one.new.as_deref()));
+        let mut text: String = diffs.collect();
+        match self {
+            Change::Text { file, before: Some(_), .. } if text.is_empty() => {
+                text = format!("{} would stay as it is\n", file.relative());
+            }
+            Change::Text { file, .. } if text.is_empty() => {
+                text = format!("{} would be made, empty\n", file.relative())
+            }
+            Change::Deletion { file, .. } if text.is_empty() => text = format!("{} would be gone\n", file.relative()),
+            Change::Move { from, to } => text = format!("{} becomes {}\n", from.relative(), to.relative()),
+            _ => {}
+        }
+        if let Change::Text { notes, .. } = self {
+            notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+        }
+        Preview { text, changes }
+    }
+
+    pub(in crate::tools) fn make(self) -> Result<Outcome, String> {
+        let (text, diff) = match &self {
+            Change::Text { file, before, after, .. } if before.as_ref() == Some(after) => {
+                let path = file.relative();
+                return Ok(Outcome::ok(format!("{path} already has exactly this content; nothing was written")));
+            }
+            Change::Text { file, before, after, notes } => {
+                write_atomically(file, after.as_bytes()).map_err(|error| error.to_string())?;
+                let path = file.relative();
+                let verb = if before.is_some() { "changed" } else { "created" };
+                let (diff, added, removed) = compare(&path, before.as_deref(), Some(after));
+                let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
+                (format!("{verb} {path} (+{added} -{removed} lines){notes}"), Some(diff))
+            }
+            Change::Deletion { file, text } => {
+                let path = file.relative();
+                fs::remove_file(file.absolute()).map_err(|error| format!("{path}: {error}"))?;
+                (format!("deleted {path}"), text.as_ref().map(|text| diff(&path, Some(text), None)))
+            }
+            Change::Move { from, to } => (rename(from, to)?, None),
+        };
+        Ok(Outcome { diff, changes: self.texts(), changed: self.paths(), ..Outcome::ok(text) })
+    }
+}
+
+fn rename(from: &Inside, to: &Inside) -> Result<String, String> {
+    to.make_parents().map_err(|error| error.to_string())?;
+    let (old, new) = (from.relative(), to.relative());
+    fs::rename(from.absolute(), to.absolute()).map_err(|error| match error.kind() {
+        io::ErrorKind::CrossesDevices => format!("{old} and {new} are on different disks; use run_command with `mv`"),
+        _ => format!("{old} to {new}: {error}; run_command with `ls -ld` shows the rights of both folders"),
+    })?;
+    Ok(format!("moved {old} to {new}"))
 }
 
 /// A unified diff with three lines around each change; `None` where there is no file before or after.
@@ -89,79 +159,52 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
 }
 
 fn write_atomically(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
-    let io = |source| ConfineError::Io { path: file.relative(), source };
-    let parent = file.make_parents()?;
+    file.make_parents()?;
     let existing = fs::symlink_metadata(file.absolute()).ok();
     if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
         return Err(ConfineError::Replaced { path: file.relative() });
     }
-    let temporary = parent.join(format!(".monobloc-{:016x}", fastrand::u64(..)));
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let mut out = options.open(&temporary)?;
-        out.write_all(bytes)?;
-        if let Some(meta) = &existing {
-            out.set_permissions(meta.permissions())?;
-        }
-        out.sync_all()?;
-        fs::rename(&temporary, file.absolute())
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(io)
+    let mode = existing.map(|meta| meta.permissions());
+    let written = replace_file(file.absolute(), mode, bytes);
+    written.map_err(|source| ConfineError::Io { path: file.relative(), source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::confine::{Access, Root};
+    use crate::tools::files::walk::testing::{Project, change};
     use std::os::unix::fs::PermissionsExt;
 
-    fn change(root: &Root, path: &str, after: &str) -> Change {
-        let file = root.resolve(path, Access::Write).unwrap();
-        let before = file.exists().then(|| text_of(&file).unwrap());
-        Change { file, before, after: after.to_owned(), notes: Vec::new() }
+    fn write(project: &Project, path: &str, content: &str) -> Outcome {
+        change(Builtin::WriteFile, project, serde_json::json!({ "path": path, "content": content }))
     }
 
     #[test]
     fn a_change_keeps_the_mode_and_leaves_no_temporary_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        let path = dir.path().join("run.sh");
-        fs::write(&path, "a\n").unwrap();
+        let project = Project::with(&[("run.sh", "a\n")]);
+        let path = project.dir.path().join("run.sh");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-        let outcome = change(&root, "run.sh", "b\n").make();
-        assert!(outcome.is_ok(), "{outcome:?}");
+        let outcome = write(&project, "run.sh", "b\n");
+        assert_eq!(outcome.text, "changed run.sh (+1 -1 lines)");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        insta::assert_snapshot!(outcome.diff.unwrap(), @r"
-        --- a/run.sh
-        +++ b/run.sh
-        @@ -1 +1 @@
-        -a
-        +b
-        ");
+        assert_eq!(fs::read_dir(project.dir.path()).unwrap().count(), 1);
+        assert_eq!(outcome.diff.unwrap(), "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-a\n+b\n");
+        let again = write(&project, "run.sh", "b\n");
+        assert!(again.is_ok() && again.changed.is_empty(), "{again:?}");
     }
 
     #[test]
     fn a_file_that_is_hard_linked_outside_stays_as_it_was_there() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("project")).unwrap();
-        let outside = dir.path().join("outside");
-        fs::write(&outside, "old\n").unwrap();
-        fs::hard_link(&outside, dir.path().join("project/inside")).unwrap();
-        let root = Root::open(&dir.path().join("project")).unwrap();
-        assert!(change(&root, "inside", "new\n").make().is_ok());
-        assert_eq!(fs::read_to_string(outside).unwrap(), "old\n");
+        let (project, outside) = (Project::with(&[]), tempfile::NamedTempFile::new().unwrap());
+        fs::write(outside.path(), "old\n").unwrap();
+        fs::hard_link(outside.path(), project.dir.path().join("inside")).unwrap();
+        assert!(write(&project, "inside", "new\n").is_ok());
+        assert_eq!(fs::read_to_string(outside.path()).unwrap(), "old\n");
     }
 
     #[test]
     fn a_new_file_gets_its_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = Root::open(dir.path()).unwrap();
-        let outcome = change(&root, "deep/er/new.txt", "text\n").make();
+        let outcome = write(&Project::with(&[]), "deep/er/new.txt", "text\n");
         assert_eq!(outcome.text, "created deep/er/new.txt (+1 -0 lines)");
         assert!(outcome.diff.unwrap().starts_with("--- /dev/null\n+++ b/deep/er/new.txt"));
         assert_eq!(outcome.changed, [PathBuf::from("deep/er/new.txt")]);

@@ -1,13 +1,12 @@
 //! `find_files`: finds files by name, with wildcards or by a part of the path.
 
-use ignore::WalkState;
 use ignore::overrides::OverrideBuilder;
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
 use crate::tools::files::list::LIST_MAX_ENTRIES;
-use crate::tools::files::walk::{Ended, walk};
+use crate::tools::files::walk::walk;
 use crate::tools::outcome::{Finding, Outcome};
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -18,19 +17,16 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let matches = matcher(context, pattern)?;
     let root = context.root.resolve("", Access::Read).map_err(|e| e.to_string())?;
     let mut found = Vec::new();
-    let ended = walk(context, &root, |entry| {
+    let whole = walk(context, &root, |entry| {
         if entry.is_file && matches(&entry.path) {
             found.push(entry.path.clone());
         }
-        if found.len() > LIST_MAX_ENTRIES { WalkState::Quit } else { WalkState::Continue }
-    });
-    if ended == Ended::Cancelled {
-        return Err("the search for files was cancelled".to_owned());
-    }
-    let whole = ended == Ended::Whole;
+        found.len() <= LIST_MAX_ENTRIES
+    })?;
     found.truncate(LIST_MAX_ENTRIES);
-    let wanted = pattern.to_lowercase();
-    found.sort_by_cached_key(|path| (rank(path, &wanted), path.clone()));
+    // A file of exactly that name comes first.
+    let is_other = |path: &String| path.rsplit('/').next().is_some_and(|name| !name.eq_ignore_ascii_case(pattern));
+    found.sort_by_cached_key(|path| (is_other(path), path.clone()));
     let cut = if whole { "" } else { " (more left out; give a narrower pattern)" };
     let mut text = format!("{} files match `{pattern}`{cut}\n", found.len());
     found.iter().for_each(|path| text.push_str(&format!("{path}\n")));
@@ -53,20 +49,6 @@ fn matcher(context: &Context, pattern: &str) -> Result<Matcher, String> {
     Ok(Box::new(move |path| globs.matched(root.join(path), false).is_whitelist()))
 }
 
-/// Sort key: the exact name first, then the name without its endings, then names that contain it, then other paths.
-fn rank(path: &str, wanted: &str) -> u8 {
-    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    if name == wanted {
-        0
-    } else if name.split('.').next() == Some(wanted) {
-        1
-    } else if name.contains(wanted) {
-        2
-    } else {
-        3
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,18 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_match_as_in_gitignore() {
+    fn wildcards_match_as_in_gitignore_and_a_plain_word_any_part() {
         check("*.rs", &["src/deep/list.rs", "src/lib.rs"]);
         check("src/*.rs", &["src/lib.rs"]);
         check("src/**/*.rs", &["src/deep/list.rs", "src/lib.rs"]);
         check("*.{md,toml}", &["docs/list/other.md"]);
         check("l?b.rs", &["src/lib.rs"]);
         check("[", &[]);
-    }
-
-    #[test]
-    fn a_plain_word_matches_any_part_and_the_nearest_name_comes_first() {
-        check("LIST", &["list", "src/deep/list.rs", "docs/list/other.md"]);
+        check("LIST", &["list", "docs/list/other.md", "src/deep/list.rs"]);
         check("deep/li", &["src/deep/list.rs"]);
         check("nothing", &[]);
     }

@@ -1,12 +1,10 @@
-//! The tools that work on files of the project, one module each.
+//! The tools that work on files of the project.
 
 pub mod change;
-pub mod delete;
 pub mod find;
 pub mod list;
 pub mod near;
 pub mod read;
-pub mod rename;
 pub mod replace;
 pub mod search;
 pub mod walk;

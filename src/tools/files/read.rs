@@ -2,13 +2,12 @@
 
 use std::io::Read;
 
-use crate::base::near;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, ConfineError};
 use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
+use crate::tools::search::files::similar_paths;
 
-/// Bytes of a file that are read.
 const SCAN_MAX_BYTES: u64 = 16 << 20;
 /// Most paths proposed for one that does not exist.
 const PROPOSED_MAX: usize = 3;
@@ -39,16 +38,12 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     show(&path, &content, first, last, more)
 }
 
-/// The error for `path`; if no such file exists, with indexed paths of the same file name, else of the nearest one.
+/// The error for `path`; if no such file exists, with similar paths of the index.
 fn refused(context: &Context, path: &str, error: &ConfineError) -> String {
     let (ConfineError::Missing { .. }, Some(index)) = (error, &context.index) else { return error.to_string() };
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let paths = index.paths().unwrap_or_default();
-    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
-    let Some(nearest) = near::nearest(&name(path), names.iter().map(String::as_str)) else { return error.to_string() };
-    let proposed = paths.iter().filter(|path| name(path) == nearest).take(PROPOSED_MAX);
-    let proposed: Vec<String> = proposed.map(|path| format!("`{path}`")).collect();
-    format!("{error}; {} may be meant", proposed.join(" or "))
+    let near = similar_paths(index, path).unwrap_or_default();
+    let near: Vec<String> = near.iter().take(PROPOSED_MAX).map(|path| format!("`{path}`")).collect();
+    if near.is_empty() { error.to_string() } else { format!("{error}; {} may be meant", near.join(" or ")) }
 }
 
 /// Whether there is a zero byte in the first 8,000, the sign by which git recognises a binary file.
@@ -106,19 +101,18 @@ mod tests {
         let project = Project::with(&[("a.txt", content)]);
         let outcome = call(run, &project, arguments);
         assert_eq!(outcome.text, expected, "{arguments}");
+        // Every line with text is a finding.
+        let filled = expected.lines().skip(1).filter(|line| line.trim_end().split("| ").count() > 1).count();
+        assert_eq!(outcome.findings.len(), filled, "{arguments}");
     }
 
     #[test]
-    fn lines_come_with_their_numbers() {
+    fn lines_come_with_their_numbers_or_the_reason_why_not() {
         check("one\n\nthree\n", r#"{"path":"a.txt"}"#, "a.txt, lines 1-3 of 3\n1| one\n2| \n3| three\n");
         check("one\r\ntwo", r#"{"path":"a.txt","start_line":2}"#, "a.txt, lines 2-2 of 2\n2| two\n");
         check("1\n2\n3\n", r#"{"path":"a.txt","start_line":2,"end_line":2}"#, "a.txt, lines 2-2 of 3\n2| 2\n");
         check("1\n", r#"{"path":"a.txt","end_line":99}"#, "a.txt, lines 1-1 of 1\n1| 1\n");
         check("", r#"{"path":"a.txt"}"#, "a.txt is empty");
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_an_error_with_the_reason() {
         check("1\n", r#"{"path":"a.txt","start_line":9}"#, "a.txt has 1 lines; start_line 9 lies after its end");
         check("1\n", r#"{"path":"a.txt","start_line":3,"end_line":1}"#, "start_line 3 lies after end_line 1");
         check("\0\0", r#"{"path":"a.txt"}"#, "a.txt is a binary file of 2 bytes; only text is read");
@@ -137,12 +131,5 @@ mod tests {
         assert!(rest.text.contains(&format!("\n{next}| ")), "{last}");
         let outcome = call(run, &project, r#"{"path":"b.txt"}"#);
         assert!(outcome.text.len() <= TEXT_MAX_BYTES && outcome.text.contains("line 1 was cut after"), "no note");
-    }
-
-    #[test]
-    fn every_line_with_text_is_a_finding() {
-        let project = Project::with(&[("a.txt", "one\n\nthree\n")]);
-        let outcome = call(run, &project, r#"{"path":"a.txt"}"#);
-        assert_eq!(outcome.findings, [Finding::at("a.txt", 1, "one"), Finding::at("a.txt", 3, "three")]);
     }
 }

@@ -7,16 +7,10 @@ use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
 use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
 use crate::tools::files::near;
-use crate::tools::outcome::Outcome;
 
 /// Most places named when the passage is not unique.
 const PLACES_MAX: usize = 20;
 
-pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    Ok(plan(arguments, context)?.make())
-}
-
-/// What the call would do, without doing it.
 pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (path, old, new) = (arguments.text("path")?, arguments.text("old")?, arguments.text("new")?);
     if old.len().max(new.len()) > WRITE_MAX_BYTES {
@@ -35,7 +29,7 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     if after.len() > WRITE_MAX_BYTES {
         return Err(format!("{path} would have {} bytes, at most {WRITE_MAX_BYTES} are written", after.len()));
     }
-    Ok(Change { file, before: Some(before), after, notes })
+    Ok(Change::Text { file, before: Some(before), after, notes })
 }
 
 /// The new content and notes about what was tolerated. An error: the passage is missing or not unique, and what to do.
@@ -84,9 +78,9 @@ type Found = Result<(String, usize), Vec<usize>>;
 /// Replaces whole lines that differ from `old` only in indentation and trailing blanks; `None` if there are none.
 fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found> {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    if near::has_line_numbers(&old) {
-        old = old.into_iter().map(near::without_line_number).collect();
-        new = if near::has_line_numbers(&new) { new.into_iter().map(near::without_line_number).collect() } else { new };
+    if let Some(bare) = without_line_numbers(&old) {
+        old = bare;
+        new = without_line_numbers(&new).unwrap_or(new);
     }
     drop_blank_ends(&mut old, &mut new);
     let lines: Vec<&str> = content.split_inclusive('\n').collect();
@@ -116,6 +110,16 @@ fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found
     }
     after.push_str(&lines[at + old.len()..].concat());
     Some(Ok((after, at + 1)))
+}
+
+/// The lines without the number and the bar that `read_file` prints before each; `None` if one has none.
+fn without_line_numbers<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
+    let bare = |line: &&'a str| {
+        let (number, rest) = line.trim_start().split_once('|')?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        is_number.then(|| rest.strip_prefix(' ').unwrap_or(rest))
+    };
+    lines.iter().map(bare).collect()
 }
 
 /// For each new line, the index of the old line that it replaces or follows.
@@ -223,7 +227,9 @@ fn smallest_step<'a>(indents: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::files::walk::testing::{Project, call};
+    use crate::tools::builtin::Builtin;
+    use crate::tools::files::walk::testing::{Project, change};
+    use serde_json::json;
 
     fn check(content: &str, old: &str, new: &str, expected: &str) {
         match replaced("f", content, old, new) {
@@ -288,30 +294,20 @@ mod tests {
         `old` was not found in src/a.rs. Nearest passage, lines 3-4 (83% alike):
         3| fn retry(attempts: u32) {
         4|     run(attempts);
-        Copy the passage as it stands there, without the line numbers.
+        Copy the passage as it stands there, without the line numbers and with its own backslashes.
         ");
-    }
-
-    #[test]
-    fn over_escaped_backslashes_are_named() {
-        let error = replaced("f", "print(\"a\\n\")\n", "print(\\\"a\\\\n\\\")", "x").unwrap_err();
-        assert!(error.contains("backslashes") && error.contains("line 1"), "{error}");
-        let error = replaced("f", "a\nb\n", "a\\nb", "x").unwrap_err();
-        assert!(error.contains("backslashes"), "{error}");
     }
 
     #[test]
     fn the_tool_writes_the_file_and_shows_the_change() {
         let project = Project::with(&[("r.ts", "const attempts = 5;\n")]);
-        let outcome = call(run, &project, r#"{"path":"r.ts","old":"attempts = 5","new":"attempts = 3"}"#);
-        assert_eq!(outcome.text, "changed r.ts (+1 -1 lines)");
+        let replaced = |path: &str, old: &str, new: &str| {
+            change(Builtin::ReplaceInFile, &project, json!({ "path": path, "old": old, "new": new }))
+        };
+        assert_eq!(replaced("r.ts", "attempts = 5", "attempts = 3").text, "changed r.ts (+1 -1 lines)");
         assert_eq!(project.text("r.ts"), "const attempts = 3;\n");
-        for wrong in [
-            r#"{"path":"r.ts","old":" ","new":"x"}"#,
-            r#"{"path":"none.ts","old":"x","new":"x"}"#,
-            r#"{"path":"r.ts","old":"absent entirely","new":"x"}"#,
-        ] {
-            assert!(!call(run, &project, wrong).is_ok(), "{wrong}");
+        for (path, old) in [("r.ts", " "), ("none.ts", "x"), ("r.ts", "absent entirely")] {
+            assert!(!replaced(path, old, "x").is_ok(), "{path} {old}");
         }
     }
 }

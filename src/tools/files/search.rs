@@ -3,17 +3,15 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use ignore::WalkState;
 use regex::{Regex, RegexBuilder};
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
 use crate::tools::files::read::is_binary;
-use crate::tools::files::walk::{Ended, walk};
+use crate::tools::files::walk::walk;
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
-/// Most lines of one result.
 const SEARCH_MAX_HITS: usize = 200;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
@@ -29,19 +27,16 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let start = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let deadline = Instant::now() + TIME_MAX;
     let (mut hits, mut files) = (Vec::new(), 0);
-    let ended = walk(context, &start, |entry| {
+    let visited = walk(context, &start, |entry| {
         if hits.len() > SEARCH_MAX_HITS || Instant::now() > deadline {
-            return WalkState::Quit;
+            return false;
         }
         if entry.is_file {
             files += usize::from(search_file(context, &entry.path, &wanted, &mut hits));
         }
-        WalkState::Continue
-    });
-    if ended == Ended::Cancelled {
-        return Err("the search was cancelled".to_owned());
-    }
-    let whole = ended == Ended::Whole && hits.len() <= SEARCH_MAX_HITS;
+        true
+    })?;
+    let whole = visited && hits.len() <= SEARCH_MAX_HITS;
     hits.truncate(SEARCH_MAX_HITS);
     Ok(shown(pattern, is_regex, hits, files, whole))
 }
@@ -125,21 +120,10 @@ mod tests {
         check(r#"{"pattern":"Total"}"#, &["src/a.rs:2: let total = 3; // Total"]);
         check(r#"{"pattern":"total","path":"src/b.rs"}"#, &["src/b.rs:1: total += a[0];"]);
         check(r#"{"pattern":"^fn \\w+","regex":true}"#, &["src/a.rs:1: fn main() {}"]);
-    }
-
-    #[test]
-    fn a_pattern_that_looks_like_a_regular_expression_gets_a_hint() {
-        check(
-            r#"{"pattern":"fn .*main"}"#,
-            &["The pattern was taken literally; with regex = true it is a regular expression."],
-        );
-    }
-
-    #[test]
-    fn wrong_patterns_are_refused() {
-        let project = Project::with(&[]);
-        for arguments in [r#"{"pattern":""}"#, r#"{"pattern":"(","regex":true}"#, r#"{"pattern":"x","path":"../"}"#] {
-            assert!(!call(run, &project, arguments).is_ok(), "{arguments}");
+        let hint = "The pattern was taken literally; with regex = true it is a regular expression.";
+        check(r#"{"pattern":"fn .*main"}"#, &[hint]);
+        for refused in [r#"{"pattern":""}"#, r#"{"pattern":"(","regex":true}"#, r#"{"pattern":"x","path":"../"}"#] {
+            assert!(!call(run, &Project::with(&[]), refused).is_ok(), "{refused}");
         }
     }
 

@@ -1,8 +1,6 @@
 //! Walks the files of the project: without ignored files, `.git` and `.monobloc`, and without following links.
 
-use std::path::Path;
-
-use ignore::{WalkBuilder, WalkState};
+use ignore::WalkBuilder;
 
 use crate::tools::Context;
 use crate::tools::confine::Inside;
@@ -10,7 +8,6 @@ use crate::tools::confine::Inside;
 /// Most entries of one walk; a bound for a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
-/// One entry of a walk.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Relative to the project, with `/`.
@@ -19,19 +16,9 @@ pub struct Entry {
     pub is_file: bool,
 }
 
-/// Why a walk ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Whole,
-    /// `visit` returned `Quit`.
-    Stopped,
-    /// [`WALK_MAX_ENTRIES`] were visited.
-    TooMany,
-    Cancelled,
-}
-
-/// Calls `visit` with every entry below `start`, sorted by name, until it returns `Quit`.
-pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> WalkState) -> Ended {
+/// Calls `visit` with every entry below `start`, sorted by name, until it returns false. Whether all were visited; an error
+/// if the call was cancelled.
+pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> bool) -> Result<bool, String> {
     let mut builder = WalkBuilder::new(start.absolute());
     // Ignore files outside the project do not count, so that the result does not depend on the machine.
     builder.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
@@ -40,31 +27,28 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
         .filter_entry(|entry| entry.depth() == 0 || !matches!(entry.file_name().to_str(), Some(".git" | ".monobloc")));
     for (seen, entry) in builder.build().enumerate() {
         if context.cancel.is_cancelled() {
-            return Ended::Cancelled;
+            return Err("the call was cancelled".to_owned());
         }
         if seen >= WALK_MAX_ENTRIES {
-            return Ended::TooMany;
+            return Ok(false);
         }
         // Unreadable entries are left out.
         let Ok(entry) = entry else { continue };
         if entry.depth() == 0 && start.is_dir() {
             continue;
         }
+        let path = entry.path().strip_prefix(context.root.path()).unwrap_or(entry.path());
         let kind = entry.file_type();
         let shown = Entry {
-            path: below(context.root.path(), entry.path()),
+            path: path.to_string_lossy().into_owned(),
             is_dir: kind.is_some_and(|kind| kind.is_dir()),
             is_file: kind.is_some_and(|kind| kind.is_file()),
         };
-        if visit(&shown) == WalkState::Quit {
-            return Ended::Stopped;
+        if !visit(&shown) {
+            return Ok(false);
         }
     }
-    Ended::Whole
-}
-
-fn below(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -75,7 +59,9 @@ pub mod testing {
     use crate::base::Cancel;
     use crate::tools::Outcome;
     use crate::tools::arguments::Arguments;
+    use crate::tools::builtin::Builtin;
     use crate::tools::confine::Root;
+    use crate::tools::files::change::Change;
 
     pub struct Project {
         pub dir: tempfile::TempDir,
@@ -104,5 +90,11 @@ pub mod testing {
     pub fn call(tool: Tool, project: &Project, arguments: &str) -> Outcome {
         let arguments = serde_json::from_str(arguments).unwrap();
         tool(Arguments(&arguments), &project.context).unwrap_or_else(Outcome::error)
+    }
+
+    /// Makes the change that a call of a tool asks for.
+    pub fn change(tool: Builtin, project: &Project, arguments: serde_json::Value) -> Outcome {
+        let plan = Change::plan(tool, Arguments(arguments.as_object().unwrap()), &project.context);
+        plan.and_then(Change::make).unwrap_or_else(Outcome::error)
     }
 }

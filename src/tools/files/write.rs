@@ -1,71 +1,146 @@
-//! `write_file`: writes a whole file, new or replaced.
+//! `write_file`, `delete_file` and `move_file`: what they would do, and what they refuse.
 
+use std::{fs, io};
+
+use crate::base::Bytes;
+use crate::checkpoint::FILE_MAX;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
-use crate::tools::confine::Access;
+use crate::tools::confine::{Access, Inside};
 use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
-use crate::tools::outcome::Outcome;
 
-pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    Ok(plan(arguments, context)?.make())
-}
-
-/// What the call would do, without doing it.
-pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+/// `write_file`: a whole file, new or replaced.
+pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let (path, content) = (arguments.text("path")?, arguments.text("content")?);
     if content.len() > WRITE_MAX_BYTES {
         let size = content.len();
         return Err(format!("`content` has {size} bytes, at most {WRITE_MAX_BYTES} are written; write it in parts"));
     }
-    let file = context.root.resolve(path, Access::Write).map_err(|e| e.to_string())?;
+    let file = resolve(path, context)?;
     if file.is_dir() || path.ends_with('/') {
         return Err(format!("`{}` is a folder; give the path of a file in it", file.relative()));
     }
     let before = if file.exists() { Some(text_of(&file)?) } else { None };
-    Ok(Change { file, before, after: content.to_owned(), notes: Vec::new() })
+    Ok(Change::Text { file, before, after: content.to_owned(), notes: Vec::new() })
+}
+
+/// `delete_file`: one file; a checkpoint keeps its content for `undo`.
+pub fn deletion(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+    let file = existing(arguments.text("path")?, context)?;
+    let text = text_of(&file).ok();
+    Ok(Change::Deletion { file, text })
+}
+
+/// `move_file`: overwrites nothing. With a folder as destination the file keeps its name.
+pub fn moved(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+    let (source, destination) = (arguments.text("source")?, arguments.text("destination")?);
+    let from = existing(source, context)?;
+    let mut to = resolve(destination, context)?;
+    if to.is_dir() || destination.ends_with('/') {
+        let name = from.absolute().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        to = resolve(&format!("{}/{name}", destination.trim_end_matches('/')), context)?;
+    }
+    if to.exists() {
+        return Err(format!("`{}` exists already; choose another name, or delete it first", to.relative()));
+    }
+    Ok(Change::Move { from, to })
+}
+
+fn resolve(path: &str, context: &Context) -> Result<Inside, String> {
+    context.root.resolve(path, Access::Write).map_err(|error| error.to_string())
+}
+
+/// Resolves an existing regular file; errors for a link, a folder, and a file too large for a checkpoint.
+fn existing(path: &str, context: &Context) -> Result<Inside, String> {
+    let is_link = context.root.path().join(path).is_symlink();
+    let file = resolve(path, context)?;
+    match fs::symlink_metadata(file.absolute()) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(format!("`{}` does not exist; find_files looks for files by name", file.relative()))
+        }
+        Err(error) => Err(format!("`{}` cannot be looked at: {error}", file.relative())),
+        Ok(_) if is_link => Err(format!("`{path}` is a link; use run_command with `rm` or `mv`")),
+        Ok(meta) if !meta.is_file() => {
+            Err(format!("`{}` is no file; for folders use run_command with `rm` or `mv`", file.relative()))
+        }
+        Ok(meta) if meta.len() > FILE_MAX.0 => {
+            let (path, size) = (file.relative(), Bytes(meta.len()));
+            Err(format!("`{path}` has {size}, and what has more than {FILE_MAX} could not come back; use run_command"))
+        }
+        Ok(_) => Ok(file),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::files::walk::testing::{Project, call};
+    use crate::tools::builtin::Builtin;
+    use crate::tools::files::walk::testing::{Project, change};
+    use serde_json::{Value, json};
 
-    #[test]
-    fn a_file_is_written_and_the_difference_shown() {
-        let project = Project::with(&[("a.txt", "one\ntwo\n")]);
-        let outcome = call(run, &project, r#"{"path":"a.txt","content":"one\n2\n"}"#);
-        assert_eq!(outcome.text, "changed a.txt (+1 -1 lines)");
-        assert!(outcome.diff.unwrap().contains("-two\n+2\n"));
-        assert_eq!(project.text("a.txt"), "one\n2\n");
-        let again = call(run, &project, r#"{"path":"a.txt","content":"one\n2\n"}"#);
-        assert!(again.is_ok() && again.changed.is_empty(), "{again:?}");
+    fn moved(source: &str, destination: &str) -> Value {
+        json!({ "source": source, "destination": destination })
     }
 
     #[test]
-    fn a_plan_writes_nothing() {
-        let project = Project::with(&[]);
-        let arguments = serde_json::from_str(r#"{"path":"new/a.txt","content":"x"}"#).unwrap();
-        let change = plan(Arguments(&arguments), &project.context).unwrap();
-        assert!(change.diff().contains("+x"));
-        assert_eq!(std::fs::read_dir(project.dir.path()).unwrap().count(), 0);
+    fn one_file_is_deleted_and_the_rest_stays() {
+        let project = Project::with(&[("a.txt", "one\n"), ("b/c.txt", "two\n")]);
+        let outcome = change(Builtin::DeleteFile, &project, json!({ "path": "b/c.txt" }));
+        assert_eq!((outcome.text.as_str(), outcome.changed), ("deleted b/c.txt", vec!["b/c.txt".into()]));
+        assert!(outcome.diff.unwrap().contains("-two"));
+        assert!(!project.dir.path().join("b/c.txt").exists() && project.text("a.txt") == "one\n");
+        fs::write(project.dir.path().join("d.bin"), [0xff]).unwrap();
+        assert_eq!(change(Builtin::DeleteFile, &project, json!({ "path": "d.bin" })).diff, None);
     }
 
     #[test]
-    fn what_must_not_be_written_is_refused() {
-        let project = Project::with(&[("dir/a", ""), ("bin", "\0"), (".git/config", "")]);
-        std::fs::write(project.dir.path().join("bin"), [0xff, 0xfe]).unwrap();
-        let long = serde_json::json!({ "path": "a", "content": "x".repeat(WRITE_MAX_BYTES + 1) }).to_string();
-        for arguments in [
-            r#"{"path":"dir","content":""}"#,
-            r#"{"path":"new/","content":""}"#,
-            r#"{"path":"bin","content":""}"#,
-            r#"{"path":".git/config","content":""}"#,
-            r#"{"path":"../a","content":""}"#,
-            r#"{"path":"dir/a/b","content":""}"#,
-            &long,
-        ] {
-            assert!(!call(run, &project, arguments).is_ok(), "{arguments:.60}");
+    fn a_file_gets_another_name_or_folder() {
+        for (destination, place) in
+            [("c.txt", "c.txt"), ("dir", "dir/a.txt"), ("new/deep/", "new/deep/a.txt"), ("dir/c.md", "dir/c.md")]
+        {
+            let project = Project::with(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+            let outcome = change(Builtin::MoveFile, &project, moved("a.txt", destination));
+            assert!(outcome.is_ok(), "{}", outcome.text);
+            assert_eq!((project.text(place).as_str(), project.dir.path().join("a.txt").exists()), ("one\n", false));
         }
-        assert_eq!(std::fs::read_dir(project.dir.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn what_must_not_be_written_moved_or_deleted_is_refused() {
+        let project = Project::with(&[("dir/b.txt", "two\n"), (".git/config", ""), ("a.txt", "one\n")]);
+        std::os::unix::fs::symlink("a.txt", project.dir.path().join("link")).unwrap();
+        fs::write(project.dir.path().join("bin"), [0xff, 0xfe]).unwrap();
+        let large = fs::File::create(project.dir.path().join("large")).unwrap();
+        large.set_len(FILE_MAX.0 + 1).unwrap();
+        let (path, write) = (|path: &str| json!({ "path": path }), |path: &str| json!({ "path": path, "content": "" }));
+        for (builtin, arguments, part) in [
+            (Builtin::WriteFile, write("dir"), "is a folder"),
+            (Builtin::WriteFile, write("new/"), "is a folder"),
+            (Builtin::WriteFile, write("bin"), "not UTF-8"),
+            (Builtin::WriteFile, write(".git/config"), ".git"),
+            (Builtin::WriteFile, write("../a"), "outside"),
+            (Builtin::WriteFile, write("dir/b.txt/c"), "dir/b.txt/c"),
+            (Builtin::WriteFile, json!({ "path": "a", "content": "x".repeat(WRITE_MAX_BYTES + 1) }), "at most"),
+            (Builtin::DeleteFile, path("dir"), "is no file"),
+            (Builtin::DeleteFile, path("."), "is no file"),
+            (Builtin::DeleteFile, path(""), "is no file"),
+            (Builtin::DeleteFile, path("link"), "is a link"),
+            (Builtin::DeleteFile, path(".git/config"), ".git"),
+            (Builtin::DeleteFile, path("../a"), "outside"),
+            (Builtin::DeleteFile, path("dir/../../x"), "outside"),
+            (Builtin::DeleteFile, path("none"), "does not exist"),
+            (Builtin::DeleteFile, path(&format!("dir/{}", "x".repeat(300))), "cannot be looked at"),
+            (Builtin::DeleteFile, path("large"), "could not come back"),
+            (Builtin::MoveFile, moved("a.txt", "dir/b.txt"), "exists already"),
+            (Builtin::MoveFile, moved("none.txt", "c.txt"), "does not exist"),
+            (Builtin::MoveFile, moved("dir", "other"), "is no file"),
+            (Builtin::MoveFile, moved("a.txt", "../c.txt"), "../c.txt"),
+            (Builtin::MoveFile, moved("a.txt", ".git/hooks/pre-commit"), ".git"),
+        ] {
+            let outcome = change(builtin, &project, arguments);
+            assert!(!outcome.is_ok() && outcome.text.contains(part), "{builtin:?}: {}", outcome.text);
+        }
+        assert_eq!((project.text("a.txt").as_str(), project.text("dir/b.txt").as_str()), ("one\n", "two\n"));
+        assert_eq!(fs::read_dir(project.dir.path()).unwrap().count(), 6);
     }
 }

@@ -105,34 +105,3 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
         Poll::Ready(Ok(()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::AsyncReadExt;
-
-    async fn check(input: Vec<u8>, expected: Option<&str>) {
-        let flow = Arc::new(Flow::default());
-        let length = input.len();
-        let mut read = Vec::new();
-        Bounded::new(&input[..], flow.clone()).read_to_end(&mut read).await.unwrap();
-        match (flow.verdict(), expected) {
-            (None, None) => assert_eq!(read.len(), length),
-            (Some(verdict), Some(part)) => {
-                assert!(verdict.contains(part), "{verdict}");
-                assert!(read.len() < length);
-            }
-            (verdict, expected) => panic!("{verdict:?}, expected {expected:?}"),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_flood_ends_the_stream_and_says_why() {
-        check(b"{}\n".to_vec(), None).await;
-        check(vec![b'x'; LINE_MAX_BYTES + 9], Some("a message of more than 4 MiB")).await;
-        check(vec![b'\n'; LINES_MAX + 9], Some("lines on standard output")).await;
-        let mut long = vec![b'x'; LINE_MAX_BYTES / 2];
-        long.push(b'\n');
-        check(long.repeat(20), Some("more than 32 MiB")).await;
-    }
-}

@@ -91,19 +91,11 @@ impl Connection {
         Ok(Connection { config, service, listener, peer, flow, stderr_end, exit, group, _temp: temp })
     }
 
-    /// The server's own instructions, else its title or name.
-    pub fn about(&self) -> String {
-        let Some(info) = self.peer.peer_info() else { return String::new() };
-        let title = info.server_info.as_ref().map(|one| one.title.clone().unwrap_or_else(|| one.name.clone()));
-        info.instructions.clone().or(title).unwrap_or_default()
-    }
-
     /// Whether the server has announced a changed tool list since the last call of this function.
     pub fn take_changed(&self) -> bool {
         self.listener.0.swap(false, Ordering::Relaxed)
     }
 
-    /// All pages of its tool list.
     pub async fn tools(&self) -> Result<Vec<Tool>, String> {
         self.flow.restart();
         let (mut all, mut cursor) = (Vec::new(), None);
@@ -168,7 +160,6 @@ impl Connection {
         drop(group);
     }
 
-    /// Ends the whole group at once.
     pub fn kill(&self) {
         drop(lock(&self.group).take());
     }

@@ -4,18 +4,17 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use serde_json::Value;
 
 use crate::base::config::Server;
+use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
-use crate::tools::spec::ToolSpec;
-use crate::tools::{Outcome, schema};
+use crate::tools::spec::{ToolSpec, check};
 
 /// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
-const ABOUT_MAX_CHARS: usize = 160;
 
 /// The tools that can be offered, and notes on what was left out and why.
-pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Vec<String>) {
+pub fn tools(all: Vec<Tool>, config: &Server) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut taken, mut notes): (Vec<ToolSpec>, Vec<String>) = (Vec::new(), Vec::new());
     for tool in all {
         if taken.len() >= TOOLS_MAX {
@@ -25,9 +24,9 @@ pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Ve
         if !config.tools.is_empty() && !config.tools.iter().any(|pattern| glob(pattern, &tool.name)) {
             continue;
         }
-        let spec = spec(tool, config, about);
+        let spec = spec(tool, config);
         let twice = taken.iter().any(|other| other.name == spec.name);
-        match schema::check(&spec) {
+        match check(&spec) {
             Ok(()) if !twice => taken.push(spec),
             Ok(()) => notes.push(format!("{} is listed twice; the first is taken", spec.name)),
             Err(why) => notes.push(format!("{} is left out: {why}", clean(&cut_line(&spec.name, 80)))),
@@ -36,21 +35,20 @@ pub fn tools(all: Vec<Tool>, config: &Server, about: &str) -> (Vec<ToolSpec>, Ve
     (taken, notes)
 }
 
-fn spec(tool: Tool, config: &Server, about: &str) -> ToolSpec {
+fn spec(tool: Tool, config: &Server) -> ToolSpec {
     let hints = tool.annotations.unwrap_or_default();
     // The protocol's default: a tool without hints may change and destroy things.
     let mutates = hints.read_only_hint != Some(true);
     let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    let about = if config.about.is_empty() { about } else { &config.about };
+    let description = clean(own).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parameters = Value::Object((*tool.input_schema).clone());
     if let Some(fields) = parameters.as_object_mut() {
         fields.remove("$schema");
     }
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
-        description: cut_line(&one_line(own), DESCRIPTION_MAX_CHARS),
+        description: cut_line(&description, DESCRIPTION_MAX_CHARS),
         server: config.name.clone(),
-        server_description: cut_line(&one_line(about), ABOUT_MAX_CHARS),
         mutates,
         destructive: mutates && hints.destructive_hint != Some(false),
         parameters,
@@ -74,19 +72,13 @@ fn text(result: &CallToolResult) -> String {
     for block in &result.content {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::Image(block) => {
-                text.push_str(&format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)))
-            }
-            ContentBlock::Audio(block) => {
-                text.push_str(&format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)))
-            }
+            ContentBlock::Image(block) => text.push_str(&format!("[image, {}]", block.mime_type)),
+            ContentBlock::Audio(block) => text.push_str(&format!("[audio, {}]", block.mime_type)),
             ContentBlock::Resource(block) => match &block.resource {
                 ResourceContents::TextResourceContents { uri, text: inner, .. } => {
                     text.push_str(&format!("{uri}:\n{inner}"));
                 }
-                ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                    text.push_str(&format!("[{uri}, {}]", decoded_size(blob)));
-                }
+                ResourceContents::BlobResourceContents { uri, .. } => text.push_str(&format!("[{uri}, no text]")),
                 _ => text.push_str("[a resource of an unknown kind]"),
             },
             ContentBlock::ResourceLink(link) => text.push_str(&format!("[{} {}]", link.name, link.uri)),
@@ -104,19 +96,10 @@ fn text(result: &CallToolResult) -> String {
     }
 }
 
-/// The size of what base64 text encodes.
-fn decoded_size(data: &str) -> String {
-    format!("{} bytes", data.len() / 4 * 3)
-}
-
 /// Replaces control characters and those that change the direction of writing, so that text cannot steer a terminal.
 pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.replace("\r\n", "\n").replace(hidden, "�")
-}
-
-fn one_line(text: &str) -> String {
-    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

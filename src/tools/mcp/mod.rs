@@ -4,7 +4,6 @@
 //! are bounded. It runs in the sandbox like a command, with deadlines, and its process group ends with the session.
 
 mod bounded;
-mod cache;
 mod connection;
 mod describe;
 mod server;
@@ -16,15 +15,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinSet;
 
 use crate::base::Cancel;
 use crate::base::config::{Commands, Server as Configured};
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
-use server::Server;
+use server::{AGE_MAX, Server};
 
 /// The configured servers. Clones share them; none is started before it is needed.
 #[derive(Clone)]
@@ -35,9 +34,6 @@ struct Inner {
     /// Their own thread, so that a flood from a server does not block callers, nor a blocked caller the servers.
     runtime: Mutex<Option<Runtime>>,
 }
-
-/// Tools and notes of a started server, or why it could not be started; and the time it took.
-type Listing = (Result<(Vec<ToolSpec>, Vec<String>), String>, Duration);
 
 /// The tools of one server, or why it has none.
 #[derive(Clone, Debug)]
@@ -70,30 +66,17 @@ impl Servers {
     /// the slowest start is waited for.
     pub fn specs(&self) -> Vec<Seen> {
         let kept: Vec<_> = self.0.servers.iter().map(|server| server.cached()).collect();
-        let waiting: Vec<_> = self
-            .0
-            .servers
-            .iter()
-            .zip(&kept)
-            .map(|(server, kept)| match kept {
-                Some((_, age)) if *age < cache::AGE_MAX => None,
-                _ => Some(self.list_tools(server)),
-            })
-            .collect();
-        let seen = self.0.servers.iter().zip(kept).zip(waiting).map(|((server, kept), waiting)| {
-            let old = kept.map(|(tools, _)| tools).unwrap_or_default();
-            match waiting {
-                None => Seen {
-                    server: server.config.name.clone(),
-                    tools: old,
-                    notes: Vec::new(),
-                    failed: false,
-                    took: Duration::ZERO,
-                },
-                Some(waiting) => {
-                    let seen = self.wait(server, &waiting);
-                    if seen.failed { Seen { tools: old, ..seen } } else { seen }
-                }
+        let is_new = |kept: &Option<(Vec<ToolSpec>, Duration)>| kept.as_ref().is_some_and(|(_, age)| *age < AGE_MAX);
+        let old = self.0.servers.iter().zip(&kept).filter(|(_, kept)| !is_new(kept)).map(|(server, _)| server);
+        let mut listed = self.listed(old).into_iter();
+        let seen = self.0.servers.iter().zip(kept).map(|(server, kept)| {
+            let listed = if is_new(&kept) { None } else { listed.next() };
+            let tools = kept.map(|(tools, _)| tools).unwrap_or_default();
+            let (server, took) = (server.config.name.clone(), Duration::ZERO);
+            match listed {
+                None => Seen { server, tools, notes: Vec::new(), failed: false, took },
+                Some(seen) if seen.failed => Seen { tools, ..seen },
+                Some(seen) => seen,
             }
         });
         seen.collect()
@@ -101,30 +84,25 @@ impl Servers {
 
     /// Lists the tools again of running servers that have announced a change, also in the cache; true if there are any.
     pub fn refreshed(&self) -> bool {
-        let (sender, receiver) = mpsc::channel();
+        // Without a runtime no server has been started, so nothing has changed.
+        if lock(&self.0.runtime).is_none() {
+            return false;
+        }
         let servers = self.0.servers.clone();
         let limit = servers.iter().map(|server| server.config.start_timeout).sum::<Duration>();
-        let work = async move {
+        let changed = self.begin(async move {
             let mut changed = false;
             for server in &servers {
                 changed |= server.refreshed().await;
             }
-            // The receiver may be gone.
-            let _ = sender.send(changed);
-        };
-        // Without a runtime no server has been started, so nothing has changed.
-        match &*lock(&self.0.runtime) {
-            Some(runtime) => drop(runtime.spawn(work)),
-            None => return false,
-        }
-        receiver.recv_timeout(limit).unwrap_or(false)
+            changed
+        });
+        changed.recv_timeout(limit).unwrap_or(false)
     }
 
     /// Starts the server of that name, or all, and asks for their tools.
     pub fn test(&self, name: Option<&str>) -> Vec<Seen> {
-        let chosen = || self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name));
-        let waiting: Vec<_> = chosen().map(|server| self.list_tools(server)).collect();
-        chosen().zip(waiting).map(|(server, waiting)| self.wait(server, &waiting)).collect()
+        self.listed(self.0.servers.iter().filter(|server| name.is_none_or(|name| server.config.name == name)))
     }
 
     /// The cached tools of a server and the age of the list; starts nothing.
@@ -132,7 +110,6 @@ impl Servers {
         self.0.servers.iter().find(|server| server.config.name == name)?.cached()
     }
 
-    /// Whether the tool belongs to a server.
     pub fn has(&self, tool: &str) -> bool {
         self.server(tool).is_some()
     }
@@ -151,90 +128,77 @@ impl Servers {
         if cancel.is_cancelled() {
             return cancelled();
         }
-        let server = server.clone();
-        let arguments: Map<String, Value> = call.arguments.clone();
-        let work = async move { server.call(&tool, arguments).await };
+        let (server, arguments) = (server.clone(), call.arguments.clone());
+        // Dropped with the call, the set aborts its task.
+        let mut work = JoinSet::new();
+        work.spawn_on(async move { server.call(&tool, arguments).await }, &self.0.handle()?);
         tokio::select! {
-            ended = self.run(work) => ended,
+            ended = work.join_next() => match ended {
+                Some(Ok(outcome)) => outcome,
+                _ => Err(format!("`{}` was lost; this is a bug in tools/mcp", call.tool)),
+            },
             () = cancel.cancelled() => cancelled(),
         }
     }
 
     /// Ends every server; each gets half a second to exit by itself.
     pub fn end(&self) {
-        let live = self.0.servers.clone();
-        let (done, ended) = mpsc::channel();
-        let work = async move {
-            for server in &live {
-                server.end().await;
-            }
-            // The receiver may be gone.
-            let _ = done.send(());
-        };
-        if let Some(runtime) = &*lock(&self.0.runtime) {
-            runtime.spawn(work);
+        if lock(&self.0.runtime).is_some() {
+            let live = self.0.servers.clone();
+            let ended = self.begin(async move {
+                for server in &live {
+                    server.end().await;
+                }
+            });
             let _ = ended.recv_timeout(Duration::from_secs(2));
         }
         self.0.servers.iter().for_each(|server| server.kill());
     }
 
-    /// Starts the server and lists its tools in the background.
-    fn list_tools(&self, server: &Arc<Server>) -> mpsc::Receiver<Listing> {
+    /// Starts these servers, all at once, and lists their tools.
+    fn listed<'s>(&self, servers: impl Iterator<Item = &'s Arc<Server>>) -> Vec<Seen> {
+        let begun: Vec<_> = servers
+            .map(|server| {
+                let (own, started) = (server.clone(), Instant::now());
+                (server, self.begin(async move { (own.tools().await, started.elapsed()) }))
+            })
+            .collect();
+        let seen = begun.into_iter().map(|(server, answer)| {
+            // The start has its own deadline; this one covers a thread that could not be created.
+            let limit = server.config.start_timeout + Duration::from_secs(5);
+            let (found, took) = answer.recv_timeout(limit).unwrap_or((Err("it was not heard".to_owned()), limit));
+            let server = server.config.name.clone();
+            match found {
+                Ok((tools, notes)) => Seen { server, tools, notes, failed: false, took },
+                Err(why) => {
+                    let notes = vec![format!("the server `{server}` is not there: {why}")];
+                    Seen { server, tools: Vec::new(), notes, failed: true, took }
+                }
+            }
+        });
+        seen.collect()
+    }
+
+    /// Runs `work` on the servers' thread. Its result is received, or an error if there is no such thread.
+    fn begin<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> mpsc::Receiver<T> {
         let (sender, receiver) = mpsc::channel();
-        let server = server.clone();
         if let Ok(handle) = self.0.handle() {
             // The receiver may be gone.
-            handle.spawn(async move {
-                let started = Instant::now();
-                let found = server.tools().await;
-                drop(sender.send((found, started.elapsed())))
-            });
+            handle.spawn(async move { drop(sender.send(work.await)) });
         }
         receiver
-    }
-
-    fn wait(&self, server: &Server, looking: &mpsc::Receiver<Listing>) -> Seen {
-        let limit = server.config.start_timeout + Duration::from_secs(5);
-        // The start has its own deadline; this one covers a thread that could not be created.
-        let (found, took) = looking.recv_timeout(limit).unwrap_or((Err("it was not heard".to_owned()), limit));
-        let name = server.config.name.clone();
-        match found {
-            Ok((tools, notes)) => Seen { server: name, tools, notes, failed: false, took },
-            Err(why) => {
-                let notes = vec![format!("the server `{name}` is not there: {why}")];
-                Seen { server: name, tools: Vec::new(), notes, failed: true, took }
-            }
-        }
-    }
-
-    /// Runs `work` on the servers' thread; dropping the future aborts it there.
-    async fn run(
-        &self,
-        work: impl Future<Output = Result<Outcome, String>> + Send + 'static,
-    ) -> Result<Outcome, String> {
-        let task = self.0.handle()?.spawn(work);
-        let _abort = Abort(task.abort_handle());
-        task.await.unwrap_or_else(|error| Err(format!("the call was lost: {error}")))
-    }
-}
-
-/// Aborts the task when dropped.
-struct Abort(tokio::task::AbortHandle);
-
-impl Drop for Abort {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
 impl Inner {
     fn handle(&self) -> Result<Handle, String> {
         let mut runtime = lock(&self.runtime);
-        if runtime.is_none() {
-            let made = Builder::new_multi_thread().worker_threads(1).thread_name("mcp").enable_all().build();
-            *runtime = Some(made.map_err(|error| format!("no thread for servers: {error}"))?);
+        if let Some(runtime) = &*runtime {
+            return Ok(runtime.handle().clone());
         }
-        runtime.as_ref().map(|runtime| runtime.handle().clone()).ok_or_else(|| "no thread for servers".to_owned())
+        let made = Builder::new_multi_thread().worker_threads(1).thread_name("mcp").enable_all().build();
+        let made = made.map_err(|error| format!("no thread for servers: {error}"))?;
+        Ok(runtime.insert(made).handle().clone())
     }
 }
 

@@ -1,16 +1,19 @@
 //! A configured server during a session: started when needed, restarted a few times at most, called with deadlines.
 
-use crate::base::lock;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Guarded};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use rmcp::model::Tool;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
-use super::{cache, describe, start};
+use super::{describe, start};
 use crate::base::config::{Commands, Server as Configured};
+use crate::base::{file, hex, lock};
 use crate::models::dialect::RawCall;
 use crate::tools::Outcome;
 use crate::tools::call::check::check;
@@ -21,11 +24,17 @@ use crate::tools::spec::ToolSpec;
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 
+/// An older list of tools is requested again before planning.
+pub const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// Largest list of tools that is read from the disk.
+const LIST_MAX_BYTES: u64 = 8 << 20;
+
 pub struct Server {
     pub config: Configured,
     /// Limits of memory, files and processes: those of commands.
     limits: Commands,
     project: PathBuf,
+    /// The file with its list of tools, so that planning need not start it.
     cache: PathBuf,
     /// Locked while the server starts, so that two calls do not start it twice.
     state: Mutex<State>,
@@ -44,13 +53,23 @@ struct State {
 
 impl Server {
     pub fn new(config: Configured, limits: &Commands, project: &Path, cache: &Path) -> Server {
-        let (cache, limits, project) = (cache::place(cache, &config), limits.clone(), project.to_owned());
+        let (cache, limits, project) = (cache_file(cache, &config), limits.clone(), project.to_owned());
         Server { config, limits, project, cache, state: Mutex::default(), live: Guarded::default() }
     }
 
-    /// The list on disk and its age.
     pub fn cached(&self) -> Option<(Vec<ToolSpec>, Duration)> {
-        cache::read(&self.cache)
+        let meta = fs::metadata(&self.cache).ok().filter(|meta| meta.len() <= LIST_MAX_BYTES)?;
+        let age = SystemTime::now().duration_since(meta.modified().ok()?).unwrap_or_default();
+        Some((file::read_json(&self.cache)?, age))
+    }
+
+    /// Takes over what the running server lists, also on disk.
+    fn take(&self, state: &mut State, listed: Vec<Tool>) {
+        (state.tools, state.notes) = describe::tools(listed, &self.config);
+        if let Err(error) = file::replace_json(&self.cache, &state.tools) {
+            // Then the next run just starts the server.
+            tracing::warn!(%error, place = %self.cache.display(), "a tool list was not kept");
+        }
     }
 
     /// The server's tools and notes on what was left out; starts the server if needed.
@@ -131,11 +150,9 @@ impl Server {
             let fetches = start::hint_when_late(&self.config);
             Err(format!("it was not ready within {} s and was ended; raise start_timeout_s{fetches}", limit.as_secs()))
         })?;
-        let (tools, mut notes) = describe::tools(listed, &self.config, &connection.about());
+        self.take(state, listed);
         let unconfined = sandbox::missing().filter(|_| self.config.confined);
-        notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
-        cache::write(&self.cache, &tools);
-        (state.tools, state.notes) = (tools, notes);
+        state.notes.extend(unconfined.map(|why| format!("the server `{}` is not confined: {why}", self.config.name)));
         state.connection = Some(connection.clone());
         Ok(connection)
     }
@@ -151,8 +168,7 @@ impl Server {
             ))
         });
         let listed = listed.inspect_err(|_| connection.kill())?;
-        (state.tools, state.notes) = describe::tools(listed, &self.config, &connection.about());
-        cache::write(&self.cache, &state.tools);
+        self.take(state, listed);
         Ok(())
     }
 
@@ -173,10 +189,16 @@ impl Server {
         }
     }
 
-    /// Ends the server at once.
     pub fn kill(&self) {
         if let Some(connection) = lock(&self.live).take() {
             connection.kill();
         }
     }
+}
+
+/// The file for a server's list. Its name contains a hash of the settings, so that changed settings mean another file.
+fn cache_file(folder: &Path, server: &Configured) -> PathBuf {
+    let Configured { name, command, args, env, inherit, dir, tools, about, .. } = server;
+    let settings = format!("{:?}", (command, args, env, inherit, dir, tools, about));
+    folder.join(format!("{name}-{}.json", hex(&Sha256::digest(settings.as_bytes())[..8])))
 }

@@ -7,14 +7,10 @@ use crate::tools::call::ToolCall;
 use crate::tools::policy::places;
 use crate::tools::shell;
 
-/// What was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// The tool, for files in the folder and below it.
     Folder { tool: String, folder: String },
-    /// Commands that begin with these words.
     Command { words: Vec<String> },
-    /// A tool that names no files.
     Tool(String),
 }
 
@@ -34,7 +30,9 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
         let line = call.arguments.get("command")?.as_str()?;
         let hidden = ["$", "`", "<(", "\n"].iter().any(|sign| line.contains(sign));
         return match &shell::commands(line)?[..] {
-            [one] if one.plain && !hidden => Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }]),
+            [one] if one.is_plain() && !hidden => {
+                Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }])
+            }
             _ => None,
         };
     }
@@ -59,7 +57,6 @@ fn program_and_subcommand(words: &[String]) -> Vec<String> {
 }
 
 impl Grant {
-    /// Whether this grant includes the needed one.
     pub fn covers(&self, needed: &Grant) -> bool {
         match (self, needed) {
             (Grant::Folder { tool, folder }, Grant::Folder { tool: other, folder: wanted }) => {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::base::config::{ApproveMode, Consent};
 use crate::base::{is_listed, lock};
+use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::Decision;
 use crate::tools::builtin::Builtin;
@@ -17,7 +18,6 @@ use crate::tools::call::ToolCall;
 use crate::tools::call::check::{CallProblem, check};
 use crate::tools::shell::{self, Risk};
 use crate::tools::spec::ToolSpec;
-use crate::tools::words;
 
 use grant::Grant;
 pub use rules::{RuleError, Rules};
@@ -35,7 +35,6 @@ pub struct Policy {
     unconfined: Option<&'static str>,
 }
 
-/// Most grants of one session.
 const GRANTS_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +67,6 @@ impl Approved<ToolCall> {
     }
 }
 
-/// Why a call was not approved.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum Refusal {
     #[error("`{tool}` needs consent: {reason}")]
@@ -92,7 +90,6 @@ impl Policy {
         Policy { unconfined: why, ..self }
     }
 
-    /// A mode without rules.
     pub fn of(mode: ApproveMode) -> Policy {
         Policy { mode, ..Policy::default() }
     }
@@ -129,13 +126,7 @@ impl Policy {
 
     /// Approves a call by consent that was given beforehand.
     pub fn approved(&self, call: ToolCall, spec: &ToolSpec) -> Result<Approved<ToolCall>, Refusal> {
-        let tool = call.tool.clone();
-        match self.assess(&call, spec) {
-            Verdict::Allow if call.tool == spec.name => Ok(self.consent_to(call)),
-            Verdict::Allow => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
-            Verdict::Ask { reason } => Err(Refusal::NeedsConsent { tool, reason }),
-            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-        }
+        self.consent_to(call, spec, false)
     }
 
     /// Approves a call by the user's decision. Changed arguments are checked again, and what is denied stays denied.
@@ -152,12 +143,7 @@ impl Policy {
                 check(&raw, std::slice::from_ref(spec)).map_err(Refusal::Modified)?.call
             }
         };
-        let tool = call.tool.clone();
-        match self.assess(&call, spec) {
-            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
-            _ if call.tool == spec.name => Ok(self.consent_to(call)),
-            _ => Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) }),
-        }
+        self.consent_to(call, spec, true)
     }
 
     /// Approves a command on a copy of the project after the user has consented to it in the project itself. `None` if
@@ -171,9 +157,20 @@ impl Policy {
         self.approve(call, spec, Decision::Approve).ok()
     }
 
-    fn consent_to(&self, call: ToolCall) -> Approved<ToolCall> {
-        let network = is_command(&call) && self.rules.grants_network(&call);
-        Approved { what: call, network }
+    /// `asked`: the user has approved this very call.
+    fn consent_to(&self, call: ToolCall, spec: &ToolSpec, asked: bool) -> Result<Approved<ToolCall>, Refusal> {
+        let tool = call.tool.clone();
+        match self.assess(&call, spec) {
+            _ if tool != spec.name => {
+                Err(Refusal::Denied { tool, reason: format!("it was assessed as `{}`", spec.name) })
+            }
+            Verdict::Deny { reason } => Err(Refusal::Denied { tool, reason }),
+            Verdict::Ask { reason } if !asked => Err(Refusal::NeedsConsent { tool, reason }),
+            Verdict::Allow | Verdict::Ask { .. } => {
+                let network = is_command(&call) && self.rules.grants_network(&call);
+                Ok(Approved { what: call, network })
+            }
+        }
     }
 
     /// What the answer "always" would cover for this call, in words; `None` if it is asked about each time.
@@ -231,9 +228,8 @@ fn by_mode(call: &ToolCall, spec: &ToolSpec, mode: ApproveMode, risk: Risk) -> V
     }
 }
 
-/// Not one of the program's own tools.
 fn is_outside(spec: &ToolSpec) -> bool {
-    Builtin::ALL.iter().all(|builtin| builtin.name() != spec.name)
+    Builtin::by_name(&spec.name).is_none()
 }
 
 /// Words in a tool's name that mean that something is lost or leaves the machine. Such a tool counts as destructive,
@@ -261,99 +257,4 @@ fn is_command(call: &ToolCall) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools::Catalog;
-    use serde_json::json;
-
-    fn call(tool: &str, arguments: serde_json::Value) -> ToolCall {
-        ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().unwrap().clone() }
-    }
-
-    /// Verdicts in the order always, on-mutation, on-destructive, never: `a`llow, `?`, `d`eny.
-    fn check(tool: &str, arguments: serde_json::Value, expected: &str) {
-        let catalog = Catalog::builtin();
-        let call = call(tool, arguments);
-        let modes = [ApproveMode::Always, ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never];
-        let got: String = modes
-            .into_iter()
-            .map(|mode| match Policy::of(mode).assess(&call, catalog.get(tool).unwrap()) {
-                Verdict::Allow => 'a',
-                Verdict::Ask { .. } => '?',
-                Verdict::Deny { .. } => 'd',
-            })
-            .collect();
-        assert_eq!(got, expected, "{call:?}");
-    }
-
-    #[test]
-    fn each_mode_asks_what_it_promises() {
-        check("read_file", json!({ "path": "a" }), "?aaa");
-        check("write_file", json!({ "path": "a", "content": "" }), "??aa");
-        check("delete_file", json!({ "path": "a" }), "???a");
-        check("move_file", json!({ "source": "a", "destination": "b" }), "??aa");
-        check("run_command", json!({ "command": "cargo test" }), "??aa");
-        check("run_command", json!({ "command": "git push" }), "???a");
-        check("run_command", json!({ "command": "rm -rf /" }), "dddd");
-        check("run_command", json!({}), "???a");
-    }
-
-    #[test]
-    fn a_command_is_repeated_on_a_copy_only_where_one_consent_is_enough() {
-        let catalog = Catalog::builtin();
-        let may = |policy: &Policy, line: &str| {
-            let call = call("run_command", json!({ "command": line }));
-            policy.again_on_a_copy(call, catalog.get("run_command").unwrap()).is_some()
-        };
-        for mode in [ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never] {
-            assert!(may(&Policy::of(mode), "cargo test") && !may(&Policy::of(mode), "rm -rf /"), "{mode:?}");
-        }
-        assert!(!may(&Policy::of(ApproveMode::Always), "cargo test"));
-        assert!(!may(&Policy::of(ApproveMode::Never).unconfined(Some("no Landlock")), "cargo test"));
-    }
-
-    #[test]
-    fn a_tool_from_outside_that_calls_itself_reading_is_not_believed() {
-        let spec =
-            ToolSpec { name: "mail.sendMessage".to_owned(), mutates: false, ..Catalog::builtin().specs()[0].clone() };
-        let policy = Policy::of(ApproveMode::OnMutation);
-        let verdict = policy.assess(&call("mail.sendMessage", json!({})), &spec);
-        assert_eq!(verdict, Verdict::Ask { reason: "mail.sendMessage: its name says `send`".to_owned() });
-        let spec = ToolSpec { name: "mail.read".to_owned(), server: "mail".to_owned(), ..spec };
-        let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
-        assert!(reason.contains("the server `mail`"), "{reason}");
-        let policy = Policy::of(ApproveMode::OnDestructive);
-        assert_eq!(policy.assess(&call("mail.read", json!({})), &spec), Verdict::Allow);
-        let spec = ToolSpec { destructive: true, ..spec };
-        let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
-        assert!(reason.contains("the server `mail` says that it may destroy"), "{reason}");
-    }
-
-    #[test]
-    fn names_of_tools_are_chosen_by_patterns() {
-        assert!(glob("files.*", "files.read") && glob("read_?ile", "read_file"));
-        assert!(!glob("files.*", "notes.read") && !glob("[", "["), "what is no pattern matches nothing");
-    }
-
-    #[test]
-    fn only_the_users_decision_gives_consent() {
-        let catalog = Catalog::builtin();
-        let spec = catalog.get("run_command").unwrap();
-        let policy = Policy::of(ApproveMode::OnMutation);
-        let run = |line: &str| call("run_command", json!({ "command": line }));
-        assert!(policy.approve(run("make"), spec, Decision::Approve).is_ok());
-        assert!(matches!(policy.approve(run("make"), spec, Decision::Reject), Err(Refusal::Rejected { .. })));
-        assert!(matches!(policy.approve(run("rm -rf /"), spec, Decision::Approve), Err(Refusal::Denied { .. })));
-        assert!(matches!(policy.approved(run("make"), spec), Err(Refusal::NeedsConsent { .. })));
-        let other = catalog.get("read_file").unwrap();
-        assert!(policy.approve(run("make"), other, Decision::Approve).is_err());
-        let never = Policy::of(ApproveMode::Never);
-        assert!(matches!(never.approved(run("make"), other), Err(Refusal::Denied { .. })));
-        assert!(never.approved(run("make"), spec).is_ok());
-        let changed = json!({ "command": "rm -rf /" }).as_object().unwrap().clone();
-        assert!(policy.approve(run("make"), spec, Decision::Modify(changed)).is_err());
-    }
-}
-
-#[cfg(test)]
-mod rule_tests;
+mod tests;

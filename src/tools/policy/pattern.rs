@@ -55,7 +55,7 @@ impl Pattern {
         match sense {
             Sense::All => {
                 let hidden = ["$(", "`", "<(", ">(", "\n"].iter().any(|sign| line.contains(sign));
-                let plain = |one: &shell::Command| one.plain && self.begins(&one.words, false);
+                let plain = |one: &shell::Command| one.is_plain() && self.begins(&one.words, false);
                 !hidden && !commands.is_empty() && commands.iter().all(plain)
             }
             Sense::Any => commands.iter().any(|one| self.begins(&one.words, true)),

@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::base::is_listed;
+use crate::index::words;
 use crate::tools::call::ToolCall;
-use crate::tools::words;
 
 /// Words in the name of an argument that takes a file or folder.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
@@ -14,7 +14,6 @@ const NAMES: &str = "path paths file files filename filepath dir directory folde
 const PLACES_MAX: usize = 256;
 const DEPTH_MAX: usize = 6;
 
-/// One file of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// As written: `src/a.rs`, `../beside`, `/etc/passwd`.
@@ -23,7 +22,6 @@ pub struct Named {
     pub real: String,
 }
 
-/// The files that the arguments of `call` name.
 pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
     let mut texts = Vec::new();
     call.arguments.iter().for_each(|(name, value)| collect(name, value, 0, &mut texts));

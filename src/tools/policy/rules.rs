@@ -10,7 +10,6 @@ use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
 use crate::tools::shell;
 
-/// A rule that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {why}")]
 pub struct RuleError {
@@ -18,7 +17,6 @@ pub struct RuleError {
     pub why: String,
 }
 
-/// The compiled rules.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Compiled>);
 
@@ -126,7 +124,9 @@ impl Compiled {
             (Sense::Any, true) => {
                 let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
                 let words: Vec<String> = match shell::commands(line) {
-                    Some(commands) => commands.into_iter().flat_map(|one| one.all_words()).collect(),
+                    Some(commands) => {
+                        commands.into_iter().flat_map(|one| one.words.into_iter().chain(one.writes)).collect()
+                    }
                     None => line.split_whitespace().map(str::to_owned).collect(),
                 };
                 words.iter().map(|word| places::named(word, project)).any(|one| within(&one.said) || within(&one.real))

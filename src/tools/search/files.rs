@@ -10,9 +10,7 @@ use show::Item;
 
 /// A file of at most this many lines is shown whole.
 const WHOLE_LINES_MAX: usize = 60;
-/// Most chunks that are searched for words.
 const CHUNKS_MAX: usize = 60;
-/// Most lines shown of each.
 const LINES_PER_CHUNK: usize = 8;
 
 /// `index_find_files`: files that define a name, or whose path holds it.
@@ -24,21 +22,11 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     let index = index(context)?;
     let last = wanted.rsplit(['.', ':']).next().unwrap_or(wanted);
     let defined = index.symbols_named(&[last.to_owned()]).map_err(said)?;
-    let mut items: Vec<Item> = Vec::new();
-    for symbol in defined {
-        items.push(definition(index, symbol)?);
-    }
+    let mut items = definitions_of(index, defined)?;
     let lower = wanted.to_lowercase();
     let paths = index.paths().map_err(said)?;
-    for path in paths.iter().filter(|path| path.to_lowercase().contains(&lower)) {
-        items.push(Item {
-            path: path.clone(),
-            line: 1,
-            name: "the file".into(),
-            about: "by its path".into(),
-            ..Item::default()
-        });
-    }
+    let named = paths.into_iter().filter(|path| path.to_lowercase().contains(&lower));
+    items.extend(named.map(|path| whole_file(path, "by its path".to_owned())));
     if items.is_empty() {
         let near = near_symbols(index, wanted)?;
         return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}"));
@@ -63,8 +51,7 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
     if lines <= WHOLE_LINES_MAX {
         let (body_start, body) = lines_of(index, path, 1, lines)?;
         let about = format!("{lines} lines");
-        let item =
-            Item { path: path.into(), line: 1, name: "the file".into(), about, body, body_start, ..Item::default() };
+        let item = Item { body, body_start, ..whole_file(path.to_owned(), about) };
         return Ok(show::outcome(&format!("{path}, {lines} lines"), &[item], &[]));
     }
     let items: Vec<Item> = definitions.into_iter().map(outlined).collect();
@@ -75,12 +62,9 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
 fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<SymbolRow>) -> Result<Outcome, String> {
     let last = name.rsplit(['.', ':']).next().unwrap_or(name);
     let known: Vec<String> = definitions.iter().map(|d| d.name.clone()).collect();
-    let mut items = Vec::new();
-    for symbol in definitions.into_iter().filter(|d| d.name == last) {
-        items.push(definition(index, symbol)?);
-    }
+    let items = definitions_of(index, definitions.into_iter().filter(|d| d.name == last).collect())?;
     if items.is_empty() {
-        return Err(format!("{path} defines no `{name}`{}", proposed(last, known.iter())));
+        return Err(format!("{path} defines no `{name}`{}", there_is(&similar_to(last, &known))));
     }
     Ok(show::outcome(&format!("{name} in {path}"), &items, &[]))
 }
@@ -128,6 +112,14 @@ fn names_in(text: &str) -> Vec<String> {
     words
 }
 
+fn whole_file(path: String, about: String) -> Item {
+    Item { path, line: 1, name: "the file".to_owned(), about, ..Item::default() }
+}
+
+fn definitions_of(index: &Index, symbols: Vec<SymbolRow>) -> Result<Vec<Item>, String> {
+    symbols.into_iter().map(|symbol| definition(index, symbol)).collect()
+}
+
 /// A definition with its signature and the first line of its documentation.
 fn outlined(symbol: SymbolRow) -> Item {
     let doc = symbol.doc.lines().next().unwrap_or_default().to_owned();
@@ -168,23 +160,28 @@ pub(super) fn lines_of(index: &Index, path: &str, start: usize, end: usize) -> R
 
 /// The message that a file is not in the index, with files of the same or a similar name.
 pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> {
-    let paths = index.paths().map_err(said)?;
-    if paths.is_empty() {
+    if index.paths().map_err(said)?.is_empty() {
         return Ok("the index holds no files; run `monobloc index`".to_owned());
     }
-    let own = path.rsplit('/').next().unwrap_or(path);
-    let same_name = paths.iter().filter(|known| known.rsplit('/').next() == Some(own)).take(PROPOSED);
-    let same: Vec<&str> = same_name.map(String::as_str).collect();
-    let near = if same.is_empty() { proposed(path, paths.iter()) } else { there_is(&same) };
+    let near = there_is(&similar_paths(index, path)?);
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// `; there is a, b` with the known names most similar to `wanted`; empty if none is similar.
-pub(super) fn proposed<'n>(wanted: &str, known: impl Iterator<Item = &'n String>) -> String {
+/// Indexed paths with the file name of `path`, else those most similar to it.
+pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<String>, String> {
+    let paths = index.paths().map_err(said)?;
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let same: Vec<String> = paths.iter().filter(|known| name(known) == name(path)).take(PROPOSED).cloned().collect();
+    Ok(if same.is_empty() { similar_to(path, &paths) } else { same })
+}
+
+/// The known names that are most similar to `wanted`.
+fn similar_to(wanted: &str, known: &[String]) -> Vec<String> {
     /// Least similarity of a proposed name; high, because paths share folders and endings anyway.
     const ALIKE_MIN: f32 = 0.75;
     /// Most names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;
-    let names: Vec<&str> = known.take(COMPARED_MAX).map(String::as_str).collect();
-    there_is(&similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN))
+    let names: Vec<&str> = known.iter().take(COMPARED_MAX).map(String::as_str).collect();
+    let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);
+    near.into_iter().map(str::to_owned).collect()
 }

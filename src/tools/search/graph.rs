@@ -1,8 +1,10 @@
 //! The `index_…` tools about the graph of calls and imports: callers, callees, imports, dependents, impact.
 
+use std::sync::Arc;
+
 use super::show::{self, Detail, Item};
 use super::{files, index, near_symbols, said};
-use crate::index::{Graph, Index, Neighbour, Node, Reach};
+use crate::index::{Graph, Index, Neighbour, Reach};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::Outcome;
@@ -16,52 +18,38 @@ const NAMESAKES_MAX: usize = 5;
 
 /// `index_callers`: who calls a symbol.
 pub(in crate::tools) fn callers(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    let symbol = arguments.text("symbol")?.trim();
-    let index = index(context)?;
-    let graph = index.graph().map_err(said)?;
-    let mut notes = namesakes(index, &graph, symbol)?;
+    let (symbol, index, graph, mut notes) = asked(arguments, context)?;
     let last = symbol.rsplit(['.', ':']).next().unwrap_or(symbol);
     let unknown = index.unresolved(last).map_err(said)?;
     if !unknown.is_empty() {
         notes.push(format!("{} more references to {symbol} could not be resolved", unknown.len()));
     }
     let found = graph.callers(symbol);
-    let items = found.iter().map(|near| at_reference(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = each(&found, |near| at_reference(index, near, found.len()))?;
     Ok(show::outcome(&format!("{} callers of {symbol}", items.len()), &items, &notes))
 }
 
 /// `index_callees`: what a symbol calls.
 pub(in crate::tools) fn callees(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    let symbol = arguments.text("symbol")?.trim();
-    let index = index(context)?;
-    let graph = index.graph().map_err(said)?;
-    let notes = namesakes(index, &graph, symbol)?;
+    let (symbol, index, graph, notes) = asked(arguments, context)?;
     let found = graph.callees(symbol);
-    let items =
-        found.iter().map(|near| at_definition(index, near, "called", found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = each(&found, |near| at_definition(index, near, "called", found.len()))?;
     Ok(show::outcome(&format!("{} calls of {symbol}", items.len()), &items, &notes))
 }
 
 /// `index_impact`: what a change of a symbol may break.
 pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    let symbol = arguments.text("symbol")?.trim();
-    let index = index(context)?;
-    let graph = index.graph().map_err(said)?;
-    let mut notes = namesakes(index, &graph, symbol)?;
+    let (symbol, index, graph, mut notes) = asked(arguments, context)?;
     let found = graph.impact(symbol, IMPACT);
     if found.len() >= IMPACT.count_max {
         notes.push(format!("more than {} places; the nearest are listed", IMPACT.count_max));
     }
-    let mut items = Vec::new();
-    for reached in &found {
-        let mut item = at_reference(index, &reached.near, found.len())?;
-        let (how, by) = (reached.near.kind.name(), &reached.by);
-        item.about = format!(
-            "{} that {how} {by}, {} steps away, confidence {:.2}",
-            reached.near.node.kind, reached.steps, reached.confidence
-        );
-        items.push(item);
-    }
+    let items = each(&found, |reached| {
+        let item = at_reference(index, &reached.near, found.len())?;
+        let (kind, how, by) = (&reached.near.node.kind, reached.near.kind.name(), &reached.by);
+        let (steps, confidence) = (reached.steps, reached.confidence);
+        Ok(Item { about: format!("{kind} that {how} {by}, {steps} steps away, confidence {confidence:.2}"), ..item })
+    })?;
     Ok(show::outcome(&format!("{} places lead to {symbol}", items.len()), &items, &notes))
 }
 
@@ -70,8 +58,7 @@ pub(in crate::tools) fn imports(arguments: Arguments<'_>, context: &Context) -> 
     let index = index(context)?;
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.imports(path);
-    let items =
-        found.iter().map(|near| at_definition(index, near, "imported", found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = each(&found, |near| at_definition(index, near, "imported", found.len()))?;
     // Imports from outside the project have no node in the graph, but the chunks of the file name them.
     let chunks = index.chunks_of_file(path).map_err(said)?;
     let mut sources: Vec<String> = chunks.into_iter().flat_map(|chunk| chunk.imports).collect();
@@ -86,7 +73,7 @@ pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) 
     let index = index(context)?;
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.dependents(path);
-    let items = found.iter().map(|near| at_reference(index, near, found.len())).collect::<Result<Vec<_>, _>>()?;
+    let items = each(&found, |near| at_reference(index, near, found.len()))?;
     Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &[]))
 }
 
@@ -98,20 +85,26 @@ fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, St
     Ok(path)
 }
 
-/// A note if several definitions have the name. A name that nothing defines is an error, so that it is not mistaken for
-/// one without callers.
-fn namesakes(index: &Index, graph: &Graph, symbol: &str) -> Result<Vec<String>, String> {
-    let all: Vec<&Node> = graph.named(symbol);
+/// The symbol that is asked about, the index, its graph, and a note if several definitions have that name. A name that
+/// nothing defines is an error, so that it is not mistaken for one without callers.
+type Asked<'a> = (&'a str, &'a Index, Arc<Graph>, Vec<String>);
+
+fn asked<'a>(arguments: Arguments<'a>, context: &'a Context) -> Result<Asked<'a>, String> {
+    let symbol = arguments.text("symbol")?.trim();
+    let index = index(context)?;
+    let graph = index.graph().map_err(said)?;
+    let all: Vec<String> = graph.named(symbol).iter().map(|node| format!("{}:{}", node.path, node.start)).collect();
     if all.is_empty() {
         return Err(format!("nothing in the index is called `{symbol}`{}", near_symbols(index, symbol)?));
     }
-    if all.len() == 1 {
-        return Ok(Vec::new());
-    }
-    let places: Vec<String> = all.iter().take(NAMESAKES_MAX).map(|n| format!("{}:{}", n.path, n.start)).collect();
-    let more = if all.len() > NAMESAKES_MAX { ", …" } else { "" };
-    let count = all.len();
-    Ok(vec![format!("{count} definitions have that name: {}{more}; Type.name means one of them", places.join(", "))])
+    let (count, places) = (all.len(), all[..all.len().min(NAMESAKES_MAX)].join(", "));
+    let more = if count > NAMESAKES_MAX { ", …" } else { "" };
+    let note = format!("{count} definitions have that name: {places}{more}; Type.name means one of them");
+    Ok((symbol, index, graph, if count > 1 { vec![note] } else { Vec::new() }))
+}
+
+fn each<T>(found: &[T], item: impl FnMut(&T) -> Result<Item, String>) -> Result<Vec<Item>, String> {
+    found.iter().map(item).collect()
 }
 
 /// A neighbour, shown at the line of the call or import.

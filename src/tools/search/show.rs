@@ -14,7 +14,6 @@ const NAMED_MAX: usize = 200;
 const LINES_MAX: usize = 60;
 const LINE_CHARS: usize = 200;
 
-/// One result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Item {
     pub path: String,
@@ -30,7 +29,6 @@ pub(super) struct Item {
     pub body_start: usize,
 }
 
-/// How much of each result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     Full,
@@ -103,32 +101,6 @@ fn findings(item: &Item) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(count: usize, expected: &str) {
-        let item = |n: usize| Item {
-            path: format!("src/{}.rs", n % 2),
-            line: n + 1,
-            name: format!("f{n}"),
-            about: "function".into(),
-            head: vec![format!("fn f{n}()"), String::new()],
-            body: format!("fn f{n}() {{\n}}\n"),
-            body_start: n + 1,
-        };
-        let items: Vec<Item> = (0..count).map(item).collect();
-        let outcome = outcome("title", &items, &[]);
-        assert_eq!(outcome.text.lines().take(4).collect::<Vec<_>>().join("\n"), expected);
-        assert_eq!(outcome.findings.len(), 2 * count);
-    }
-
-    #[test]
-    fn few_results_are_shown_whole_some_by_signature_and_many_by_name() {
-        check(0, "title");
-        check(1, "title\nsrc/0.rs:1 f0 (function)\n1| fn f0() {\n2| }");
-        check(4, "title\nsrc/0.rs:1 f0 (function)\n    fn f0()\nsrc/1.rs:2 f1 (function)");
-        let names = |first: usize| (0..8).map(move |n| format!("f{0}:{1}", 2 * n + first, 2 * n + first + 1));
-        let line = |first: usize| names(first).collect::<Vec<_>>().join(", ");
-        check(16, &format!("title\nsrc/0.rs: {}\nsrc/1.rs: {}", line(0), line(1)));
-    }
 
     #[test]
     fn what_is_left_out_is_counted() {

@@ -38,48 +38,36 @@ fn check(tool: Tool, arguments: &str, expected: &str) {
     assert_eq!(outcome.text.trim_end(), expected, "{arguments}");
 }
 
+fn holds(tool: Tool, arguments: &str, part: &str) {
+    let text = call(tool, &project(&[]), arguments).text;
+    assert!(text.contains(part), "{arguments}: {text}");
+}
+
 #[test]
-fn callers_come_with_the_lines_around_the_call() {
+fn callers_and_callees_come_with_their_lines_and_an_impact_with_its_way() {
     check(
         graph::callers,
         r#"{"symbol":"now"}"#,
         "1 callers of now\nsrc/store.ts:8 save (method, confidence 0.95)\n6|   /** Writes all. */\n7|   save(at: number) {\n\
          8|     return now() + at;\n9|   }\n10| }",
     );
-}
-
-#[test]
-fn callees_come_with_their_own_lines() {
     check(
         graph::callees,
         r#"{"symbol":"Store.save"}"#,
         "1 calls of Store.save\nsrc/clock.ts:1 now (function, confidence 0.95, called in line 8)\n\
          1| export function now() {\n2|   return 1;\n3| }",
     );
-}
-
-#[test]
-fn an_impact_says_how_each_place_leads_to_the_symbol() {
-    let outcome = call(graph::impact, &project(&[]), r#"{"symbol":"now"}"#);
-    assert!(outcome.text.contains("places lead to now\n"), "{}", outcome.text);
-    assert!(
-        outcome.text.contains("src/store.ts:8 save (method that calls now, 1 steps away, confidence"),
-        "{}",
-        outcome.text
-    );
+    let way = "src/store.ts:8 save (method that calls now, 1 steps away, confidence";
+    holds(graph::impact, r#"{"symbol":"now"}"#, "places lead to now\n");
+    holds(graph::impact, r#"{"symbol":"now"}"#, way);
 }
 
 #[test]
 fn imports_and_dependents_name_what_is_inside_and_outside() {
-    let imports = call(graph::imports, &project(&[]), r#"{"path":"src/store.ts"}"#);
-    assert!(imports.text.starts_with("2 imports of src/store.ts from this project\n"), "{}", imports.text);
-    assert!(imports.text.contains("[it names: ./clock, node:fs]"), "{}", imports.text);
-    let dependents = call(graph::dependents, &project(&[]), r#"{"path":"./src/store.ts"}"#);
-    assert!(
-        dependents.text.starts_with("1 files that import src/store.ts\nsrc/main.ts:1 main (module"),
-        "{}",
-        dependents.text
-    );
+    holds(graph::imports, r#"{"path":"src/store.ts"}"#, "2 imports of src/store.ts from this project\n");
+    holds(graph::imports, r#"{"path":"src/store.ts"}"#, "[it names: ./clock, node:fs]");
+    let dependents = "1 files that import src/store.ts\nsrc/main.ts:1 main (module";
+    holds(graph::dependents, r#"{"path":"./src/store.ts"}"#, dependents);
 }
 
 #[test]
@@ -146,6 +134,5 @@ fn a_short_file_is_shown_whole_a_longer_one_by_its_outline_and_a_long_one_by_nam
 
 #[test]
 fn names_are_found_with_the_definition_around_them() {
-    let outcome = call(files::text, &project(&[]), r#"{"names":"save at"}"#);
-    assert!(outcome.text.starts_with("2 places with at, save\nsrc/store.ts:"), "{}", outcome.text);
+    holds(files::text, r#"{"names":"save at"}"#, "2 places with at, save\nsrc/store.ts:");
 }

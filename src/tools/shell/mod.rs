@@ -4,7 +4,8 @@ mod split;
 
 use crate::base::is_listed;
 
-use split::{Simple, split};
+pub use split::Command;
+use split::{harmless_device, split};
 
 /// What a command line may do, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,16 @@ pub enum Risk {
     /// It may delete, overwrite or send something, or cannot be analysed.
     Destructive(String),
     Plain,
+}
+
+impl Risk {
+    /// The worse of two; the first of equal ones.
+    fn worst(self, other: Risk) -> Risk {
+        match (&self, &other) {
+            (Risk::Plain, _) | (Risk::Destructive(_), Risk::Forbidden(_)) => other,
+            _ => self,
+        }
+    }
 }
 
 /// `sh -c "sh -c …"` is followed this deep; what lies deeper counts as destructive.
@@ -61,40 +72,17 @@ const OPTIONS: [(&str, &str); 12] = [
     ("git", "--amend -D --delete --force"),
 ];
 
-/// A simple command of a line, as rules see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// The program and its arguments, without quotes.
-    pub words: Vec<String>,
-    writes: Vec<String>,
-    /// It writes into no file, and its program is known before it runs.
-    pub plain: bool,
-}
-
-impl Command {
-    /// The words, and the files it writes into.
-    pub fn all_words(self) -> impl Iterator<Item = String> {
-        self.words.into_iter().chain(self.writes)
-    }
-}
-
 /// The simple commands of a line; `None` when its quotes do not close or it is too long to be analysed.
 pub fn commands(line: &str) -> Option<Vec<Command>> {
     let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
-    let seen = |one: Simple| Command {
-        plain: !one.unknown_program && one.writes.iter().all(|target| harmless_device(target)),
-        words: one.words,
-        writes: one.writes,
-    };
-    Some(all.into_iter().filter(|one| *one != Simple::default()).map(seen).collect())
+    Some(all.into_iter().filter(|one| *one != Command::default()).collect())
 }
 
-/// The risk of a whole command line.
+/// The risk of a whole command line: the worst of its commands.
 pub fn risk(line: &str) -> Risk {
     risk_of_line(line, 0)
 }
 
-/// The worst risk of the commands in a line.
 fn risk_of_line(line: &str, depth: usize) -> Risk {
     let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
@@ -106,18 +94,10 @@ fn risk_of_line(line: &str, depth: usize) -> Risk {
     let Some(commands) = split(line) else {
         return Risk::Destructive("its quotes do not close".to_owned());
     };
-    let mut found = Risk::Plain;
-    for command in commands {
-        match risk_of_command(&command, depth) {
-            Risk::Forbidden(why) => return Risk::Forbidden(why),
-            Risk::Destructive(why) if found == Risk::Plain => found = Risk::Destructive(why),
-            _ => {}
-        }
-    }
-    found
+    commands.iter().map(|command| risk_of_command(command, depth)).fold(Risk::Plain, Risk::worst)
 }
 
-fn risk_of_command(command: &Simple, depth: usize) -> Risk {
+fn risk_of_command(command: &Command, depth: usize) -> Risk {
     for target in &command.writes {
         if target.starts_with("/dev/") && !harmless_device(target) {
             return Risk::Forbidden(format!("it writes to the device {target}"));
@@ -131,15 +111,7 @@ fn risk_of_command(command: &Simple, depth: usize) -> Risk {
     // Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
     let is_wrapper = is_listed(WRAPPERS, name_of(first));
     let places = if is_wrapper { words.len() } else { 1 };
-    let mut worst = risk_of_writes(command);
-    for at in 0..places {
-        match risk_of_program(&words[at..], depth) {
-            Risk::Forbidden(why) => return Risk::Forbidden(why),
-            Risk::Destructive(why) if worst == Risk::Plain => worst = Risk::Destructive(why),
-            _ => {}
-        }
-    }
-    worst
+    (0..places).map(|at| risk_of_program(&words[at..], depth)).fold(risk_of_writes(command), Risk::worst)
 }
 
 /// The last part of a program's path.
@@ -200,15 +172,11 @@ fn destructive(name: &str, rest: &[&String]) -> Option<String> {
 }
 
 /// The risk of the files that a command writes into.
-fn risk_of_writes(command: &Simple) -> Risk {
+fn risk_of_writes(command: &Command) -> Risk {
     match command.writes.iter().find(|target| !harmless_device(target)) {
         Some(target) => Risk::Destructive(format!("it writes into `{target}`")),
         None => Risk::Plain,
     }
-}
-
-fn harmless_device(path: &str) -> bool {
-    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path)
 }
 
 /// Whether `word` is the option or subcommand `dangerous`, also with `=value`; one letter also among others: `-ni`, `-i.bak`.

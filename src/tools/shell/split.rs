@@ -1,23 +1,36 @@
 //! Splits a command line into simple commands. It errs on the side of more commands: bodies of here-documents and what stands in
 //! doubtful places count as commands, so that nothing that a shell may run is missed.
 
-/// One simple command: its words, and what it redirects into.
+/// One simple command.
 #[derive(Debug, Default, PartialEq)]
-pub struct Simple {
+pub struct Command {
+    /// The program and its arguments, without quotes.
     pub words: Vec<String>,
+    /// The files that it redirects into.
     pub writes: Vec<String>,
     /// The program is a variable, or another command is part of a word, so that it is not known before the run.
     pub unknown_program: bool,
 }
 
+impl Command {
+    /// It writes into no file, and its program is known before it runs.
+    pub fn is_plain(&self) -> bool {
+        !self.unknown_program && self.writes.iter().all(|target| harmless_device(target))
+    }
+}
+
+pub fn harmless_device(path: &str) -> bool {
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path)
+}
+
 /// Simple commands of a line, those inside `$(…)`, backticks, braces and parentheses as well. `None` when quotes do not
 /// close.
-pub fn split(line: &str) -> Option<Vec<Simple>> {
-    let mut all = vec![Simple::default()];
+pub fn split(line: &str) -> Option<Vec<Command>> {
+    let mut all = vec![Command::default()];
     let (mut word, mut in_word, mut redirect) = (String::new(), false, false);
     let mut chars = line.chars().peekable();
     // Depth of `$(` and backticks inside double quotes is not kept: their words are words either way.
-    let end_word = |word: &mut String, in_word: &mut bool, redirect: &mut bool, all: &mut Vec<Simple>| {
+    let end_word = |word: &mut String, in_word: &mut bool, redirect: &mut bool, all: &mut Vec<Command>| {
         if std::mem::take(in_word) {
             let word = std::mem::take(word);
             let command = all.last_mut()?;
@@ -98,7 +111,7 @@ pub fn split(line: &str) -> Option<Vec<Simple>> {
                     }
                 }
                 redirect = false;
-                all.push(Simple::default());
+                all.push(Command::default());
             }
             '#' if !in_word => while chars.next_if(|next| *next != '\n').is_some() {},
             c if c.is_whitespace() => end_word(&mut word, &mut in_word, &mut redirect, &mut all)?,

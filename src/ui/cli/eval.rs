@@ -1,9 +1,10 @@
 //! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::app::App;
@@ -119,7 +120,7 @@ struct Plans {
 
 #[derive(Args)]
 struct Files {
-    /// Tools to choose from: a JSON array of {name, description, server, server_description, mutates, parameters}
+    /// Tools to choose from: a JSON array of {name, description, server, mutates, parameters}
     /// [default: the built-in tools, with the index of the project if it has one]
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
@@ -159,7 +160,7 @@ impl Eval {
             What::Work(work) => return work.run(app, settings),
         };
         let (registry, embedder) = (app.registry()?, super::embedder(app));
-        let toolkit = match files.catalog.as_deref().map(Catalog::from_json).transpose()? {
+        let toolkit = match files.catalog.as_deref().map(catalog).transpose()? {
             Some(catalog) => app.toolkit_for(catalog, app.pool(registry), embedder, None, None)?,
             None => app.toolkit_of_project(app.pool(registry), embedder)?,
         };
@@ -234,4 +235,12 @@ fn setting_flags(settings: &Settings) -> Vec<String> {
             _ => vec![format!("--{}", one.setting.flag)],
         })
         .collect()
+}
+
+/// The tools of a catalogue file.
+fn catalog(file: &Path) -> Result<Catalog> {
+    let bytes = fs::read(file).with_context(|| format!("tool catalogue {}", file.display()))?;
+    let specs = serde_json::from_slice(&bytes)
+        .with_context(|| format!("{} is no JSON array of {{name, description, server, parameters}}", file.display()))?;
+    Ok(Catalog::described(specs)?)
 }

@@ -156,7 +156,7 @@ async fn only_usable_tools_are_taken_from_a_false_tool_list() {
     let names: Vec<&str> = seen.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, seen.notes.len()), (vec!["h.echo", "h.wipe_disk"], 6), "{:#?}", seen.notes);
     assert!(seen.notes.iter().all(|note| note.len() < 300 && !note.contains('\u{1b}')), "{:#?}", seen.notes);
-    assert!(!seen.tools[0].server_description.contains('\n'));
+    assert!(!seen.tools[0].description.contains('\n'));
     assert_eq!(World::new("has too many tools", "").seen().tools.len(), 256);
     let endless = World::new("never ends its list", "").seen();
     assert!(endless.failed && endless.notes[0].contains("32 pages"), "{:?}", endless.notes);

@@ -1,4 +1,4 @@
-//! Tests rules and grants from the text of a configuration file to the verdict on a call.
+//! Tests modes, rules and grants, from the text of a configuration file to the verdict on a call.
 
 use std::path::Path;
 
@@ -20,10 +20,14 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().unwrap().clone() }
 }
 
+/// The description of a built-in tool, or of one from outside.
+fn spec(tool: &str) -> ToolSpec {
+    let outside = || ToolSpec { name: tool.to_owned(), server: "outside".to_owned(), ..ToolSpec::default() };
+    Catalog::builtin().get(tool).cloned().unwrap_or_else(outside)
+}
+
 fn letter(policy: &Policy, tool: &str, arguments: Value) -> char {
-    let catalog = Catalog::builtin();
-    let plain = ToolSpec { name: tool.to_owned(), server: "outside".to_owned(), ..catalog.specs()[0].clone() };
-    match policy.assess(&call(tool, arguments), catalog.get(tool).unwrap_or(&plain)) {
+    match policy.assess(&call(tool, arguments), &spec(tool)) {
         Verdict::Allow => 'a',
         Verdict::Ask { .. } => '?',
         Verdict::Deny { .. } => 'd',
@@ -93,11 +97,9 @@ network = true
 matches = [{ command = "npm install left-pad" }]
 "#;
     let policy = policy(text, ApproveMode::OnMutation);
-    let catalog = Catalog::builtin();
-    let spec = catalog.get("run_command").unwrap();
     let network = |line: &str| {
         let call = call("run_command", json!({ "command": line }));
-        policy.approve(call, spec, Decision::Approve).unwrap().into_parts().1
+        policy.approve(call, &spec("run_command"), Decision::Approve).unwrap().into_parts().1
     };
     assert!(network("npm install left-pad"));
     assert!(!network("npm run build") && !network("npm install; curl -d @a http://b") && !network("npm install > $X"));
@@ -116,10 +118,9 @@ fn a_command_that_is_not_confined_is_asked_about_whatever_allows_it() {
     let policy = confined.unconfined(Some("no Landlock"));
     for line in ["cargo test", "ls"] {
         assert_eq!(letter(&policy, "run_command", run(line)), '?', "{line}");
-        let catalog = Catalog::builtin();
-        let (spec, call) = (catalog.get("run_command").unwrap(), call("run_command", run(line)));
-        assert_eq!(policy.always(&call, spec), None);
-        assert!(policy.approve(call, spec, Decision::Always).is_ok());
+        let (spec, call) = (spec("run_command"), call("run_command", run(line)));
+        assert_eq!(policy.always(&call, &spec), None);
+        assert!(policy.approve(call, &spec, Decision::Always).is_ok());
         assert_eq!(letter(&policy, "run_command", run(line)), '?', "{line} again");
     }
     assert_eq!(letter(&policy, "run_command", run("cat secrets/key")), 'd');
@@ -170,8 +171,7 @@ fn of_equally_strict_rules_the_first_is_named() {
         )
     };
     let policy = policy(&format!("{}{}", rule("read_*", "first"), rule("*", "second")), ApproveMode::OnMutation);
-    let catalog = Catalog::builtin();
-    let verdict = policy.assess(&call("read_file", json!({ "path": "a" })), catalog.get("read_file").unwrap());
+    let verdict = policy.assess(&call("read_file", json!({ "path": "a" })), &spec("read_file"));
     assert_eq!(verdict, Verdict::Ask { reason: "read_file: the rule at config.toml:1 (first) asks".to_owned() });
 }
 
@@ -211,21 +211,17 @@ matches = [{ tool = "notes.read", command = "open door" }]
 #[test]
 fn the_user_cannot_approve_what_a_rule_denies() {
     let policy = policy(RULES, ApproveMode::OnMutation);
-    let catalog = Catalog::builtin();
-    let spec = catalog.get("write_file").unwrap();
-    let env = json!({ "path": "a.env", "content": "" });
-    assert!(policy.approve(call("write_file", env.clone()), spec, Decision::Approve).is_err());
+    let (spec, env) = (spec("write_file"), json!({ "path": "a.env", "content": "" }));
+    assert!(policy.approve(call("write_file", env.clone()), &spec, Decision::Approve).is_err());
     let modified = Decision::Modify(env.as_object().unwrap().clone());
-    let refused = policy.approve(call("write_file", json!({ "path": "a", "content": "" })), spec, modified);
+    let refused = policy.approve(call("write_file", json!({ "path": "a", "content": "" })), &spec, modified);
     assert!(refused.unwrap_err().to_string().contains("config.toml:"));
 }
 
 /// Answers "always" to the call `first`, then checks the verdict on the call `then`.
 fn granted(tool: &str, first: Value, then: Value, expected: char) {
     let policy = policy("", ApproveMode::OnMutation);
-    let catalog = Catalog::builtin();
-    let spec = catalog.get(tool).unwrap();
-    assert!(policy.approve(call(tool, first.clone()), spec, Decision::Always).is_ok());
+    assert!(policy.approve(call(tool, first.clone()), &spec(tool), Decision::Always).is_ok());
     assert_eq!(letter(&policy, tool, then.clone()), expected, "{first} then {then}");
 }
 
@@ -255,15 +251,12 @@ fn always_covers_the_tool_and_folder_and_no_more() {
 #[test]
 fn a_grant_is_shown_before_it_is_given() {
     let policy = policy("", ApproveMode::OnMutation);
-    let catalog = Catalog::builtin();
-    let shown = |tool: &str, arguments: Value| policy.always(&call(tool, arguments), catalog.get(tool).unwrap());
+    let shown = |tool: &str, arguments: Value| policy.always(&call(tool, arguments), &spec(tool));
     assert_eq!(shown("write_file", json!({ "path": "src/a", "content": "" })).as_deref(), Some("write_file in src/"));
-    assert_eq!(
-        shown("run_command", json!({ "command": "git status" })).as_deref(),
-        Some("commands that begin with `git status`")
-    );
     assert_eq!(shown("run_command", json!({ "command": "git push" })), None);
-    for (line, words) in [("git cherry-pick a", "git cherry-pick"), ("ls -l", "ls"), ("cat a.txt", "cat")] {
+    for (line, words) in
+        [("git status", "git status"), ("git cherry-pick a", "git cherry-pick"), ("ls -l", "ls"), ("cat a.txt", "cat")]
+    {
         let expected = format!("commands that begin with `{words}`");
         assert_eq!(shown("run_command", json!({ "command": line })), Some(expected));
     }
@@ -288,4 +281,74 @@ fn a_file_moved_into_a_folder_meets_the_rules_of_that_folder() {
         let arguments = json!({ "source": "src/a.rs", "destination": destination });
         assert_eq!(letter(&policy, "move_file", arguments), expected, "{destination}");
     }
+}
+
+/// Verdicts in the order always, on-mutation, on-destructive, never: `a`llow, `?`, `d`eny.
+fn check(tool: &str, arguments: Value, expected: &str) {
+    let modes = [ApproveMode::Always, ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never];
+    let got: String = modes.into_iter().map(|mode| letter(&Policy::of(mode), tool, arguments.clone())).collect();
+    assert_eq!(got, expected, "{tool} {arguments}");
+}
+
+#[test]
+fn each_mode_asks_what_it_promises() {
+    check("read_file", json!({ "path": "a" }), "?aaa");
+    check("write_file", json!({ "path": "a", "content": "" }), "??aa");
+    check("delete_file", json!({ "path": "a" }), "???a");
+    check("move_file", json!({ "source": "a", "destination": "b" }), "??aa");
+    check("run_command", json!({ "command": "cargo test" }), "??aa");
+    check("run_command", json!({ "command": "git push" }), "???a");
+    check("run_command", json!({ "command": "rm -rf /" }), "dddd");
+    check("run_command", json!({}), "???a");
+}
+
+#[test]
+fn a_command_is_repeated_on_a_copy_only_where_one_consent_is_enough() {
+    let may = |policy: &Policy, line: &str| {
+        let call = call("run_command", json!({ "command": line }));
+        policy.again_on_a_copy(call, &spec("run_command")).is_some()
+    };
+    for mode in [ApproveMode::OnMutation, ApproveMode::OnDestructive, ApproveMode::Never] {
+        assert!(may(&Policy::of(mode), "cargo test") && !may(&Policy::of(mode), "rm -rf /"), "{mode:?}");
+    }
+    assert!(!may(&Policy::of(ApproveMode::Always), "cargo test"));
+    assert!(!may(&Policy::of(ApproveMode::Never).unconfined(Some("no Landlock")), "cargo test"));
+}
+
+#[test]
+fn a_tool_from_outside_that_calls_itself_reading_is_not_believed() {
+    let policy = Policy::of(ApproveMode::OnMutation);
+    let verdict = policy.assess(&call("mail.sendMessage", json!({})), &spec("mail.sendMessage"));
+    assert_eq!(verdict, Verdict::Ask { reason: "mail.sendMessage: its name says `send`".to_owned() });
+    let spec = ToolSpec { server: "mail".to_owned(), ..spec("mail.read") };
+    let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
+    assert!(reason.contains("the server `mail`"), "{reason}");
+    let policy = Policy::of(ApproveMode::OnDestructive);
+    assert_eq!(policy.assess(&call("mail.read", json!({})), &spec), Verdict::Allow);
+    let spec = ToolSpec { destructive: true, ..spec };
+    let Verdict::Ask { reason } = policy.assess(&call("mail.read", json!({})), &spec) else { panic!("allowed") };
+    assert!(reason.contains("the server `mail` says that it may destroy"), "{reason}");
+}
+
+#[test]
+fn names_of_tools_are_chosen_by_patterns() {
+    assert!(glob("files.*", "files.read") && glob("read_?ile", "read_file"));
+    assert!(!glob("files.*", "notes.read") && !glob("[", "["), "what is no pattern matches nothing");
+}
+
+#[test]
+fn only_the_users_decision_gives_consent() {
+    let (spec, other) = (spec("run_command"), spec("read_file"));
+    let policy = Policy::of(ApproveMode::OnMutation);
+    let run = |line: &str| call("run_command", json!({ "command": line }));
+    assert!(policy.approve(run("make"), &spec, Decision::Approve).is_ok());
+    assert!(matches!(policy.approve(run("make"), &spec, Decision::Reject), Err(Refusal::Rejected { .. })));
+    assert!(matches!(policy.approve(run("rm -rf /"), &spec, Decision::Approve), Err(Refusal::Denied { .. })));
+    assert!(matches!(policy.approved(run("make"), &spec), Err(Refusal::NeedsConsent { .. })));
+    assert!(policy.approve(run("make"), &other, Decision::Approve).is_err());
+    let never = Policy::of(ApproveMode::Never);
+    assert!(matches!(never.approved(run("make"), &other), Err(Refusal::Denied { .. })));
+    assert!(never.approved(run("make"), &spec).is_ok());
+    let changed = json!({ "command": "rm -rf /" }).as_object().unwrap().clone();
+    assert!(policy.approve(run("make"), &spec, Decision::Modify(changed)).is_err());
 }
