@@ -8,11 +8,13 @@ use crate::models::{Role, Tier};
 use crate::tools::call::{self, check};
 use crate::tools::{Ranked, ToolCall};
 
-use super::Host;
+use super::evidence::Evidence;
+use super::execute::{self, Scene};
 use super::notation::{self, Reply};
-use super::probe;
 use super::toolkit::{Toolkit, TurnError};
+use super::{Host, probe};
 use crate::language::words;
+use crate::request::Step;
 
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Tools that the model chooses among; retrieval seldom ranks the right one lower.
@@ -28,6 +30,16 @@ const REQUEST_CHARS: usize = 4_000;
 /// Whether the planner may write calls: it was measured at tier `Writes` or above.
 pub async fn is_trusted(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
+}
+
+/// Has the planner call a tool of an MCP server for `step`; false if none is meant, so that built-in tools carry out the step.
+pub async fn of_server(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
+    let toolkit = scene.toolkit;
+    let ranked = toolkit.server_tools(&step.text).await;
+    let Some(called) = called(toolkit, &step.text, &ranked, scene.host).await? else { return Ok(false) };
+    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(false) };
+    execute::perform(scene, step.id, called, spec, evidence).await?;
+    Ok(true)
 }
 
 /// The planner's call of one of the best `ranked` tools for `text`; `None` if its reply holds no call that fits a schema.

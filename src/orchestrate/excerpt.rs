@@ -35,6 +35,11 @@ impl Line {
     }
 }
 
+/// The lines with their places, as models read them.
+pub fn listed(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect()
+}
+
 /// At most `lines_max` evidence lines that match `question`, best first, with the code below a matching comment. Empty when
 /// no line shares a word with the question.
 pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line> {

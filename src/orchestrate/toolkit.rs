@@ -194,9 +194,20 @@ impl Toolkit {
         Ok(Toolkit { catalog, prefilter, ..self.clone() })
     }
 
-    /// Whether a tool belongs to an MCP server.
-    pub fn is_of_server(&self, spec: &ToolSpec) -> bool {
-        !self.catalog.is_builtin(&spec.name)
+    /// The tools of MCP servers that may do `text`, best first; none if a built-in tool fits better.
+    pub async fn server_tools(&self, text: &str) -> Vec<Ranked> {
+        let specs = self.catalog.specs();
+        let is_of_server = |spec: &ToolSpec| !self.catalog.is_builtin(&spec.name);
+        if !specs.iter().any(is_of_server) {
+            return Vec::new();
+        }
+        let is_theirs = |one: &Ranked| specs.get(one.index).is_some_and(is_of_server);
+        let mut ranked = self.ranked(text, specs.len()).await;
+        if !ranked.first().is_some_and(|best| is_theirs(best) && best.fits > 0.0) {
+            return Vec::new();
+        }
+        ranked.retain(is_theirs);
+        ranked
     }
 
     /// The tools that retrieval ranks best for `text`, at most `most`.

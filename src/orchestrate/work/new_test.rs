@@ -23,7 +23,7 @@ pub fn style(job: Job<'_>) -> Option<Style> {
     let runners =
         [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
     let named = runners.into_iter().find(|(name, _)| request.contains(name)).map(|(_, style)| style);
-    named.or_else(|| testing::script_style(job.scene.context.root.path()))
+    named.or_else(|| testing::script_style(job.root()))
 }
 
 /// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.

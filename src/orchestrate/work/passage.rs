@@ -13,7 +13,7 @@ pub struct Passage {
 }
 
 /// What happens to a passage, given by its index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// It is rewritten.
     Change(usize),
@@ -116,30 +116,6 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
         lines[at] == next && (after.is_none() || following.is_none_or(|line| Some(*line) == after))
     });
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
-}
-
-/// A passage of a YAML file, other than the one at `place`, that `written` repeats by its key: its index, and its new text.
-pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written: &str) -> Option<(usize, String)> {
-    if language_of(path) != "yaml" {
-        return None;
-    }
-    let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().to_owned());
-    let first = |one: &Passage| text.lines().nth(one.lines.0 - 1).and_then(key);
-    let lines: Vec<&str> = written.lines().collect();
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let outer = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min()?;
-    let starts: Vec<usize> =
-        (0..lines.len()).filter(|at| indent(lines[*at]) == outer && key(lines[*at]).is_some()).collect();
-    for (place_in, start) in starts.iter().enumerate() {
-        let wanted = key(lines[*start]);
-        let mut same = (0..all.len()).filter(|at| first(&all[*at]) == wanted);
-        let known = same.next().filter(|_| same.next().is_none());
-        if let Some(known) = known.filter(|known| place != Place::Change(*known)) {
-            let end = starts.get(place_in + 1).copied().unwrap_or(lines.len());
-            return Some((known, lines[*start..end].join("\n")));
-        }
-    }
-    None
 }
 
 /// `passage` itself if it is short; else the window of `LINES_MAX` lines in it that shares most words with `task`.
@@ -255,10 +231,5 @@ mod tests {
         let passage = Passage { lines: (1, 3), title: "# A".into() };
         assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
         assert_eq!(own(text, &passage, "# A\nz"), "# A\nz");
-        let keys = "a: 1\nb:\n  c: 2\n";
-        let (all, entry) = (passages("a.yml", keys), "b:\n  c: 3");
-        let again = |place, written: &str| said_again("a.yml", keys, &all, place, written);
-        assert_eq!(again(Place::Change(0), &format!("a: 1\n{entry}")), Some((1, entry.to_owned())));
-        assert_eq!((again(Place::Change(1), entry), again(Place::After(0), "d: 1")), (None, None));
     }
 }

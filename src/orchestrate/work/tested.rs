@@ -7,12 +7,8 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 
 use super::files::Files;
-use super::verify::{self, Ran};
+use super::verify;
 use super::{Job, copy};
-use crate::request::Step;
-
-/// Most cases of a new test; without a limit a model goes on and on with further numbers.
-pub const CASES_MAX: usize = 5;
 
 /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
 pub type Before = HashMap<String, Option<Report>>;
@@ -36,24 +32,12 @@ impl Verdict {
 /// that the request changes.
 pub async fn change(
     job: Job<'_>,
-    step: &Step,
-    files: &mut Files,
+    files: &Files,
     asked: &str,
     before: &mut Before,
     evidence: &mut Evidence,
 ) -> Result<Verdict, TurnError> {
-    let mut ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
-    for _ in 0..CASES_MAX {
-        // A new test of unchanged code has to expect what the code gives.
-        let trouble = ran.as_ref().filter(|_| job.touched.is_empty()).and_then(Ran::trouble);
-        if !trouble.is_some_and(|trouble| files.expect_what_is(&trouble)) {
-            break;
-        }
-        if let Some(notes) = files.write(job, step, evidence).await? {
-            return Ok(Verdict::noted(notes));
-        }
-        ran = verify::failing(job, step, &files.changed(), &files.names(), evidence).await?;
-    }
+    let ran = verify::failing(job, &files.changed(), &files.names(), evidence).await?;
     let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
         return Ok(Verdict::noted(Vec::new()));
     };

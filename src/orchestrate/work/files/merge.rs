@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::{self, Hints, preserve, testing, unchanged_value};
-use crate::index::Index;
 use crate::index::parts::Sort;
 use crate::orchestrate::work::items::{Item, What};
-use crate::orchestrate::work::{Touched, new_test, verify};
+use crate::orchestrate::work::{Job, Touched, new_test};
 
 use super::{Files, Refusal};
 
@@ -27,7 +26,7 @@ impl Files {
     /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
     pub fn take(
         &mut self,
-        index: &Index,
+        job: Job<'_>,
         pieces: &[(Item, String)],
         mentions: &Mentions,
         asked: &str,
@@ -48,8 +47,8 @@ impl Files {
             return Err(nothing_new(draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
-        self.bring_in_imports(index, pieces, &mut draft.after);
-        self.check(index, &draft)?;
+        self.bring_in_imports(job, pieces, &mut draft.after);
+        self.check(job, &draft)?;
         (self.after, self.touched) = (draft.after, draft.touched);
         Ok(())
     }
@@ -134,8 +133,8 @@ impl Files {
     }
 
     /// Adds imports of the names that the changed files use now and the project defines.
-    fn bring_in_imports(&self, index: &Index, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
-        let graph = index.graph().ok();
+    fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        let graph = job.index.graph().ok();
         let place = |name: &str| {
             // What this step or an earlier one has written is not in the index yet.
             if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
@@ -157,11 +156,10 @@ impl Files {
     }
 
     /// Refuses the change if a check finds a problem in one of its files.
-    fn check(&self, index: &Index, draft: &Draft) -> Result<(), Refusal> {
+    fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
         for (path, text) in &draft.after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
-            let problems = verify::problems(index, path, before, text, &draft.may_go);
-            if let Some(problem) = problems.first() {
+            if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
                 return Err(format!("{path}: {problem}").into());
             }
         }
