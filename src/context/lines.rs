@@ -6,7 +6,7 @@ use crate::index::Definition;
 use crate::language::words;
 use crate::retrieve;
 
-use super::{HEAD_LINES, LineRange, Open, Shown, WHOLE_LINES_MAX, Wanted};
+use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 
 /// A file of at most this share of the tokens is shown whole when it is named or found.
 const SMALL_SHARE: f64 = 0.4;
@@ -54,7 +54,7 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
 
 /// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the matching windows. A small file
 /// is shown whole.
-pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &LineRange, wanted: Wanted<'_>) -> Shown {
+pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {
         path: stretch.path.clone(),

@@ -10,7 +10,7 @@ mod render;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::index::{Definition, Index, language_of, outline, paths};
+use crate::index::{Definition, Index, Node, language_of, outline, paths};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
@@ -20,13 +20,19 @@ use lines::widened;
 use mentions::Mentions;
 use render::render;
 
-/// A definition that a step has changed or added.
+/// Lines of a file; those of a definition, if they have a name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Touched {
+pub struct Stretch {
     pub path: String,
     pub name: String,
-    /// First and last line, from 1, in the file after the change.
+    /// First and last line, from 1.
     pub lines: (usize, usize),
+}
+
+impl Stretch {
+    pub fn of(node: &Node) -> Stretch {
+        Stretch { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
+    }
 }
 
 /// Largest file that is read, in bytes.
@@ -82,7 +88,7 @@ pub struct Wanted<'a> {
     pub query: &'a str,
     pub mentions: &'a Mentions,
     /// What earlier steps of the turn changed; shown only for a change.
-    pub touched: &'a [Touched],
+    pub touched: &'a [Stretch],
     pub purpose: Purpose,
     /// Most tokens of the pack.
     pub tokens: usize,
@@ -95,14 +101,6 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
     let mut open = file.open().ok()?.take(FILE_BYTES_MAX + 1);
     open.read_to_string(&mut text).ok()?;
     (text.len() as u64 <= FILE_BYTES_MAX).then_some(text)
-}
-
-/// Lines of a file that may be shown.
-#[derive(Clone, Debug)]
-struct LineRange {
-    path: String,
-    lines: (usize, usize),
-    name: String,
 }
 
 /// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the constants it uses, and for an
@@ -135,7 +133,7 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// Adds a stretch if it fits into the budget; returns whether it did.
-    fn add(&mut self, open: &Open, stretch: &LineRange) -> bool {
+    fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
         let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
         if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
             return false;

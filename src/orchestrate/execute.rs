@@ -16,7 +16,7 @@ use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
 use super::consent::consent;
-use super::evidence::{Entry, Evidence, Record};
+use super::evidence::{Entry, Evidence};
 use super::toolkit::{Toolkit, TurnError};
 use super::work::{self, Done, Job};
 
@@ -189,15 +189,8 @@ pub async fn perform<'e>(
         }
     };
     let wall_ms = started.elapsed().as_millis() as u64;
-    let entry = evidence.add(Record {
-        step,
-        tool: &call.tool,
-        arguments: &arguments,
-        status,
-        outcome,
-        executing: spec.mutates,
-        wall_ms,
-    });
+    let looked = Entry::looked(step, &call.tool, arguments, outcome);
+    let entry = evidence.add(Entry { status, executing: spec.mutates, wall_ms, ..looked });
     host.emit(Event::StepCompleted(entry.report()));
     Ok(entry)
 }

@@ -33,12 +33,6 @@ pub enum Node {
     Answer,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transition {
-    Next(Node),
-    End,
-}
-
 /// What the nodes of a turn share.
 pub struct State<'a> {
     pub request: &'a str,
@@ -51,7 +45,6 @@ pub struct State<'a> {
     pub response: Option<String>,
     /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
-    pub transition: Transition,
     pub transitions: Transitions,
 }
 
@@ -92,42 +85,43 @@ impl<'a> State<'a> {
             draft: None,
             response: None,
             trouble: String::new(),
-            transition: Transition::Next(Node::Sort),
             transitions: Transitions::default(),
         }
     }
 
     /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
-        while let Transition::Next(node) = self.transition {
+        let mut next = Some(Node::Sort);
+        while let Some(node) = next {
             let node = if self.transitions.spend() { node } else { Node::Answer };
-            self.transition = self.visit(node, toolkit, host).await?;
+            next = self.visit(node, toolkit, host).await?;
         }
         Ok(self)
     }
 
-    async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
+    /// Does the work of one node; returns the next one.
+    async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Node>, TurnError> {
         tracing::debug!(?node, spent = self.transitions.spent, "node");
         let request = self.request;
         let scene = toolkit.context.as_ref().map(|context| Scene { toolkit, context, request, host });
         Ok(match (node, scene) {
             (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                Transition::Next(if plans { Node::Plan } else { Node::Free })
+                Some(if plans { Node::Plan } else { Node::Free })
             }
             (Node::Plan, Some(_)) => {
                 self.plan = plan::make(toolkit, request, &self.parts, host).await?;
                 host.emit(Event::PlanCreated { plan: self.plan.view() });
-                Transition::Next(Node::Execute)
+                Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {
                 let ran = steps::run(scene, &self.plan, &mut self.evidence).await?;
                 (self.draft, self.trouble) = (Some(ran.said), ran.stuck.join("; "));
                 if self.trouble.is_empty() {
-                    Transition::Next(Node::Answer)
+                    Some(Node::Answer)
                 } else {
                     host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
-                    Transition::Next(Node::Free)
+                    Some(Node::Free)
                 }
             }
             (Node::Free, Some(scene)) => {
@@ -138,17 +132,17 @@ impl<'a> State<'a> {
                 let (evidence, transitions) = (&mut self.evidence, &mut self.transitions);
                 let task = free_loop::Task { plan, evidence, trouble, transitions };
                 self.draft = free_loop::run(scene, task).await?;
-                Transition::Next(Node::Answer)
+                Some(Node::Answer)
             }
             (Node::Answer, _) => {
                 self.response = Some(self.answer(toolkit, host).await?);
-                Transition::End
+                None
             }
-            (Node::Sort, _) => Transition::Next(Node::Talk),
+            (Node::Sort, _) => Some(Node::Talk),
             // Without a project there are no tools, so a model can only talk.
             (Node::Talk | Node::Plan | Node::Execute | Node::Free, _) => {
                 self.response = Some(talk::answer(toolkit, request, host).await?);
-                Transition::End
+                None
             }
         })
     }

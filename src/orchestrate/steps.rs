@@ -1,7 +1,7 @@
 //! Carries out the steps of a plan in their order: the model does if it was measured to write, else code.
 
 use crate::base::StepId;
-use crate::context::Touched;
+use crate::context::Stretch;
 use crate::language::words;
 use crate::protocol::{Event, StepState, StepStatus};
 use crate::request::{Kind, Step};
@@ -28,7 +28,7 @@ pub struct Ran {
 
 /// Carries out every step whose needed steps succeeded.
 pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Ran, TurnError> {
-    let (mut ran, mut touched) = (Ran::default(), Vec::<Touched>::new());
+    let (mut ran, mut touched) = (Ran::default(), Vec::<Stretch>::new());
     for step in &plan.steps {
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
             ran.stuck.push(format!("{}: a step it needs did not succeed", step.text));

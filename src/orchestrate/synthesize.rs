@@ -4,7 +4,7 @@ use crate::base::CallId;
 use crate::base::config::Technique;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Finish, Grammar, Piece, Request, Sampling};
+use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
@@ -154,13 +154,8 @@ pub async fn stream_backed(
         }
     };
     let mut sentences = Sentences::default();
-    let ended = toolkit
-        .stream(model, request, "answering", host, |piece| {
-            if let Piece::Answer(text) = piece {
-                sentences.push(text).into_iter().for_each(&mut offer);
-            }
-        })
-        .await?;
+    let take = |text: &str| sentences.push(text).into_iter().for_each(&mut offer);
+    let ended = toolkit.stream(model, request, "answering", host, take).await?;
     // If the token limit ended the text, the last sentence is cut off and left out.
     if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
@@ -330,7 +325,6 @@ fn rest(all: &[&str]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::Record;
     use super::*;
     use crate::base::StepId;
     use crate::tools::Outcome;
@@ -338,17 +332,8 @@ mod tests {
     #[test]
     fn places_of_a_relation_are_listed_without_the_surrounding_code() {
         let text = "2 callers of save\nsrc/a.rs:7 run (function)\n6| fn run() {\n7|     save();\n8| }\nsrc/b.rs:3 go (function)\n    3| save()\n[1 more]\n";
-        let mut evidence = Evidence::default();
-        let entry = evidence.add(Record {
-            step: StepId(1),
-            tool: "index_callers",
-            arguments: &serde_json::Map::new(),
-            status: StepStatus::Succeeded,
-            outcome: Outcome::ok(text),
-            executing: false,
-            wall_ms: 0,
-        });
-        let shown = places(entry).split_off(1);
+        let entry = Entry::looked(StepId(1), "index_callers", serde_json::Map::new(), Outcome::ok(text));
+        let shown = places(&entry).split_off(1);
         let expected = [
             "  src/a.rs:7 run (function)",
             "  7|     save();",

@@ -1,7 +1,7 @@
 //! Answers what needs no tool: code repeats what was said before, the model answers other small talk.
 
 use crate::budget::permit::Priority;
-use crate::engine::{Piece, Request, Sampling};
+use crate::engine::{Request, Sampling};
 use crate::language::clauses::words::{entries, listed};
 use crate::language::words;
 use crate::models::Role;
@@ -51,14 +51,8 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
         sampling: Sampling::prose(),
         ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
     };
-    let mut answer = String::new();
-    let take = |piece: &Piece| {
-        if let Piece::Answer(text) = piece {
-            answer.push_str(&tell(host, text));
-        }
-    };
-    toolkit.stream(&model, request, "answering", host, take).await?;
-    Ok(answer)
+    let tell = |text: &str| drop(tell(host, text));
+    Ok(toolkit.stream(&model, request, "answering", host, tell).await?.text)
 }
 
 /// Whether `request` only asks what was said before.

@@ -150,38 +150,56 @@ fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) 
     Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
+/// Has the model answer until `take` accepts an answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
+/// prompt; the inner error is what was wrong last.
+pub async fn until_right<T>(
+    job: Job<'_>,
+    mut messages: Vec<Message>,
+    forms: impl Iterator<Item = Ask>,
+    mut take: impl FnMut(&str) -> Result<T, (String, &'static str)>,
+) -> Result<Result<T, String>, TurnError> {
+    let mut trouble = String::new();
+    for form in forms {
+        let answer = ask(job, &messages, form).await?;
+        tracing::debug!(answer, "written");
+        match take(&answer) {
+            Ok(right) => return Ok(Ok(right)),
+            Err((problem, again)) => {
+                messages.extend([Message::assistant(answer), Message::user(format!("{problem}\n{again}"))]);
+                trouble = problem;
+            }
+        }
+    }
+    Ok(Err(trouble))
+}
+
 /// Has the model write the new file `path`; what a check finds goes back to it. The last attempt is written as it is, with a note about what is
 /// wrong; an empty one is written only if the step asks for an empty file.
 async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let mut messages = opening(job, &job.model().await?, CREATE);
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
-    for round in 0..ROUNDS_MAX {
-        let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
+    let forms = (0..ROUNDS_MAX).map(|round| {
+        let form = text_ask(true, TEXT_TOKENS, round, "writing a file");
         // Only documentation contains fenced blocks.
-        if !matches!(language_of(path), "markdown" | "text") {
-            form.grammar = grammar::of_any_code(path, "");
-        }
-        let answer = ask(job, &messages, form).await?;
-        tracing::debug!(round, answer, "written");
-        let content = reply::first(&answer).map(|code| code + "\n").unwrap_or_default();
-        let lacks_text = content.is_empty() && !kind::has_word(&job.step.text, EMPTY);
+        let is_text = matches!(language_of(path), "markdown" | "text");
+        if is_text { form } else { Ask { grammar: grammar::of_any_code(path, ""), ..form } }
+    });
+    let may_be_empty = kind::has_word(&job.step.text, EMPTY);
+    let mut content = String::new();
+    let take = |answer: &str| {
+        content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
+        let lacks_text = content.is_empty() && !may_be_empty;
         let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { job.problem(path, "", &content, &[]) };
-        if let Some(problem) = &problem
-            && round + 1 < ROUNDS_MAX
-        {
-            messages.push(Message::assistant(answer));
-            messages.push(Message::user(format!("{problem}\nWrite the file again, whole.")));
-            continue;
-        }
-        if lacks_text {
-            return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
-        }
-        let is_written = job.write(path, &content, evidence).await?;
-        let note =
-            problem.filter(|_| is_written).map(|problem| format!("{path} is written, but a check finds: {problem}"));
-        return Ok(Done { notes: note.into_iter().collect(), ..Done::default() });
+        problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
+    };
+    let problem = until_right(job, messages, forms, take).await?.err();
+    if content.is_empty() && !may_be_empty {
+        return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
     }
-    Ok(Done::default())
+    let is_written = job.write(path, &content, evidence).await?;
+    let note = problem.filter(|_| is_written);
+    let note = note.map(|problem| format!("{path} is written, but a check finds: {problem}"));
+    Ok(Done { notes: note.into_iter().collect(), ..Done::default() })
 }
 
 #[cfg(test)]

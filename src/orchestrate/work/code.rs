@@ -3,11 +3,13 @@
 mod choice;
 mod write;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::context::Pack;
 use crate::context::mentions::Mentions;
+use crate::edit::failures::Report;
 use crate::engine::pool::Leased;
 use crate::language::words;
 use crate::models::dialect::Message;
@@ -18,9 +20,8 @@ use crate::request::kind;
 use super::change::opening;
 use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
-use super::tested::{self, Before, Verdict};
 use super::verify::{self, Wrong};
-use super::{Done, Job, repair};
+use super::{Done, Job, copy, repair};
 use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -87,8 +88,8 @@ struct Rounds<'a> {
     trouble: String,
     /// Something was written to disk.
     written: bool,
-    /// Reports of the checks before the change.
-    before: Before,
+    /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
+    before: HashMap<String, Option<Report>>,
     /// The round whose change the model was asked about; that change is kept if nothing better comes.
     doubted: Option<usize>,
 }
@@ -143,7 +144,7 @@ impl<'a> Rounds<'a> {
             choices,
             trouble: String::new(),
             written: false,
-            before: Before::new(),
+            before: HashMap::new(),
             doubted: None,
         })
     }
@@ -271,7 +272,8 @@ impl<'a> Rounds<'a> {
         Ok(ControlFlow::Break(Outcome::Refused(format!("It is written. {still}:\n{}", wrong.said))))
     }
 
-    /// Runs the tests that cover the change. `still` is what an accepted change left as it was.
+    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
+    /// that the request changes. `still` is what an accepted change left as it was.
     async fn run_tests(
         &mut self,
         attempt: &Attempt,
@@ -279,17 +281,28 @@ impl<'a> Rounds<'a> {
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
         let job = self.job;
-        match tested::change(job, &self.files, &self.asked, &mut self.before, evidence).await? {
-            Verdict::Counts { said, mut notes } => {
-                let as_before = |said: String| format!("changed, but this is as before: {}", said.replace('\n', "; "));
-                notes.extend(still.map(as_before));
-                Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
-            }
-            Verdict::Fails(wrong) => {
-                self.next = Some((items_of(&attempt.pieces), true));
-                Ok(Outcome::Refused(wrong))
-            }
+        let still = still.map(|said| format!("changed, but this is as before: {}", said.replace('\n', "; ")));
+        let accepted = |said: String, note: Option<String>| {
+            let notes = note.into_iter().chain(still).collect();
+            Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
+        };
+        let ran = verify::failing(job, &self.files.changed(), &self.files.names(), evidence).await?;
+        let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
+            return accepted(String::new(), None);
+        };
+        if !self.before.contains_key(&ran.line) {
+            let failed = copy::failing_before(job, &ran.line, verify::LIMIT, self.files.as_they_were()).await?;
+            self.before.insert(ran.line.clone(), failed);
         }
+        if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
+            return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
+        }
+        if self.files.is_wanted(&self.asked, &trouble) {
+            let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
+            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
+        }
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(trouble))
     }
 
     /// Notes what was wrong in a round and prepares the prompt of the next one.

@@ -13,7 +13,7 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::retrieve;
 
-use super::change::{Ask, ask, opening, task};
+use super::change::{Ask, opening, task, until_right};
 use super::passage::{self, Passage};
 use super::{Done, Job};
 
@@ -51,38 +51,43 @@ pub async fn change(
     };
     entries.retain(|(keys, _)| keys.last().is_some_and(|key| shown.contains(key.as_str())));
     entries.truncate(ENTRIES_MAX);
-    let mut trouble = String::new();
     let mut messages = opening(job, &job.model().await?, PROMPT);
     messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
     messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
-    for _ in 0..ROUNDS_MAX {
-        let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
-        let answer = ask(job, &messages, form).await?;
-        tracing::debug!(answer, "entries");
-        let (mut changes, refused) = accepted(&answer, &entries, job.scene.request);
+    let grammar = grammar(&entries);
+    let forms = (0..ROUNDS_MAX).map(|_| Ask {
+        grammar: grammar.clone(),
+        tokens: TOKENS,
+        seed: None,
+        phase: "changing entries",
+    });
+    let take = |answer: &str| {
+        let (mut changes, refused) = accepted(answer, &entries, job.scene.request);
         add_dropped_versions(&mut changes, &job.step.text, path, before);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
             _ => keyed::changed(path, before, &changes),
         };
-        trouble = match after {
-            // An earlier step has made this change.
-            Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
-            Ok(after) if after == before => "Nothing would change.".to_owned(),
+        let problem = match after {
+            Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),
             Ok(after) => match job.problem(path, before, &after, &[]) {
                 Some(problem) => problem,
-                None => {
-                    // The model wanted more than the request asks for.
-                    refused.iter().for_each(|why| job.scene.host.notice(why));
-                    return job.replace(path, before, &after, evidence).await.map(Some);
-                }
+                None => return Ok((after, refused)),
             },
             Err(problem) => problem,
         };
-        messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
-    }
-    Ok(Some(Done::note(format!("not done: {path}: {trouble}"))))
+        Err((problem, "Write the entries again."))
+    };
+    Ok(Some(match until_right(job, messages, forms, take).await? {
+        // An earlier step has made this change.
+        Ok((after, _)) if after == before => Done::default(),
+        Ok((after, refused)) => {
+            // The model wanted more than the request asks for.
+            refused.iter().for_each(|why| job.scene.host.notice(why));
+            job.replace(path, before, &after, evidence).await?
+        }
+        Err(trouble) => Done::note(format!("not done: {path}: {trouble}")),
+    }))
 }
 
 /// The changes of an answer that have a word of the request, and why the others are refused.

@@ -16,8 +16,8 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::builtin::Builtin;
 
-use super::items::{Choices, Item, Offered};
-use super::{Done, Job, Touched, changed_meanwhile, new_test};
+use super::items::{Choices, Item};
+use super::{Done, Job, Stretch, changed_meanwhile, new_test};
 pub use doubts::Doubt;
 
 /// The files of a code change.
@@ -45,10 +45,10 @@ pub struct Files {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
     /// An earlier change that is made if there is no better one.
-    aside: Option<(BTreeMap<String, String>, Vec<Touched>)>,
+    aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
-    touched: Vec<Touched>,
+    touched: Vec<Stretch>,
     /// The function that the package exports without a name.
     own: Option<PackageFunction>,
 }
@@ -115,9 +115,7 @@ impl Files {
 
     /// What the model may name.
     pub fn choices(&self) -> Choices {
-        let files = self.shown.iter().map(|file| Offered { path: &file.path, text: &file.text, shown: &file.lines });
-        let files: Vec<Offered<'_>> = files.collect();
-        let choices = Choices::of(&files, &self.new, self.may_remove);
+        let choices = Choices::of(&self.shown, &self.new, self.may_remove);
         if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
     }
 

@@ -5,6 +5,7 @@
 mod listing;
 mod notation;
 
+use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
 use crate::edit::executed::Executed;
 use crate::edit::testing;
@@ -50,14 +51,6 @@ pub enum What {
     File,
 }
 
-/// A file that may be changed.
-pub struct Offered<'a> {
-    pub path: &'a str,
-    pub text: &'a str,
-    /// First and last lines of the stretches that the model was shown.
-    pub shown: &'a [(usize, usize)],
-}
-
 impl Item {
     /// Whether the item is a new test.
     pub fn is_new_test(&self) -> bool {
@@ -86,8 +79,8 @@ pub struct Choices {
 
 impl Choices {
     /// All items of some files, and the files that may be created.
-    pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
-        let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
+    pub fn of(files: &[Shown], new: &[String], may_remove: bool) -> Choices {
+        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let old = files.iter().flat_map(|file| listing::named(file, may_remove)).collect();
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
@@ -310,7 +303,7 @@ mod tests {
         "import os\n\nMAX = 3\n\n\nclass A:\n    @property\n    def size(self):\n        return MAX\n\n\nstart(A())\n";
 
     fn choices() -> Choices {
-        let files = [Offered { path: "a.py", text: TEXT, shown: &[(1, 12)] }];
+        let files = [Shown { path: "a.py".into(), text: TEXT.into(), lines: vec![(1, 12)], found: Vec::new() }];
         Choices::of(&files, &["b.py".to_owned()], false)
     }
 

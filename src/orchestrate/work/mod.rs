@@ -24,7 +24,6 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
-mod tested;
 mod trial;
 mod verify;
 
@@ -33,7 +32,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::context::mentions::{self, Mentions};
-use crate::context::{self, Pack, Purpose, Touched, text_of};
+use crate::context::{self, Pack, Purpose, Stretch, text_of};
 use crate::edit::{self, testing};
 use crate::engine::pool::Leased;
 use crate::index::Index;
@@ -66,7 +65,7 @@ pub struct Job<'a> {
     /// The request has several steps.
     pub of_several: bool,
     /// What earlier steps of this turn changed.
-    pub touched: &'a [Touched],
+    pub touched: &'a [Stretch],
     /// Whether the planner was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
 }
@@ -148,7 +147,7 @@ impl<'a> Job<'a> {
 pub struct Done {
     /// Text for the user.
     pub said: String,
-    pub touched: Vec<Touched>,
+    pub touched: Vec<Stretch>,
     /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
     pub notes: Vec<String>,
     /// A tool failed or the user said no, in a step that code carried out; the evidence says which.

@@ -17,7 +17,7 @@ use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind::{self, is_report};
 
 use super::files::Files;
-use super::{Done, Job, Touched, code, trial, verify};
+use super::{Done, Job, Stretch, code, trial, verify};
 
 /// Time for small changes made by code, and the same again for lines that the model fills in.
 const TIME: Duration = Duration::from_secs(25);
@@ -90,12 +90,12 @@ pub async fn examples(
     let graph = job.index.graph()?;
     let Some(text) = job.text(&wrong.path) else { return Ok(None) };
     let named = parts::definitions(&wrong.path, &text).into_iter().filter(|one| wrong.names.contains(&one.name));
-    let touched = |one: parts::Span| Touched { path: wrong.path.clone(), name: one.name, lines: one.lines };
-    let mut called: Vec<Touched> = named.map(touched).collect();
+    let stretch = |one: parts::Span| Stretch { path: wrong.path.clone(), name: one.name, lines: one.lines };
+    let mut called: Vec<Stretch> = named.map(stretch).collect();
     // The unnamed function that a package exports seldom does the work itself, so two levels of calls are searched.
     let own = package_function::handed_out(&wrong.path, &text).filter(|_| called.is_empty());
     let is_own = own.is_some();
-    called.extend(own.map(touched));
+    called.extend(own.map(stretch));
     let mut places = with_what_they_name(job, called, &graph);
     if is_own {
         places = with_what_they_name(job, places, &graph);
@@ -108,32 +108,32 @@ pub async fn examples(
 
 /// Definitions that may have the mistake, likeliest first: functions that the request names, suspects of the failure, functions of the files
 /// with failures, types that the request names, and functions that all of these name.
-fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Touched], report: &Report, graph: &Graph) -> Vec<Touched> {
+fn may_be_wrong(job: Job<'_>, named: &Mentions, suspects: &[Stretch], report: &Report, graph: &Graph) -> Vec<Stretch> {
     let nodes = named.symbols.iter().flat_map(|symbol| symbol.nodes.iter().take(NODES_MAX));
     let (functions, types): (Vec<&Node>, Vec<&Node>) = nodes.partition(|node| is_function(node));
-    let mut found: Vec<Touched> = functions.into_iter().map(touched).collect();
+    let mut found: Vec<Stretch> = functions.into_iter().map(Stretch::of).collect();
     found.extend(suspects.iter().cloned());
     let files = report.errors.iter().filter_map(|failure| failure.file.as_deref());
     for path in files.filter(|path| !is_test_file(path) || path.ends_with(".rs")).take(FILES_MAX) {
         let Some(text) = job.text(path) else { continue };
         let all = parts::definitions(path, &text).into_iter();
         let own = all.filter(|one| one.sort == Sort::Function && !one.container.iter().any(|name| name == "tests"));
-        found.extend(own.map(|one| Touched { path: path.to_owned(), name: one.name, lines: one.lines }));
+        found.extend(own.map(|one| Stretch { path: path.to_owned(), name: one.name, lines: one.lines }));
     }
-    found.extend(types.into_iter().map(touched));
+    found.extend(types.into_iter().map(Stretch::of));
     with_what_they_name(job, found, graph)
 }
 
 /// `places`, followed by the functions of the project that their code names.
-fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) -> Vec<Touched> {
-    let mut inner: Vec<Touched> = Vec::new();
+fn with_what_they_name(job: Job<'_>, mut places: Vec<Stretch>, graph: &Graph) -> Vec<Stretch> {
+    let mut inner: Vec<Stretch> = Vec::new();
     for place in places.iter().filter(|place| !testing::is_test(&place.path)) {
         let Some(text) = job.text(&place.path) else { continue };
         let lines = text.lines().skip(place.lines.0.saturating_sub(1)).take(place.lines.1 + 1 - place.lines.0);
         let names = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
         for name in names.filter(|name| name.len() > 2) {
             let nodes = graph.named(name).into_iter().filter(|node| is_function(node) && !testing::is_test(&node.path));
-            inner.extend(nodes.take(NODES_MAX).map(touched));
+            inner.extend(nodes.take(NODES_MAX).map(Stretch::of));
         }
     }
     places.extend(inner);
@@ -144,10 +144,6 @@ fn with_what_they_name(job: Job<'_>, mut places: Vec<Touched>, graph: &Graph) ->
 
 fn is_function(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "method")
-}
-
-fn touched(node: &Node) -> Touched {
-    Touched { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
 }
 
 /// Repairs the code until the failed command `ran` passes, by small changes or else by the model. If examples are `wrong`, these have to pass, and
@@ -164,9 +160,9 @@ async fn repaired(
     let lacking = verify::lacking(&ran.report, job.root());
     let mut report = ran.report.clone();
     report.errors.retain(|error| !lacking.errors.contains(error));
-    let mut places: Vec<Touched> = suspects(&report, &graph)
+    let mut places: Vec<Stretch> = suspects(&report, &graph)
         .into_iter()
-        .map(|one| Touched { path: one.path, name: one.name, lines: (one.start_line, one.end_line) })
+        .map(|one| Stretch { path: one.path, name: one.name, lines: (one.start_line, one.end_line) })
         .collect();
     let report = report.located(&graph.files());
     let check = match &wrong {
@@ -196,7 +192,7 @@ async fn repaired(
     }
     for failure in report.errors.iter().take(TESTS_SHOWN) {
         if let (Some(path), Some(at)) = (&failure.file, failure.line) {
-            places.push(Touched { path: path.clone(), name: String::new(), lines: (at, at) });
+            places.push(Stretch { path: path.clone(), name: String::new(), lines: (at, at) });
         }
     }
     rewritten(job, &ran.line, &trouble, &places, evidence).await
@@ -207,7 +203,7 @@ async fn rewritten(
     job: Job<'_>,
     line: &str,
     trouble: &str,
-    places: &[Touched],
+    places: &[Stretch],
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
     let job = Job { touched: places, ..job };

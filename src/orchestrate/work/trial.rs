@@ -19,7 +19,7 @@ use crate::tools::ToolCall;
 use crate::tools::policy::Approved;
 
 use super::copy::{self, Copy};
-use super::{Done, Job, Touched, changed_meanwhile, fill, verify};
+use super::{Done, Job, Stretch, changed_meanwhile, fill, verify};
 
 /// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -74,7 +74,7 @@ pub struct Mended {
 
 /// The first small change of one of `places` with which `check` passes; the project itself is not changed. `None` if there is none, or the user
 /// wants to be asked about each command.
-pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
+pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Stretch]) -> Result<Option<Mended>, TurnError> {
     let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
     if places.is_empty() || bench.right(verify::LIMIT).is_none() {
@@ -167,7 +167,7 @@ pub async fn keep(job: Job<'_>, mended: Mended, line: &str, evidence: &mut Evide
         return Ok(Done::default());
     }
     let Some(trouble) = verify::trouble_of(job, line, evidence).await? else {
-        let touched = Touched { path: path.clone(), name: name.clone(), lines: *lines };
+        let touched = Stretch { path: path.clone(), name: name.clone(), lines: *lines };
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
     job.write(path, before, evidence).await?;
@@ -204,7 +204,7 @@ impl Mended {
 }
 
 /// The innermost definitions around `places`, without tests, since a change of a test can make anything pass.
-fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
+fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !testing::is_test(&place.path)) {
         let Some(text) = job.text(&place.path) else { continue };

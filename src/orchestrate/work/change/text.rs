@@ -7,7 +7,7 @@ use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::passage::{self, Passage, Place};
 use crate::orchestrate::work::{Done, Job, data, is_prose, reply};
 
-use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask};
+use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
 /// Tokens that a passage may have beyond twice its old length.
@@ -104,24 +104,22 @@ impl Target<'_> {
 /// Has the model write the passage until the checks accept the file.
 async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
-    let mut trouble = String::new();
     // A passage hardly grows to more than twice its length.
     let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(TEXT_TOKENS);
     let mut messages = opening(job, &job.model().await?, PASSAGE);
     messages.push(Message::user(passage_task(job, path, before, &target.chosen, target.wanted)));
-    for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
-        let code = reply::first(&answer).unwrap_or_default();
-        tracing::debug!(round, chosen = ?target.chosen, wanted = ?target.wanted, answer, "written");
-        let draft = target.put(job, &code);
-        let Some(problem) = draft.problem.clone() else {
-            return job.replace(path, before, &draft.after, evidence).await;
-        };
-        trouble = problem;
-        messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{trouble}\n{}", target.again(&draft))));
+    let forms = (0..ROUNDS_MAX).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
+    let take = |answer: &str| {
+        let draft = target.put(job, &reply::first(answer).unwrap_or_default());
+        match draft.problem.clone() {
+            Some(problem) => Err((problem, target.again(&draft))),
+            None => Ok(draft.after),
+        }
+    };
+    match until_right(job, messages, forms, take).await? {
+        Ok(after) => job.replace(path, before, &after, evidence).await,
+        Err(trouble) => Ok(Done::note(format!("not done: {path}: {trouble}"))),
     }
-    Ok(Done::note(format!("not done: {path}: {trouble}")))
 }
 
 fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place: Place) -> String {

@@ -7,7 +7,7 @@ use crate::context::mentions::Mentions;
 use crate::edit::{self, Hints, preserve, testing, unchanged_value};
 use crate::index::parts::Sort;
 use crate::orchestrate::work::items::{Item, What};
-use crate::orchestrate::work::{Job, Touched, new_test};
+use crate::orchestrate::work::{Job, Stretch, new_test};
 
 use super::{Files, Refusal};
 
@@ -15,7 +15,7 @@ use super::{Files, Refusal};
 struct Draft {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
-    touched: Vec<Touched>,
+    touched: Vec<Stretch>,
     /// Items that were written as they already are.
     unchanged: Vec<Item>,
     /// Names that may be removed.
@@ -172,7 +172,7 @@ impl Files {
         item: &Item,
         now: &str,
         code: &str,
-        touched: &mut Vec<Touched>,
+        touched: &mut Vec<Stretch>,
         asked: &str,
     ) -> Result<String, String> {
         let path = &item.path;
@@ -195,7 +195,7 @@ impl Files {
             Err(error) => return Err(format!("{path}: {error}")),
         };
         let changed = merged.changed.iter().filter(|change| change.what != edit::What::Import);
-        touched.extend(changed.map(|change| Touched {
+        touched.extend(changed.map(|change| Stretch {
             path: path.clone(),
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),
