@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::engine::{EngineError, Request};
 use crate::models::dialect::{Message, ToolText};
 use crate::models::{Role, Tier};
 use crate::tools::call::{self, check};
@@ -63,15 +62,8 @@ pub async fn called(
     let system = format!("{}\n\n{}", PROMPT.trim(), model.dialect.tool_list(&texts));
     let messages = [Message::system(system), Message::user(words::shorten(text, REQUEST_CHARS))];
     let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
-    let constrained =
-        Request { grammar: Some(notation::grammar(&*model.dialect, &texts, Reply::Call)), ..free.clone() };
-    let output = match toolkit.generate(&model, constrained, "choosing a tool", host).await {
-        // The call marks are no tokens of this model file, or the schema cannot be written as a grammar.
-        Err(TurnError::Engine(EngineError::Grammar(_))) => {
-            toolkit.generate(&model, free, "choosing a tool", host).await?
-        }
-        output => output?,
-    };
+    let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
+    let output = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
     let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Prose);
     tracing::debug!(answer = output.text, "called");
     let Some(raw) = reading.calls.first() else { return Ok(None) };

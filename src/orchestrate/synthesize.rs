@@ -134,7 +134,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
         by_example(&lines, question)
     };
     let is_backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown, request]);
-    stream_backed(toolkit, &model, generation(&model, &messages), host, is_backed).await
+    let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, is_backed).await?;
+    Ok(answer.trim_end().to_owned())
 }
 
 /// Has the model answer; sends on and returns the sentences that are backed, each once.
@@ -160,7 +161,7 @@ pub async fn stream_backed(
     if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
     }
-    Ok(answer.trim_end().to_owned())
+    Ok(answer)
 }
 
 /// The generation of an answer; that of a small model ends after one sentence.

@@ -7,7 +7,7 @@ use crate::base::config::{Cognitive, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{EngineError, Generation, Output, Piece, Request, Tally};
+use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Tally};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
@@ -116,6 +116,22 @@ impl Toolkit {
         host: &dyn Host,
     ) -> Result<Output, TurnError> {
         self.stream(model, request, phase, host, |_| ()).await
+    }
+
+    /// Runs a generation inside `grammar`; without it, if its marks are no tokens of this model file or a schema in it cannot be written.
+    pub async fn generate_inside(
+        &self,
+        model: &Leased,
+        grammar: Grammar,
+        free: Request,
+        phase: &str,
+        host: &dyn Host,
+    ) -> Result<Output, TurnError> {
+        let inside = Request { grammar: Some(grammar), ..free.clone() };
+        match self.generate(model, inside, phase, host).await {
+            Err(TurnError::Engine(EngineError::Grammar(_))) => self.generate(model, free, phase, host).await,
+            output => output,
+        }
     }
 
     /// Runs a generation and passes its text to `take` as it comes; thinking and waiting go to the host.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{EngineError, Finish, Output, Request, Sampling};
+use crate::engine::{Finish, Output, Request, Sampling};
 use crate::language::{clauses, words};
 use crate::models::dialect::{Message, RawCall};
 use crate::models::{self, ModelCapability, Role};
@@ -192,17 +192,13 @@ impl<'a> Loop<'a> {
             lookup: true,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)
         };
-        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));
-        let request = Request { grammar, ..free.clone() };
-        let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
-            // The call marks are no tokens of this model file: go on without a grammar.
-            Err(TurnError::Engine(EngineError::Grammar(_))) => {
-                self.constrained = false;
-                self.scene.toolkit.generate(model, free, "thinking", self.scene.host).await?
-            }
-            output => output?,
+        let Scene { toolkit, host, .. } = self.scene;
+        let mut output = if self.constrained {
+            let grammar = notation::grammar(&*model.dialect, &tools, Reply::Either);
+            toolkit.generate_inside(model, grammar, free, "thinking", host).await?
+        } else {
+            toolkit.generate(model, free, "thinking", host).await?
         };
-        let host = self.scene.host;
         output.text = prompt::without_reasoning(&output.text, |thought| {
             host.emit(Event::Thinking { text: thought.to_owned() });
         });

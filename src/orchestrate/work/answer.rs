@@ -1,7 +1,7 @@
 //! Answers a question: by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
 use crate::budget::permit::Priority;
-use crate::context::{Pack, Purpose, callers};
+use crate::context::{Pack, Purpose, beside};
 use crate::engine::{Request, Sampling};
 use crate::language::clauses::Part;
 use crate::language::{grounding, words};
@@ -80,7 +80,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
         result = found.join("\n");
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
-    let users = callers::of(job.scene.context, job.index, &mentions);
+    let users = beside::users_of(job.scene.context, job.index, &mentions);
     backed(job, &format!("{}{users}", pack.text), &pack, &result).await
 }
 
@@ -101,12 +101,13 @@ async fn backed(job: Job<'_>, code: &str, pack: &Pack, result: &str) -> Result<S
     let sources = [shown.as_str(), scene.request];
     let is_backed = |sentence: &str| grounding::has_known_marks(sentence, &sources);
     let mut answer = stream_backed(scene.toolkit, &model, request, scene.host, is_backed).await?;
-    if answer.is_empty() {
+    if answer.trim().is_empty() {
         answer = tell(scene.host, NOTHING_BACKED);
     }
     let places = places(pack, &answer);
     if !places.is_empty() {
-        answer.push_str(&tell(scene.host, &format!("\n{}\n", places.join("\n"))));
+        let gap = if answer.ends_with('\n') { "" } else { "\n" };
+        answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));
     }
     Ok(answer)
 }

@@ -15,7 +15,7 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
 
-use super::{Done, Job, code, exists, grammar, pick, reply};
+use super::{Done, Job, code, grammar, pick, reply};
 
 const CREATE: &str = include_str!("../prompts/create.md");
 /// What the model is told about an answer without text.

@@ -261,7 +261,9 @@ fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
         let after = substitution::in_template(before, &wanted).filter(|_| has_grammar(path))?;
         Some((1, after))
     };
-    let changed = |how: &dyn Fn(&str, &str) -> Option<(usize, String)>| {
+    // The number of places in a file, and its new text.
+    type How<'h> = &'h dyn Fn(&str, &str) -> Option<(usize, String)>;
+    let changed = |how: How<'_>| {
         let mut changes = Vec::new();
         for path in &paths {
             let Some(before) = job.text(path) else { continue };

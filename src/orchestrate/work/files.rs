@@ -16,7 +16,7 @@ use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::builtin::Builtin;
 
-use super::items::{Choices, Item};
+use super::items::{Choices, Item, What};
 use super::{Done, Job, Stretch, changed_meanwhile, new_test};
 pub use doubts::Doubt;
 
@@ -137,6 +137,15 @@ impl Files {
     /// The text of a file before the change; empty if it is new.
     pub fn text(&self, path: &str) -> &str {
         self.before.get(path).map_or("", String::as_str)
+    }
+
+    /// The code of an item before the change; empty if it is new.
+    pub fn code_of<'c>(&'c self, item: &'c Item) -> &'c str {
+        match &item.what {
+            What::Change(span) => self.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
+            What::Statement(text) => text,
+            _ => "",
+        }
     }
 
     /// Whether the model was shown all of these lines.

@@ -13,6 +13,7 @@ use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
 use crate::language::words;
 
+use super::files::Files;
 use super::passage;
 
 /// Most definitions of one change.
@@ -122,13 +123,18 @@ impl Choices {
         self.may_add = self.old.is_empty();
     }
 
+    /// Restricts the choice to the files that `is_meant` accepts, if it accepts any.
+    fn only_in(&mut self, is_meant: impl Fn(&String) -> bool) {
+        if self.paths.iter().any(&is_meant) {
+            self.paths.retain(&is_meant);
+            self.old.retain(|item| is_meant(&item.path));
+        }
+    }
+
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
-        let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.as_str()));
-        let named = |path: &String| mentions.paths.contains(path);
-        if !has_more && self.paths.iter().any(named) {
-            self.paths.retain(named);
-            self.old.retain(|item| named(&item.path));
+        if !words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.as_str())) {
+            self.only_in(|path| mentions.paths.contains(path));
         }
     }
 
@@ -139,11 +145,7 @@ impl Choices {
 
     /// Removes test files from the choice, unless there are no other files.
     pub fn without_tests(&mut self) {
-        let is_code = |path: &String| !testing::is_test(path);
-        if self.paths.iter().any(is_code) {
-            self.paths.retain(is_code);
-            self.old.retain(|item| is_code(&item.path));
-        }
+        self.only_in(|path| !testing::is_test(path));
     }
 
     /// Removes functions that the request does not name; for requests that add a definition.
@@ -169,9 +171,9 @@ impl Choices {
     }
 
     /// A function that `item` calls, of those that can still be chosen.
-    pub fn called_by(&self, item: &Item, text: &str) -> Option<Item> {
+    pub fn called_by(&self, item: &Item, files: &Files) -> Option<Item> {
         let What::Change(span) = &item.what else { return None };
-        let body = text.get(span.bytes.clone())?;
+        let body = files.code_of(item);
         let calls = |other: &&Item| match &other.what {
             What::Change(of) => {
                 of.sort == Sort::Function && of.name != span.name && body.contains(&format!("{}(", of.name))
@@ -187,14 +189,13 @@ impl Choices {
     }
 
     /// The definitions that a request names, with their code.
-    pub fn pieces(&self, mentions: &Mentions, text: &dyn Fn(&str) -> String) -> Vec<(Item, String)> {
+    pub fn pieces(&self, mentions: &Mentions, files: &Files) -> Vec<(Item, String)> {
         let named = || mentions.symbols.iter().chain(&mentions.likely);
-        let is_meant = |item: &&Item| named().any(|symbol| last_part(&symbol.name) == last_part(&item.name));
-        let code = |item: &Item| match &item.what {
-            What::Change(span) => text(&item.path).get(span.bytes.clone()).map(str::to_owned),
-            _ => None,
+        let is_meant = |item: &&Item| {
+            matches!(item.what, What::Change(_))
+                && named().any(|symbol| last_part(&symbol.name) == last_part(&item.name))
         };
-        self.old.iter().filter(is_meant).filter_map(|item| Some((item.clone(), code(item)?))).collect()
+        self.old.iter().filter(is_meant).map(|item| (item.clone(), files.code_of(item).to_owned())).collect()
     }
 
     /// Restricts the choice to constants and lists that the written code uses; false if there are none.
@@ -213,20 +214,14 @@ impl Choices {
     }
 
     /// The statement or one-line value to remove: the one that clearly shares most words with the request.
-    pub fn that_goes(&self, texts: &dyn Fn(&str) -> String, asked: &str) -> Option<Item> {
-        let data = self.old.iter().filter(|item| match &item.what {
+    pub fn that_goes(&self, files: &Files, asked: &str) -> Option<Item> {
+        let is_data = |item: &&Item| match &item.what {
             What::Statement(_) => true,
             What::Change(span) => span.sort == Sort::Value && span.lines.0 == span.lines.1,
             _ => false,
-        });
-        let items: Vec<&Item> = data.collect();
-        let said = |item: &&Item| match &item.what {
-            What::Statement(text) => text.clone(),
-            What::Change(span) => texts(&item.path).get(span.bytes.clone()).unwrap_or_default().to_owned(),
-            _ => String::new(),
         };
-        let all: Vec<String> = items.iter().map(said).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let items: Vec<&Item> = self.old.iter().filter(is_data).collect();
+        let all: Vec<&str> = items.iter().map(|item| files.code_of(item)).collect();
         let item = items[passage::clearly_meant(&all, asked)?];
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }

@@ -105,12 +105,7 @@ impl<'a> Job<'a> {
     }
 
     /// Calls a built-in tool for the step, with consent, checkpoint and evidence.
-    pub async fn perform<'e>(
-        self,
-        tool: Builtin,
-        arguments: Value,
-        evidence: &'e mut Evidence,
-    ) -> Result<&'e Entry, TurnError> {
+    pub async fn perform(self, tool: Builtin, arguments: Value, evidence: &mut Evidence) -> Result<&Entry, TurnError> {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         let Some(spec) = self.scene.toolkit.catalog.get(tool.name()) else {
             return Err(TurnError::Lost(format!("`{}` is not among the tools; this is a bug in tools", tool.name())));

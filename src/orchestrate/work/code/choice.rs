@@ -77,14 +77,13 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
-    let text = |path: &str| files.text(path).to_owned();
     let mut given = choices.said(mentions, asked).filter(is_suspect);
     if given.is_none() && mentions.symbols.is_empty() && asks_to_remove(asked) {
-        given = choices.that_goes(&text, asked).map(|item| (vec![item], true));
+        given = choices.that_goes(files, asked).map(|item| (vec![item], true));
     }
     if may_be_data(order, asked) && files.missing_text(asked).is_some() {
         // A quoted text that no file has belongs into the list that all named definitions use.
-        let named = choices.pieces(mentions, &text);
+        let named = choices.pieces(mentions, files);
         given = choices.data_of(&named).map(|item| (vec![item], true)).or(given);
     }
     given
@@ -112,7 +111,7 @@ pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
 
 /// What is written after a definition was written as it already is: a function that it calls, else the same one once more.
 pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Option<Given> {
-    let callee = choices.called_by(item, files.text(&item.path));
+    let callee = choices.called_by(item, files);
     let may_come_again = choices.has(item) || item.what == What::Add;
     if callee.is_none() {
         choices.without(item);

@@ -121,23 +121,16 @@ fn code_in(answer: &str, item: &Item, files: &Files) -> String {
     if is_cut || !answer.trim_end().ends_with("```") {
         code = reply::up_to_a_whole(&item.path, &code);
     }
-    if let What::Change(span) = &item.what {
-        let old = files.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
-        code = docstring::restored(old, &code);
-    }
-    code
+    if matches!(item.what, What::Change(_)) { docstring::restored(files.code_of(item), &code) } else { code }
 }
 
 /// Longest code for an item, in tokens.
 fn most_tokens(item: &Item, files: &Files) -> usize {
-    let text = match &item.what {
-        What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
-        What::Statement(text) => text,
-        What::Add if item.is_new_test() => return TEST_TOKENS,
-        What::File if testing::is_test(&item.path) => return TEST_TOKENS,
-        _ => "",
-    };
-    CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
+    let is_test_file = item.what == What::File && testing::is_test(&item.path);
+    if is_test_file || item.is_new_test() {
+        return TEST_TOKENS;
+    }
+    CODE_TOKENS.max((2 * crate::retrieve::tokens(files.code_of(item))).min(LONGEST_TOKENS))
 }
 
 /// The instruction to write an item.
@@ -147,12 +140,10 @@ fn order_of(item: &Item, files: &Files) -> String {
         What::Change(span) if files.is_shown(path, span.lines) => {
             format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
         }
-        What::Change(span) => {
-            let text = files.text(path).get(span.bytes.clone()).unwrap_or_default();
-            format!(
-                "It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else."
-            )
-        }
+        What::Change(_) => format!(
+            "It stands there as:\n```\n{}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else.",
+            files.code_of(item)
+        ),
         What::Statement(text) => {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
         }

@@ -87,35 +87,29 @@ impl Files {
 
     /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
     fn is_unchanged(&self, item: &Item, code: &str, asked: &str) -> bool {
-        let What::Change(span) = &item.what else { return false };
         let only_docs = || {
-            let was = self.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
             !unchanged_value::speaks_of_words(asked)
-                && unchanged_value::without_words(was) == unchanged_value::without_words(code)
+                && unchanged_value::without_words(self.code_of(item)) == unchanged_value::without_words(code)
         };
-        preserve::has_code(self.text(&item.path), code) || only_docs()
+        matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
     }
 
     /// Refuses a definition that has lost most of its lines, or a list that has lost an element, unless the request asks to remove something.
     fn refuse_loss(&self, item: &Item, code: &str, asked: &str) -> Result<(), String> {
         let What::Change(span) = &item.what else { return Ok(()) };
+        let (name, old) = (&item.name, self.code_of(item));
         if self.may_remove {
             return Ok(());
         }
-        let name = &item.name;
-        let old = self.text(&item.path).get(span.bytes.clone());
-        if preserve::is_gutted(old.unwrap_or_default(), code, asked) {
+        if preserve::is_gutted(old, code, asked) {
             return Err(format!(
                 "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
             ));
         }
-        if span.sort == Sort::Value
-            && let Some(old) = old
-            && let Some(lost) = preserve::lost_of_list(old, code, asked)
-        {
-            return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new."));
+        match preserve::lost_of_list(old, code, asked).filter(|_| span.sort == Sort::Value) {
+            Some(lost) => Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Adds new definitions to the exports of the files that have to export them.
