@@ -2,7 +2,7 @@
 
 pub mod beside;
 mod candidates;
-mod lines;
+pub mod lines;
 pub mod mentions;
 
 use std::collections::BTreeMap;

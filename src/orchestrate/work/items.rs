@@ -5,6 +5,7 @@
 mod listing;
 mod notation;
 
+use crate::base::is_listed;
 use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
 use crate::edit::executed::Executed;
@@ -20,11 +21,8 @@ use super::passage;
 pub const ITEMS_MAX: usize = 3;
 /// The module of a Rust file that has its tests.
 const RUST_TESTS: &str = "tests";
-/// Words that hint at changes beside the new definitions.
-const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
-/// Words that hint at changes in other files.
-const MORE_ELSEWHERE: &[&str] =
-    &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
+/// Words that hint at changes beside what is named.
+const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
 
 /// One part of a change.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +131,7 @@ impl Choices {
 
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
-        if !words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.as_str())) {
+        if !words::split(asked).iter().any(|word| is_listed(MORE, word)) {
             self.only_in(|path| mentions.paths.contains(path));
         }
     }
@@ -234,7 +232,7 @@ impl Choices {
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
                 return None;
             }
-            let more = words::split(asked).iter().any(|word| MORE.contains(&word.as_str()));
+            let more = words::split(asked).iter().any(|word| is_listed(MORE, word));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let items = items.collect::<Option<Vec<Item>>>()?;
             return Some((items, !more));

@@ -1,5 +1,6 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
+use crate::context::lines;
 use crate::index::language_of;
 use crate::language::words;
 
@@ -69,15 +70,7 @@ const CLEARLY: f64 = 1.3;
 /// fewer than two texts.
 pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
-    let weight = |word: &String| {
-        let holders = said.iter().filter(|said| said.contains(word)).count();
-        (all.len() as f64 / holders.max(1) as f64).ln()
-    };
-    let wanted = words::content(task);
-    let score = |said: &std::collections::HashSet<String>| -> f64 {
-        wanted.iter().filter(|word| said.contains(*word)).map(weight).sum()
-    };
-    let mut scores: Vec<(f64, usize)> = said.iter().map(score).zip(0..).collect();
+    let mut scores: Vec<(f64, usize)> = lines::shared(&said, &words::content(task)).into_iter().zip(0..).collect();
     scores.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     match scores.as_slice() {
         [(best, at), (next, _), ..] if *best > 0.0 && *best >= CLEARLY * next => Some(*at),
