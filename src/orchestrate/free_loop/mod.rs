@@ -30,7 +30,7 @@ use super::plan::Plan;
 use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe};
 use offer::{LoopRights, RankedTools};
-use watch::{Noticed, Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
+use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 
 /// Longest reply of one iteration of a capable and of a small model, in tokens.
 const REPLY_TOKENS: usize = 1_500;
@@ -268,11 +268,8 @@ impl<'a> Loop<'a> {
         let (miss, repeat) = self.watch.counts();
         self.scene.host.emit(Event::ToolMiss(miss));
         self.scene.host.emit(Event::Repeat(repeat));
-        for noticed in std::mem::take(&mut self.watch.events) {
-            self.scene.host.emit(match noticed {
-                Noticed::Detection(detection) => Event::Detection(detection),
-                Noticed::Recovery(recovery) => Event::Recovery(recovery),
-            });
+        for event in std::mem::take(&mut self.watch.events) {
+            self.scene.host.emit(event);
         }
     }
 }
