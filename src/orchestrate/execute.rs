@@ -1,5 +1,6 @@
 //! Carries out one step without a model if its clause spells out what to do; runs tool calls with the user's consent.
 
+use std::pin::Pin;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -32,10 +33,17 @@ pub struct Scene<'a> {
     pub host: &'a dyn Host,
 }
 
+/// A step that is being carried out. Its type is erased: the compiler gives up on a future that names all that a step may do.
+pub type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
+
 /// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for. The notes say why no call could
 /// be made, because no tool fits or the request lacks an argument.
-#[tracing::instrument(skip_all, fields(step = %step.id))]
-pub async fn step(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+pub fn step<'a>(scene: Scene<'a>, step: &'a Step, evidence: &'a mut Evidence) -> CarriedOut<'a> {
+    Box::pin(as_spelled_out(scene, step, evidence))
+}
+
+#[tracing::instrument(name = "step", skip_all, fields(step = %step.id))]
+async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let toolkit = scene.toolkit;
     let index = toolkit.index.as_deref();
     let specs = toolkit.catalog.specs();

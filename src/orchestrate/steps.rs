@@ -1,7 +1,5 @@
 //! Carries out the steps of a plan in their order: the model does if it was measured to write, else code.
 
-use std::pin::Pin;
-
 use crate::base::StepId;
 use crate::context::Stretch;
 use crate::language::words;
@@ -18,9 +16,6 @@ use super::work::{self, Done, Job};
 
 /// Characters that the user is shown of a command that checked a change.
 const COMMAND_CHARS: usize = 90;
-
-/// A step that is being carried out. Its type is erased: the compiler gives up on a future that names all that a step may do.
-type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
 
 /// What came of the steps.
 #[derive(Default)]
@@ -43,13 +38,13 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
         scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
         state(StepState::Thinking);
         let before = evidence.entries().len();
-        let carried_out: CarriedOut<'_> = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
+        let carried_out = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
             Some(index) => {
                 let of_several = plan.steps.len() > 1;
                 let job = Job { scene, index, step, of_several, touched: &touched, writes: true };
-                Box::pin(work::carry_out(job, evidence))
+                work::carry_out(job, evidence)
             }
-            None => Box::pin(execute::step(scene, step, evidence)),
+            None => execute::step(scene, step, evidence),
         };
         let done = carried_out.await?;
         state(match done.notes.is_empty() {

@@ -44,7 +44,7 @@ use crate::tools::confine::Access;
 use crate::tools::{Context, ToolCall};
 
 use super::evidence::{Entry, Evidence};
-use super::execute::{self, Scene};
+use super::execute::{self, CarriedOut, Scene};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe};
 
@@ -165,8 +165,12 @@ pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Resul
 }
 
 /// Carries out a step: by code if it is spelled out, else by a tool of a server or as its kind says.
+pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a> {
+    Box::pin(by_kind(job, evidence))
+}
+
 #[tracing::instrument(name = "step", skip_all, fields(step = %job.step.id, kind = job.step.kind.name()))]
-pub async fn carry_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let kind = job.step.kind;
     if kind == Kind::Edit
         && let Some(done) = explicit::change(job, evidence).await?
