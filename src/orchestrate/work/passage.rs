@@ -34,7 +34,6 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
     let mut fenced = false;
-    let mut depth = 0i32;
     let mut starts = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |before| lines[before]);
@@ -46,12 +45,8 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 !fenced && !fence && line.starts_with('#')
             }
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
-            "css" => depth == 0 && top && before.trim().is_empty(),
             _ => top && before.trim().is_empty(),
         };
-        if language == "css" {
-            depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
-        }
         if is_start || at == 0 {
             starts.push(at);
         }
