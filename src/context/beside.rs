@@ -1,10 +1,14 @@
-//! Finds what is shown along with a stretch of a file: constants that it uses, and functions that a short function calls.
+//! Finds what is shown along with a stretch of a file: constants that it uses, functions that a short function calls, users of a name.
 
 use std::collections::HashSet;
 
-use crate::index::{Definition, Kind};
+use crate::edit::{has_grammar, is_comment, testing};
+use crate::index::{Definition, Index, Kind, language_of, outline};
+use crate::language::grounding;
+use crate::tools::Context;
 
-use super::{LineRange, Open, WHOLE_LINES_MAX, is_local};
+use super::mentions::Mentions;
+use super::{Open, Stretch, WHOLE_LINES_MAX, is_declaration, is_local, text_of};
 
 /// Most values that are shown with one stretch, and the lines of the longest.
 const VALUES_MAX: usize = 6;
@@ -14,15 +18,19 @@ const VALUE_LINES_MAX: usize = 16;
 const SHORT_LINES_MAX: usize = 8;
 const CALLEES_MAX: usize = 2;
 
+/// Most names whose users are listed, and most users of one; a name with more is left out.
+const USED_MAX: usize = 2;
+const USERS_MAX: usize = 12;
+
 /// Constants and variables of the same file that the lines of a stretch name: questions are often about their values.
-pub(super) fn values(open: &Open, stretch: &LineRange) -> Vec<LineRange> {
+pub(super) fn values(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_value =
         |one: &Definition| matches!(one.kind, Kind::Constant | Kind::Variable) && one.end - one.start < VALUE_LINES_MAX;
     named_in(open, stretch, stretch.lines, is_value).take(VALUES_MAX).collect()
 }
 
 /// Functions of the same file that a short function calls: they do the work that a question is about.
-pub(super) fn callees(open: &Open, stretch: &LineRange) -> Vec<LineRange> {
+pub(super) fn callees(open: &Open, stretch: &Stretch) -> Vec<Stretch> {
     let is_function = |one: &Definition| matches!(one.kind, Kind::Function | Kind::Method);
     let (start, end) = stretch.lines;
     let is_it = |one: &&Definition| is_function(one) && [one.start, one.doc_start].contains(&start) && one.end == end;
@@ -36,10 +44,10 @@ pub(super) fn callees(open: &Open, stretch: &LineRange) -> Vec<LineRange> {
 /// Definitions of the same file, outside of a stretch, that some of its lines name.
 fn named_in<'o>(
     open: &'o Open,
-    stretch: &'o LineRange,
+    stretch: &'o Stretch,
     (first, last): (usize, usize),
     is_wanted: impl Fn(&Definition) -> bool + 'o,
-) -> impl Iterator<Item = LineRange> + 'o {
+) -> impl Iterator<Item = Stretch> + 'o {
     let (start, end) = stretch.lines;
     let lines = open.text.lines().skip(first.saturating_sub(1)).take(last + 1 - first);
     let used: HashSet<&str> = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
@@ -50,24 +58,70 @@ fn named_in<'o>(
             && !is_local(one, &open.definitions)
     };
     let found = open.definitions.iter().filter(is_named);
-    found.map(|one| LineRange { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
+    found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
+}
+
+/// A line for each of the first symbols: the functions that use it. Test files count only if the text speaks of tests, type declarations never.
+pub fn users_of(context: &Context, index: &Index, mentions: &Mentions) -> String {
+    let names = mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str());
+    names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()
+}
+
+fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Option<String> {
+    let mut by_file = Vec::new();
+    let mut count = 0;
+    for path in index.paths().ok()? {
+        if !has_grammar(&path) || is_declaration(&path) || !with_tests && testing::is_test(&path) {
+            continue;
+        }
+        let Some(text) = text_of(context, &path).filter(|text| text.contains(name)) else { continue };
+        let definitions = outline(language_of(&path), &text).definitions;
+        let users = users(&definitions, &text, name);
+        count += users.len();
+        if !users.is_empty() {
+            by_file.push(format!("{} ({path})", users.join(", ")));
+        }
+    }
+    (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
+}
+
+/// Functions and methods, other than `name` itself, that have the name in them, in the order of the file.
+fn users<'d>(definitions: &'d [Definition], text: &str, name: &str) -> Vec<&'d str> {
+    let mut users = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name)) {
+        let holds = |one: &&Definition| {
+            one.start <= at + 1 && at < one.end && matches!(one.kind, Kind::Function | Kind::Method)
+        };
+        let around = definitions.iter().filter(holds).min_by_key(|one| one.end - one.start);
+        if let Some(one) =
+            around.filter(|one| one.name != name && !is_comment(line) && !users.contains(&one.name.as_str()))
+        {
+            users.push(&one.name);
+        }
+    }
+    users
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::index::outline;
-
     use super::*;
 
     #[test]
     fn a_short_function_is_shown_with_what_it_calls() {
         let text = "/// The same for text.\nfn short(a: &str) -> f64 {\n    general(a.chars())\n}\n\nfn general(a: Chars) -> f64 {\n    0.7\n}\n";
         let open = Open { text: text.into(), definitions: outline("rust", text).definitions };
-        let stretch = LineRange { path: "a.rs".into(), lines: (1, 4), name: "short".into() };
+        let stretch = Stretch { path: "a.rs".into(), lines: (1, 4), name: "short".into() };
         let found = callees(&open, &stretch);
         assert_eq!(found.iter().map(|one| one.lines).collect::<Vec<_>>(), [(6, 8)]);
-        let without_comment = LineRange { lines: (2, 4), ..stretch.clone() };
+        let without_comment = Stretch { lines: (2, 4), ..stretch.clone() };
         assert_eq!(callees(&open, &without_comment).len(), 1);
-        assert!(callees(&open, &LineRange { lines: (6, 8), ..stretch }).is_empty());
+        assert!(callees(&open, &Stretch { lines: (6, 8), ..stretch }).is_empty());
+    }
+
+    #[test]
+    fn users_of_a_name_are_the_functions_around_its_uses() {
+        let text = "class A {\n  constructor() {\n    this.width = 3;\n  }\n  wide() {\n    // width\n    return 1;\n  }\n  wrap() {\n    return this.width;\n  }\n  width() {\n    return this.width;\n  }\n}\n";
+        let definitions = outline("javascript", text).definitions;
+        assert_eq!(users(&definitions, text, "width"), ["constructor", "wrap"]);
     }
 }

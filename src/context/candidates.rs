@@ -8,7 +8,7 @@ use crate::retrieve;
 
 use super::lines::around;
 use super::mentions::Symbol;
-use super::{Files, HEAD_LINES, LineRange, Purpose, Touched, WHOLE_LINES_MAX, Wanted, is_declaration, is_test};
+use super::{Files, HEAD_LINES, Purpose, Stretch, WHOLE_LINES_MAX, Wanted, is_declaration, is_test};
 
 /// Hits that retrieval is asked for.
 const HITS: usize = 12;
@@ -20,7 +20,7 @@ const NAMES_MAX: usize = 8;
 const MEMBERS_MAX: usize = 4;
 
 /// The candidates for a pack, best first.
-pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<LineRange> {
+pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretch> {
     let Wanted { mentions, purpose, .. } = wanted;
     let mut found = Vec::new();
     let asked = words::content(wanted.query);
@@ -32,7 +32,7 @@ pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<LineRa
     if purpose == Purpose::Change {
         found.append(&mut likely);
     }
-    let whole = |path: &String| LineRange { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
+    let whole = |path: &String| Stretch { path: path.clone(), lines: (1, HEAD_LINES), name: String::new() };
     found.extend(mentions.paths.iter().take(NAMES_MAX).map(whole));
     if purpose == Purpose::Change {
         found.extend(of_long_classes(wanted, &asked, files));
@@ -50,8 +50,8 @@ pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<LineRa
 }
 
 /// What earlier steps changed.
-fn of_touched(touched: &[Touched], files: &mut Files<'_>) -> Vec<LineRange> {
-    let stretch = |one: &Touched| LineRange {
+fn of_touched(touched: &[Stretch], files: &mut Files<'_>) -> Vec<Stretch> {
+    let stretch = |one: &Stretch| Stretch {
         path: one.path.clone(),
         lines: files.get(&one.path).map_or(one.lines, |open| around(open, one.lines.0, one.lines.1, &HashSet::new())),
         name: one.name.clone(),
@@ -60,20 +60,18 @@ fn of_touched(touched: &[Touched], files: &mut Files<'_>) -> Vec<LineRange> {
 }
 
 /// The definitions of symbols; for a change without tests and declarations that the text does not name.
-fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<LineRange> {
+fn of_symbols(symbols: &[Symbol], wanted: Wanted<'_>) -> Vec<Stretch> {
     let Wanted { mentions, purpose, .. } = wanted;
     let is_meant = |node: &&Node| {
         let is_aside = is_declaration(&node.path) || is_test(&node.path) && !mentions.speaks_of_tests;
         purpose == Purpose::Answer || mentions.paths.contains(&node.path) || !is_aside
     };
     let nodes = symbols.iter().take(NAMES_MAX).flat_map(|symbol| symbol.nodes.iter().filter(is_meant).take(3));
-    nodes
-        .map(|node| LineRange { path: node.path.clone(), lines: (node.start, node.end), name: node.name.clone() })
-        .collect()
+    nodes.map(Stretch::of).collect()
 }
 
 /// Of a class that is too long to be shown whole, the members that retrieval finds.
-fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut Files<'_>) -> Vec<LineRange> {
+fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut Files<'_>) -> Vec<Stretch> {
     let named = wanted.mentions.symbols.iter().take(NAMES_MAX);
     let named: Vec<&Node> = named.flat_map(|symbol| symbol.nodes.iter().take(1)).collect();
     let is_long = |node: &Node| node.end - node.start >= WHOLE_LINES_MAX;
@@ -89,9 +87,9 @@ fn of_long_classes(wanted: Wanted<'_>, asked: &HashSet<String>, files: &mut File
 }
 
 /// The definition that a hit is about.
-fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) -> LineRange {
+fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) -> Stretch {
     let lines = files.get(&hit.path).map_or((hit.start, hit.end), |open| around(open, hit.start, hit.end, asked));
-    LineRange { path: hit.path, lines, name: hit.symbol.unwrap_or_default() }
+    Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() }
 }
 
 /// What retrieval finds for the query.

@@ -6,7 +6,7 @@ use crate::index::Definition;
 use crate::language::words;
 use crate::retrieve;
 
-use super::{HEAD_LINES, LineRange, Open, Shown, WHOLE_LINES_MAX, Wanted};
+use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 
 /// A file of at most this share of the tokens is shown whole when it is named or found.
 const SMALL_SHARE: f64 = 0.4;
@@ -32,13 +32,18 @@ pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<Stri
     best.map_or((start, end), |definition| (definition.doc_start, definition.end))
 }
 
-/// Windows of a long definition around the lines that share most words with `query`; words that few lines have weigh more.
+/// How much each text, given by its words, shares with `query`; words that few of the texts have weigh more.
+pub fn shared(texts: &[HashSet<String>], query: &HashSet<String>) -> Vec<f64> {
+    let holders = |word: &String| texts.iter().filter(|text| text.contains(word)).count();
+    let weight = |word: &String| (texts.len() as f64 / holders(word) as f64).ln();
+    texts.iter().map(|text| text.intersection(query).map(weight).sum()).collect()
+}
+
+/// Windows of a long definition around the lines that share most words with `query`.
 fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>) -> Vec<(usize, usize)> {
     let inside = lines.get(start - 1..end.min(lines.len())).unwrap_or_default();
     let line_words: Vec<HashSet<String>> = inside.iter().map(|line| words::content(line)).collect();
-    let weight =
-        |word: &String| (inside.len() as f64 / line_words.iter().filter(|one| one.contains(word)).count() as f64).ln();
-    let worth: Vec<f64> = line_words.iter().map(|one| one.intersection(query).map(weight).sum()).collect();
+    let worth = shared(&line_words, query);
     let near = |at: usize| at.saturating_sub(WINDOW_REACH)..(at + WINDOW_REACH + 1).min(worth.len());
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut best: Vec<(f64, usize)> = (0..worth.len()).map(|at| (worth[near(at)].iter().sum(), at)).collect();
@@ -54,7 +59,7 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
 
 /// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the matching windows. A small file
 /// is shown whole.
-pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &LineRange, wanted: Wanted<'_>) -> Shown {
+pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {
         path: stretch.path.clone(),

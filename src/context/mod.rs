@@ -1,16 +1,14 @@
 //! Selects the code for the prompt of one step: what the request names and what retrieval finds, within a token budget.
 
-mod beside;
-pub mod callers;
+pub mod beside;
 mod candidates;
-mod lines;
+pub mod lines;
 pub mod mentions;
-mod render;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::index::{Definition, Index, language_of, outline, paths};
+use crate::index::{Definition, Index, Node, language_of, outline, paths};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
@@ -18,15 +16,20 @@ use crate::tools::confine::Access;
 use candidates::stretches;
 use lines::widened;
 use mentions::Mentions;
-use render::render;
 
-/// A definition that a step has changed or added.
+/// Lines of a file; those of a definition, if they have a name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Touched {
+pub struct Stretch {
     pub path: String,
     pub name: String,
-    /// First and last line, from 1, in the file after the change.
+    /// First and last line, from 1.
     pub lines: (usize, usize),
+}
+
+impl Stretch {
+    pub fn of(node: &Node) -> Stretch {
+        Stretch { path: node.path.clone(), name: node.name.clone(), lines: (node.start, node.end) }
+    }
 }
 
 /// Largest file that is read, in bytes.
@@ -35,6 +38,10 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub const WHOLE_LINES_MAX: usize = 120;
 /// Lines shown of the head of a file (imports, constants), of a long container, and of a constructor.
 const HEAD_LINES: usize = 14;
+/// Most definitions of a file that are listed beside what is shown of it.
+const OTHERS_MAX: usize = 30;
+/// Longest signature in a list of what is not shown.
+const SIGNATURE_CHARS: usize = 70;
 /// Most files that are shown for a change; more distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
 
@@ -82,7 +89,7 @@ pub struct Wanted<'a> {
     pub query: &'a str,
     pub mentions: &'a Mentions,
     /// What earlier steps of the turn changed; shown only for a change.
-    pub touched: &'a [Touched],
+    pub touched: &'a [Stretch],
     pub purpose: Purpose,
     /// Most tokens of the pack.
     pub tokens: usize,
@@ -95,14 +102,6 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
     let mut open = file.open().ok()?.take(FILE_BYTES_MAX + 1);
     open.read_to_string(&mut text).ok()?;
     (text.len() as u64 <= FILE_BYTES_MAX).then_some(text)
-}
-
-/// Lines of a file that may be shown.
-#[derive(Clone, Debug)]
-struct LineRange {
-    path: String,
-    lines: (usize, usize),
-    name: String,
 }
 
 /// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the constants it uses, and for an
@@ -135,7 +134,7 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// Adds a stretch if it fits into the budget; returns whether it did.
-    fn add(&mut self, open: &Open, stretch: &LineRange) -> bool {
+    fn add(&mut self, open: &Open, stretch: &Stretch) -> bool {
         let place = self.chosen.iter().position(|shown| shown.path == stretch.path);
         if self.wanted.purpose == Purpose::Change && place.is_none() && self.chosen.len() >= FILES_CHANGED_MAX {
             return false;
@@ -192,4 +191,50 @@ fn is_test(path: &str) -> bool {
 /// Whether a definition is inside a function.
 fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
+}
+
+/// A file as it appears in the prompt: its path, its shown lines in a fence, and its other definitions outside of the fence, so that the model
+/// does not copy these into code.
+fn render(shown: &Shown, definitions: &[Definition]) -> String {
+    let lines: Vec<&str> = shown.text.lines().collect();
+    let language = language_of(&shown.path);
+    let fence = if shown.text.contains("```") { "````" } else { "```" };
+    let stretch = |&(start, end): &(usize, usize)| {
+        lines.get(start - 1..end.min(lines.len())).unwrap_or_default().join("\n").trim_end().to_owned()
+    };
+    let code: Vec<String> = shown.lines.iter().map(stretch).collect();
+    let language = if language == "text" { "" } else { language };
+    let mut text = format!("{}\n{fence}{language}\n{}\n{fence}\n", shown.path, code.join("\n\n"));
+    let is_shown = |line: usize| shown.lines.iter().any(|&(start, end)| start <= line && line <= end);
+    let others = definitions.iter().filter(|one| !is_shown(one.start) && !is_local(one, definitions));
+    let mut names: Vec<String> = others.take(OTHERS_MAX).map(|one| outlined(one, &lines)).collect();
+    names.dedup();
+    if !names.is_empty() {
+        text.push_str(&format!("{} also has: {}\n", shown.path, names.join("; ")));
+    }
+    text.push('\n');
+    text
+}
+
+/// The signature of a definition, cut to `SIGNATURE_CHARS`.
+fn outlined(definition: &Definition, lines: &[&str]) -> String {
+    let above = lines.get(definition.doc_start.saturating_sub(1)..definition.start).unwrap_or_default();
+    let property = above.iter().any(|line| line.trim() == "@property");
+    let signature = if definition.signature.is_empty() { &definition.name } else { &definition.signature };
+    let signature = crate::tools::outcome::cut_line(signature.trim_end_matches([':', '{', ' ']), SIGNATURE_CHARS);
+    if property { format!("@property {signature}") } else { signature }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_that_are_not_shown_are_listed_outside_of_the_fence() {
+        let text = "import os\n\n\ndef a(x):\n    return x\n\n\ndef b(y):\n    return y\n";
+        let definitions = outline("python", text).definitions;
+        let shown = Shown { path: "m.py".into(), text: text.into(), lines: vec![(8, 9)], found: Vec::new() };
+        let expected = "m.py\n```python\ndef b(y):\n    return y\n```\nm.py also has: def a(x)\n\n";
+        assert_eq!(render(&shown, &definitions), expected);
+    }
 }

@@ -2,17 +2,18 @@
 
 use serde_json::Value;
 
-use crate::engine::{EngineError, Request};
 use crate::models::dialect::{Message, ToolText};
 use crate::models::{Role, Tier};
 use crate::tools::call::{self, check};
 use crate::tools::{Ranked, ToolCall};
 
-use super::Host;
+use super::evidence::Evidence;
+use super::execute::{self, Scene};
 use super::notation::{self, Reply};
-use super::probe;
 use super::toolkit::{Toolkit, TurnError};
+use super::{Host, probe};
 use crate::language::words;
+use crate::request::Step;
 
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Tools that the model chooses among; retrieval seldom ranks the right one lower.
@@ -28,6 +29,16 @@ const REQUEST_CHARS: usize = 4_000;
 /// Whether the planner may write calls: it was measured at tier `Writes` or above.
 pub async fn is_trusted(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
+}
+
+/// Has the planner call a tool of an MCP server for `step`; false if none is meant, so that built-in tools carry out the step.
+pub async fn of_server(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
+    let toolkit = scene.toolkit;
+    let ranked = toolkit.server_tools(&step.text).await;
+    let Some(called) = called(toolkit, &step.text, &ranked, scene.host).await? else { return Ok(false) };
+    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(false) };
+    execute::perform(scene, step.id, called, spec, evidence).await?;
+    Ok(true)
 }
 
 /// The planner's call of one of the best `ranked` tools for `text`; `None` if its reply holds no call that fits a schema.
@@ -51,15 +62,8 @@ pub async fn called(
     let system = format!("{}\n\n{}", PROMPT.trim(), model.dialect.tool_list(&texts));
     let messages = [Message::system(system), Message::user(words::shorten(text, REQUEST_CHARS))];
     let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
-    let constrained =
-        Request { grammar: Some(notation::grammar(&*model.dialect, &texts, Reply::Call)), ..free.clone() };
-    let output = match toolkit.generate(&model, constrained, "choosing a tool", host).await {
-        // The call marks are no tokens of this model file, or the schema cannot be written as a grammar.
-        Err(TurnError::Engine(EngineError::Grammar(_))) => {
-            toolkit.generate(&model, free, "choosing a tool", host).await?
-        }
-        output => output?,
-    };
+    let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
+    let output = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
     let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Prose);
     tracing::debug!(answer = output.text, "called");
     let Some(raw) = reading.calls.first() else { return Ok(None) };

@@ -3,24 +3,22 @@
 //! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
 //! drafts that pass, and each round is given the failures of the rounds before.
 
-use crate::base::lock;
 use std::sync::{Mutex, PoisonError};
 
-use crate::base::StepId;
 use crate::base::config::When;
+use crate::base::{StepId, lock};
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
+use crate::request::Step;
 use crate::tools::policy::Policy;
 
-use super::evidence::Evidence;
-use super::plan::{Plan, PlannedStep};
-use super::synthesize::{self, Draft};
-use super::toolkit::{Toolkit, TurnError};
+use super::evidence::{Entry, Evidence};
+use super::plan::Plan;
+use super::question::{Form, Question};
+use super::synthesize::{self, Brief, Draft, tell};
+use super::toolkit::TurnError;
 use super::{Deciding, Host, excerpt, technique};
-use crate::language::clauses::Part;
 use crate::language::clauses::words::entries;
-use crate::language::grounding;
-use crate::language::words;
-use crate::orchestrate::question::{Form, Question};
+use crate::language::{grounding, words};
 
 const PROMPT: &str = include_str!("prompts/verify.md");
 /// Form of the verifier's reply: score, verdict, one sentence.
@@ -45,17 +43,6 @@ const REASONING: &str = "\
 /// Weight of the code's check in the score; the model's opinion has the rest.
 const EVIDENCE_WEIGHT: f64 = 0.6;
 
-/// A turn that is to be answered, with everything the answer is based on.
-#[derive(Clone, Copy)]
-pub struct Brief<'a> {
-    pub toolkit: &'a Toolkit,
-    pub request: &'a str,
-    pub parts: &'a [Part],
-    pub plan: &'a Plan,
-    pub evidence: &'a Evidence,
-    pub host: &'a dyn Host,
-}
-
 /// Whether the turn's answer goes through the loop.
 pub fn applies(brief: Brief<'_>) -> bool {
     match brief.toolkit.cognitive.when {
@@ -70,7 +57,7 @@ pub fn applies(brief: Brief<'_>) -> bool {
 }
 
 fn is_complex(brief: Brief<'_>) -> bool {
-    let files = brief.parts.iter().map(|part| part.paths.len()).sum();
+    let files = brief.plan.steps.iter().map(|step| step.part.paths.len()).sum();
     complexity(brief.request, files, brief.plan.steps.len()) >= COMPLEX_FROM
 }
 
@@ -86,7 +73,7 @@ fn complexity(request: &str, files: usize, steps: usize) -> f32 {
 
 /// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn.
 pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, TurnError> {
-    let Brief { toolkit, request, plan, evidence, host, .. } = brief;
+    let Brief { toolkit, evidence, host, .. } = brief;
     let rounds = toolkit.cognitive.max_iterations;
     if is_complex(brief) {
         host.notice(&format!("this is a complex request: expect 30 to 60 seconds, in at most {rounds} rounds"));
@@ -98,7 +85,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, Turn
     while state.iterations < rounds {
         state.iterations += 1;
         let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
-        let drafted = synthesize::answer(toolkit, request, plan, evidence, draft, &quiet).await?;
+        let drafted = synthesize::answer(Brief { host: &quiet, ..brief }, draft).await?;
         // The same draft would get the same verdict.
         let same = state.draft_answer == drafted;
         state.draft_answer = drafted;
@@ -121,15 +108,15 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, Turn
             host.emit(Event::Refinement { iteration: state.iterations, confidence, past_failures });
         }
     }
-    host.emit(Event::Token { text: best.0.clone() });
+    let answer = tell(host, &best.0);
     state.thinking_tokens = quiet.thoughts.into_inner().unwrap_or_else(PoisonError::into_inner);
     host.emit(Event::Cognition(state));
-    Ok(best.0)
+    Ok(answer)
 }
 
 /// The state before the first round.
 fn opened(brief: Brief<'_>) -> CognitiveState {
-    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text())).collect();
+    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text)).collect();
     let calls = brief.evidence.entries().iter();
     CognitiveState {
         input: brief.request.to_owned(),
@@ -143,8 +130,7 @@ fn opened(brief: Brief<'_>) -> CognitiveState {
 /// The evidence as the judge sees it: the calls, then the lines that match the request.
 fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
     let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
-    let lines = lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim()));
-    let all: Vec<String> = state.steps.iter().cloned().chain(lines).collect();
+    let all: Vec<String> = state.steps.iter().cloned().chain(excerpt::listed(&lines)).collect();
     words::shorten(&all.join("\n"), EVIDENCE_CHARS)
 }
 
@@ -205,18 +191,14 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64
     let unbacked: Vec<&String> =
         sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
-    let open: Vec<String> = plan
-        .steps
-        .iter()
-        .filter(|step| !evidence.of(step.id).any(|entry| entry.succeeded()))
-        .map(PlannedStep::text)
-        .collect();
+    let is_open = |step: &&Step| !evidence.of(step.id).any(Entry::succeeded);
+    let open: Vec<&Step> = plan.steps.iter().filter(is_open).collect();
     let covered = 1.0 - open.len() as f64 / plan.steps.len().max(1) as f64;
     let asked = request.contains('?') || !plan.questions.is_empty();
     let answered = if asked && sentences.is_empty() { 0.5 } else { 1.0 };
     let mut wrong: Vec<String> =
         unbacked.iter().map(|sentence| format!("nothing backs: {}", sentence.trim())).collect();
-    wrong.extend(open.iter().map(|step| format!("not done: {step}")));
+    wrong.extend(open.iter().map(|step| format!("not done: {}", step.text)));
     wrong.extend((answered < 1.0).then(|| "the question is not answered in words".to_owned()));
     (grounded * covered * answered, wrong.join("; "))
 }

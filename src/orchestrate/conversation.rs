@@ -1,7 +1,5 @@
 //! Turns earlier turns into messages for a prompt: the last ones in full, older ones one line each, as many as fit.
 
-use std::collections::HashMap;
-
 use crate::engine::Engine;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
@@ -24,18 +22,16 @@ pub fn messages(earlier: &[Exchange], engine: &Engine) -> Vec<Message> {
 
 /// Messages of at most `tokens_max` tokens, counted by `count`. To fit, the oldest lines are dropped first, then turns in full, then all.
 fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
-    let most = CONDENSED_TURNS.min(earlier.len().saturating_sub(WHOLE_TURNS));
-    let candidates = (0..=most).rev().map(|lines| (WHOLE_TURNS, lines));
-    let candidates = candidates.chain((1..WHOLE_TURNS.min(earlier.len())).rev().map(|whole| (whole, 1)));
-    // Counts are kept, because candidates share most of their messages.
-    let mut known: HashMap<String, usize> = HashMap::new();
-    let mut tokens = |text: &str| *known.entry(text.to_owned()).or_insert_with(|| count(text));
-    let mut fits =
-        |messages: &Vec<Message>| messages.iter().map(|one| tokens(&one.content)).sum::<usize>() <= tokens_max;
-    candidates
-        .map(|(whole, lines)| shaped(earlier, whole.min(earlier.len()), lines))
-        .find(|all| fits(all))
-        .unwrap_or_default()
+    let mut whole = WHOLE_TURNS.min(earlier.len());
+    let mut lines = CONDENSED_TURNS.min(earlier.len() - whole);
+    while whole > 0 {
+        let messages = shaped(earlier, whole, lines);
+        if messages.iter().map(|one| count(&one.content)).sum::<usize>() <= tokens_max {
+            return messages;
+        }
+        if lines > 0 { lines -= 1 } else { whole -= 1 }
+    }
+    Vec::new()
 }
 
 /// The last `whole` turns in full; the first message begins with one line for each of the `lines` turns before them.
@@ -70,9 +66,6 @@ fn condensed(turn: &Exchange) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::collections::HashSet;
-
     use super::*;
 
     fn turns(count: usize) -> Vec<Exchange> {
@@ -92,21 +85,6 @@ mod tests {
         let before = "Earlier in this conversation:\n- request 1: answer 1\n- request 2: answer 2\n\nrequest 3";
         assert_eq!((five.len(), five[0].as_str()), (6, before));
         assert!(shown(&turns(60), 1_000)[0].starts_with("Earlier in this conversation:\n- 33 turns before these\n"));
-    }
-
-    #[test]
-    fn no_message_is_counted_twice() {
-        let counted = RefCell::new(Vec::new());
-        let count = |text: &str| {
-            counted.borrow_mut().push(text.to_owned());
-            text.len()
-        };
-        for earlier in [1, 2, 40] {
-            counted.borrow_mut().clear();
-            assert!(fitting(&turns(earlier), 0, &count).is_empty());
-            let all = counted.borrow();
-            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");
-        }
     }
 
     #[test]

@@ -24,12 +24,18 @@ pub struct Entry {
     pub arguments: Map<String, Value>,
     pub status: StepStatus,
     pub outcome: Outcome,
-    /// The tool can change the project.
+    /// The tool can change the project (a command can): earlier results may be out of date afterwards.
     pub executing: bool,
     pub wall_ms: u64,
 }
 
 impl Entry {
+    /// A call that succeeded and changed nothing; it gets its id when it is added.
+    pub fn looked(step: StepId, tool: &str, arguments: Map<String, Value>, outcome: Outcome) -> Entry {
+        let status = StepStatus::Succeeded;
+        Entry { id: CallId(0), step, tool: tool.to_owned(), arguments, status, outcome, executing: false, wall_ms: 0 }
+    }
+
     pub fn succeeded(&self) -> bool {
         self.status == StepStatus::Succeeded
     }
@@ -71,37 +77,15 @@ pub struct Evidence {
     answered: Vec<(StepId, usize)>,
 }
 
-/// A call as it goes into the evidence.
-pub struct Record<'a> {
-    pub step: StepId,
-    pub tool: &'a str,
-    pub arguments: &'a Map<String, Value>,
-    pub status: StepStatus,
-    pub outcome: Outcome,
-    /// The tool can change the project (a command can): earlier results may be out of date afterwards.
-    pub executing: bool,
-    pub wall_ms: u64,
-}
-
 impl Evidence {
-    pub fn add(&mut self, record: Record<'_>) -> &Entry {
-        let signature = self.signature(record.tool, record.arguments);
+    /// Adds a call, which gets the next id.
+    pub fn add(&mut self, entry: Entry) -> &Entry {
         let place = self.entries.len();
+        let signature = self.signature(&entry.tool, &entry.arguments);
         self.known.insert(signature, place);
-        let ran = matches!(record.status, StepStatus::Succeeded | StepStatus::Failed);
-        if record.executing && ran {
-            self.version += 1;
-        }
-        self.entries.push(Entry {
-            id: CallId(place + 1),
-            step: record.step,
-            tool: record.tool.to_owned(),
-            arguments: record.arguments.clone(),
-            status: record.status,
-            outcome: record.outcome,
-            executing: record.executing,
-            wall_ms: record.wall_ms,
-        });
+        let ran = matches!(entry.status, StepStatus::Succeeded | StepStatus::Failed);
+        self.version += usize::from(entry.executing && ran);
+        self.entries.push(Entry { id: CallId(place + 1), ..entry });
         &self.entries[place]
     }
 
@@ -111,8 +95,7 @@ impl Evidence {
         let findings = lines.map(|(at, line)| Finding::at(&given.name, at + 1, line)).collect();
         let outcome = Outcome::ok(format!("{}\n{}", given.name, given.text)).with_findings(findings);
         let arguments = Map::from_iter([("path".to_owned(), Value::String(given.name.clone()))]);
-        let (tool, arguments, status) = (GIVEN, &arguments, StepStatus::Succeeded);
-        self.add(Record { step: StepId(0), tool, arguments, status, outcome, executing: false, wall_ms: 0 });
+        self.add(Entry::looked(StepId(0), GIVEN, arguments, outcome));
     }
 
     /// The earlier call with the same tool and arguments, if nothing has changed since.
@@ -164,36 +147,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn arguments(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
-    }
-
-    fn record<'a>(tool: &'a str, arguments: &'a Map<String, Value>, outcome: Outcome) -> Record<'a> {
-        let executing = tool != "read_file";
-        Record { step: StepId(1), tool, arguments, status: StepStatus::Succeeded, outcome, executing, wall_ms: 1 }
+    fn call(tool: &str, arguments: Value) -> Entry {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        Entry { executing: tool != "read_file", ..Entry::looked(StepId(1), tool, arguments, Outcome::ok("x")) }
     }
 
     #[test]
-    fn a_repeated_call_is_found_whatever_the_order_of_its_arguments() {
+    fn a_call_is_repeated_whatever_the_order_of_its_arguments_until_something_changes() {
         let mut evidence = Evidence::default();
-        evidence.add(record("read_file", &arguments(json!({"path": "a", "start_line": 1})), Outcome::ok("x")));
-        assert!(evidence.repeated("read_file", &arguments(json!({"start_line": 1, "path": "a"}))).is_some());
-        assert!(evidence.repeated("read_file", &arguments(json!({"path": "b"}))).is_none());
-    }
-
-    #[test]
-    fn a_read_after_a_change_is_not_a_repeat() {
-        let mut evidence = Evidence::default();
-        let path = arguments(json!({"path": "a"}));
-        evidence.add(record("read_file", &path, Outcome::ok("x")));
-        evidence.add(record("run_command", &path, Outcome::ok("exit 0")));
-        assert!(evidence.repeated("read_file", &path).is_none());
+        evidence.add(call("read_file", json!({"path": "a", "start_line": 1})));
+        let repeated = |evidence: &Evidence, arguments: Value| {
+            let again = call("read_file", arguments);
+            evidence.repeated(&again.tool, &again.arguments).is_some()
+        };
+        assert!(repeated(&evidence, json!({"start_line": 1, "path": "a"})));
+        assert!(!repeated(&evidence, json!({"path": "b"})));
+        evidence.add(call("run_command", json!({"command": "make"})));
+        assert!(!repeated(&evidence, json!({"start_line": 1, "path": "a"})));
     }
 
     #[test]
     fn one_call_can_answer_two_steps() {
         let mut evidence = Evidence::default();
-        let id = evidence.add(record("read_file", &arguments(json!({"path": "a"})), Outcome::ok("x"))).id;
+        let id = evidence.add(call("read_file", json!({"path": "a"}))).id;
         // A step may make the same call twice.
         for step in [1, 2, 2] {
             evidence.answers(id, StepId(step));

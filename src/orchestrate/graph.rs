@@ -1,19 +1,17 @@
 //! Runs a turn as a graph of nodes: each updates the state and names the next node, within a budget of transitions.
 
 use crate::models::ModelCapability;
-use crate::protocol::{Event, Mode, PlanStatus};
+use crate::protocol::{Event, Mode};
 
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::plan::{self, Plan};
 use super::steps;
-use super::synthesize::{self, Draft};
+use super::synthesize::{self, Brief, Draft, NOTHING};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, recall, work};
+use super::{Host, cognitive, free_loop, talk};
 use crate::language::clauses::Part;
-use crate::orchestrate::free_loop;
 use crate::request::small_talk;
-use crate::tools::Context;
 
 /// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
 /// code carries out are one together, because they run on every model.
@@ -27,19 +25,12 @@ pub enum Node {
     Sort,
     /// Answers small talk, or from the conversation alone.
     Talk,
-    /// The model reads the request and writes; code checks.
-    Work,
     Plan,
+    /// Carries out the steps of the plan.
     Execute,
     /// The single-model loop.
     Free,
     Answer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transition {
-    Next(Node),
-    End,
 }
 
 /// What the nodes of a turn share.
@@ -49,12 +40,11 @@ pub struct State<'a> {
     parts: Vec<Part>,
     pub plan: Plan,
     pub evidence: Evidence,
-    /// The free loop's last reply, which may become the answer.
+    /// What the model said that carried the steps out, else the free loop's last reply, which may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
     /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
-    pub transition: Transition,
     pub transitions: Transitions,
 }
 
@@ -90,111 +80,85 @@ impl<'a> State<'a> {
         State {
             request,
             parts: super::parts(toolkit, request),
-            plan: Plan { steps: Vec::new(), questions: Vec::new() },
+            plan: Plan::default(),
             evidence,
             draft: None,
             response: None,
             trouble: String::new(),
-            transition: Transition::Next(Node::Sort),
             transitions: Transitions::default(),
         }
     }
 
     /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
-        while let Transition::Next(node) = self.transition {
+        let mut next = Some(Node::Sort);
+        while let Some(node) = next {
             let node = if self.transitions.spend() { node } else { Node::Answer };
-            self.transition = self.visit(node, toolkit, host).await?;
+            next = self.visit(node, toolkit, host).await?;
         }
         Ok(self)
     }
 
-    async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Transition, TurnError> {
+    /// Does the work of one node; returns the next one.
+    async fn visit(&mut self, node: Node, toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Node>, TurnError> {
         tracing::debug!(?node, spent = self.transitions.spent, "node");
-        Ok(match (node, &toolkit.context) {
-            (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !recall::asks(self.request) => {
+        let request = self.request;
+        let scene = toolkit.context.as_ref().map(|context| Scene { toolkit, context, request, host });
+        Ok(match (node, scene) {
+            (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                Transition::Next(if !plans {
-                    Node::Free
-                } else if work::is_for(toolkit, &self.parts, host).await? {
-                    Node::Work
-                } else {
-                    Node::Plan
-                })
-            }
-            (Node::Work, Some(context)) => {
-                let scene = Scene { toolkit, context, request: self.request, host };
-                let (plan, answer) = work::run(scene, &mut self.evidence).await?;
-                (self.plan, self.response) = (plan, Some(answer));
-                Transition::End
+                Some(if plans { Node::Plan } else { Node::Free })
             }
             (Node::Plan, Some(_)) => {
-                self.plan = plan::floor(&self.parts);
-                host.emit(Event::PlanCreated { plan: self.plan.view(PlanStatus::Pending) });
-                Transition::Next(Node::Execute)
+                self.plan = plan::make(toolkit, request, &self.parts, host).await?;
+                host.emit(Event::PlanCreated { plan: self.plan.view() });
+                Some(Node::Execute)
             }
-            (Node::Execute, Some(context)) => {
-                let scene = Scene { toolkit, context, request: self.request, host };
-                self.trouble = steps::run(scene, &self.plan, &mut self.evidence).await?.join("; ");
+            (Node::Execute, Some(scene)) => {
+                let ran = steps::run(scene, &self.plan, &mut self.evidence).await?;
+                (self.draft, self.trouble) = (Some(ran.said), ran.stuck.join("; "));
                 if self.trouble.is_empty() {
-                    Transition::Next(Node::Answer)
+                    Some(Node::Answer)
                 } else {
                     host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
-                    Transition::Next(Node::Free)
+                    Some(Node::Free)
                 }
             }
-            (Node::Free, Some(context)) => {
-                self.draft = self.loop_freely(toolkit, context, host).await?;
-                Transition::Next(Node::Answer)
+            (Node::Free, Some(scene)) => {
+                if self.plan.steps.is_empty() {
+                    self.plan = plan::floor(&self.parts);
+                }
+                let (plan, trouble) = (&self.plan, self.trouble.as_str());
+                let (evidence, transitions) = (&mut self.evidence, &mut self.transitions);
+                let task = free_loop::Task { plan, evidence, trouble, transitions };
+                self.draft = free_loop::run(scene, task).await?;
+                Some(Node::Answer)
             }
             (Node::Answer, _) => {
                 self.response = Some(self.answer(toolkit, host).await?);
-                Transition::End
+                None
             }
-            (Node::Sort, _) => Transition::Next(Node::Talk),
+            (Node::Sort, _) => Some(Node::Talk),
             // Without a project there are no tools, so a model can only talk.
-            (Node::Talk | Node::Work | Node::Plan | Node::Execute | Node::Free, _) => {
-                self.response = Some(self.talk(toolkit, host).await?);
-                Transition::End
+            (Node::Talk | Node::Plan | Node::Execute | Node::Free, _) => {
+                self.response = Some(talk::answer(toolkit, request, host).await?);
+                None
             }
         })
     }
 
-    /// Runs the single-model loop with the plan; returns its last reply.
-    async fn loop_freely(
-        &mut self,
-        toolkit: &Toolkit,
-        context: &Context,
-        host: &dyn Host,
-    ) -> Result<Option<String>, TurnError> {
-        if self.plan.steps.is_empty() {
-            self.plan = plan::floor(&self.parts);
-        }
-        let (request, trouble, transitions) = (self.request, self.trouble.as_str(), &mut self.transitions);
-        let task = free_loop::Task { request, plan: &self.plan, evidence: &mut self.evidence, trouble, transitions };
-        free_loop::run(toolkit, context, task, host).await
-    }
-
     /// The answer of a turn that looked something up or changed something.
     async fn answer(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
-        let (request, plan, evidence, said) = (self.request, &self.plan, &self.evidence, self.draft.as_deref());
-        let brief = cognitive::Brief { toolkit, request, parts: &self.parts, plan, evidence, host };
+        let said = self.draft.as_deref().map(str::trim_end).filter(|said| !said.is_empty());
+        if self.plan.by_model {
+            // It was sent to the host step by step.
+            return Ok(said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned));
+        }
+        let brief = Brief { toolkit, request: self.request, plan: &self.plan, evidence: &self.evidence, host };
         if cognitive::applies(brief) {
             cognitive::answer(brief, said).await
         } else {
-            let draft = Draft { said, ..Draft::default() };
-            synthesize::answer(toolkit, request, plan, evidence, draft, host).await
-        }
-    }
-
-    /// What was said earlier, if the request asks for it, else the model's reply.
-    async fn talk(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
-        match recall::answer(self.request, &toolkit.earlier) {
-            Some(known) => {
-                host.emit(Event::Token { text: known.clone() });
-                Ok(known)
-            }
-            None => free_loop::reply(toolkit, self.request, host).await,
+            synthesize::answer(brief, Draft { said, ..Draft::default() }).await
         }
     }
 }

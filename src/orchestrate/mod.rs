@@ -10,17 +10,15 @@ pub(crate) mod evidence;
 pub(crate) mod excerpt;
 pub(crate) mod execute;
 pub(crate) mod free_loop;
-pub(crate) mod gate;
 mod graph;
-pub(crate) mod learn;
 pub(crate) mod notation;
 pub(crate) mod plan;
 pub mod private_names;
 pub mod probe;
 mod question;
-pub(crate) mod recall;
 mod steps;
 pub(crate) mod synthesize;
+mod talk;
 mod technique;
 pub(crate) mod toolkit;
 pub(crate) mod work;
@@ -31,14 +29,12 @@ use std::pin::Pin;
 use crate::base::StepId;
 use crate::models::speed::Speed;
 use crate::models::{Role, digest};
-use crate::protocol::{Decision, Event, PlanStatus, Proposal, TurnFinished, Usage};
+use crate::protocol::{Decision, Event, Proposal, TurnFinished, Usage};
 use crate::tools::policy::Policy;
 
 use crate::language::clauses::{self, Part};
 use crate::request::folders;
 use evidence::Evidence;
-use execute::Scene;
-use plan::Plan;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
 /// The user's decision on a proposed tool call, to be awaited.
@@ -70,17 +66,10 @@ pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     parts
 }
 
-/// Emits the plan of a turn without running it. The planner model makes the steps if it was measured to write, else code does.
+/// Emits the plan of a turn without running it.
 pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
-    let parts = parts(toolkit, request);
-    let plan = match &toolkit.context {
-        Some(context) if work::is_for(toolkit, &parts, host).await? => {
-            let steps = work::read::steps(Scene { toolkit, context, request, host }).await?;
-            Plan { steps: steps.iter().map(work::planned).collect(), questions: Vec::new() }
-        }
-        _ => plan::floor(&parts),
-    };
-    host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
+    let plan = plan::make(toolkit, request, &parts(toolkit, request), host).await?;
+    host.emit(Event::PlanCreated { plan: plan.view() });
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use crate::base::CallId;
 use crate::base::config::Technique;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Piece, Request, Sampling};
+use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
@@ -48,6 +48,19 @@ const LISTED_LINES: usize = 6;
 /// Most lines shown of a result that is itself the answer, such as a listing.
 const RESULT_LINES: usize = 40;
 
+/// The answer of a turn that found and did nothing.
+pub const NOTHING: &str = "Nothing was found or done.";
+
+/// A turn that is to be answered, with everything the answer is based on.
+#[derive(Clone, Copy)]
+pub struct Brief<'a> {
+    pub toolkit: &'a Toolkit,
+    pub request: &'a str,
+    pub plan: &'a Plan,
+    pub evidence: &'a Evidence,
+    pub host: &'a dyn Host,
+}
+
 /// What was written before this answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draft<'a> {
@@ -58,36 +71,29 @@ pub struct Draft<'a> {
 }
 
 /// The answer, sent to the host piece by piece and returned whole.
-pub async fn answer(
-    toolkit: &Toolkit,
-    request: &str,
-    plan: &Plan,
-    evidence: &Evidence,
-    draft: Draft<'_>,
-    host: &dyn Host,
-) -> Result<String, TurnError> {
+pub async fn answer(brief: Brief<'_>, draft: Draft<'_>) -> Result<String, TurnError> {
     let mut written = String::new();
-    let question = question(request, plan, evidence);
+    let question = question(brief);
     if let Some(question) = &question {
-        written.push_str(&prose(toolkit, request, question, evidence, draft, host).await?);
+        written.push_str(&prose(brief, question, draft).await?);
     }
-    let facts = facts(question.as_deref(), plan, evidence);
+    let facts = facts(question.as_deref(), brief.plan, brief.evidence);
     if !facts.is_empty() {
         let gap = if written.is_empty() { "" } else { "\n\n" };
-        let facts = format!("{gap}{}", facts.join("\n"));
-        host.emit(Event::Token { text: facts.clone() });
-        written.push_str(&facts);
+        written.push_str(&tell(brief.host, &format!("{gap}{}", facts.join("\n"))));
     }
-    if written.trim().is_empty() {
-        written = "Nothing was found or done.".to_owned();
-        host.emit(Event::Token { text: written.clone() });
-    }
-    Ok(written)
+    Ok(if written.trim().is_empty() { tell(brief.host, NOTHING) } else { written })
+}
+
+/// Sends a text of the answer to the host; returns it.
+pub fn tell(host: &dyn Host, text: &str) -> String {
+    host.emit(Event::Token { text: text.to_owned() });
+    text.to_owned()
 }
 
 /// What is to be answered in words: the plan's questions, else the request itself if it asks and a call found something. `None` if
 /// lists alone answer it.
-fn question(request: &str, plan: &Plan, evidence: &Evidence) -> Option<String> {
+fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> {
     if !plan.questions.is_empty() {
         let texts: Vec<&str> = plan.questions.iter().map(|question| question.text.as_str()).collect();
         return Some(texts.join(" "));
@@ -108,14 +114,8 @@ fn asks(request: &str) -> bool {
 }
 
 /// A model's sentences, without those that the evidence does not back. Empty if no evidence line matches the question.
-async fn prose(
-    toolkit: &Toolkit,
-    request: &str,
-    question: &str,
-    evidence: &Evidence,
-    draft: Draft<'_>,
-    host: &dyn Host,
-) -> Result<String, TurnError> {
+async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<String, TurnError> {
+    let Brief { toolkit, request, evidence, host, .. } = brief;
     let model = toolkit.model(toolkit.voice(), host).await?;
     let capable = model.capability.supports_complex_reasoning;
     let wanted = format!("{question} {request}");
@@ -123,42 +123,45 @@ async fn prose(
     if lines.is_empty() {
         return Ok(String::new());
     }
-    let shown: Vec<String> =
-        lines.iter().map(|line| format!("{}: {}", line.place(), line.finding.text.trim())).collect();
-    let shown = shown.join("\n");
-    if let Some(said) =
-        draft.said.map(|said| backed_by_results(said, request, evidence)).filter(|said| !said.is_empty())
-    {
-        host.emit(Event::Token { text: said.clone() });
-        return Ok(said);
+    let said = draft.said.map(|said| backed_by_results(said, request, evidence)).unwrap_or_default();
+    if !said.is_empty() {
+        return Ok(tell(host, &said));
     }
-    let mut answer = String::new();
-    let mut offer = |sentence: String| {
-        if grounding::is_grounded(&sentence, &[&shown, request]) && !answer.contains(sentence.trim()) {
-            host.emit(Event::Token { text: sentence.clone() });
-            answer.push_str(&sentence);
-        } else {
-            tracing::info!(sentence, "left out of the answer: nothing backs it");
-        }
-    };
-    let mut sentences = Sentences::default();
+    let shown = excerpt::listed(&lines).join("\n");
     let messages = if capable {
         in_full(&shown, question, draft.past_failures, toolkit.cognitive.technique)
     } else {
         by_example(&lines, question)
     };
-    let ended = toolkit
-        .stream(&model, generation(&model, &messages), "answering", host, |piece| {
-            if let Piece::Answer(text) = piece {
-                sentences.push(text).into_iter().for_each(&mut offer);
-            }
-        })
-        .await?;
+    let is_backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown, request]);
+    let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, is_backed).await?;
+    Ok(answer.trim_end().to_owned())
+}
+
+/// Has the model answer; sends on and returns the sentences that are backed, each once.
+pub async fn stream_backed(
+    toolkit: &Toolkit,
+    model: &Leased,
+    request: Request,
+    host: &dyn Host,
+    is_backed: impl Fn(&str) -> bool,
+) -> Result<String, TurnError> {
+    let mut answer = String::new();
+    let mut offer = |sentence: String| {
+        if is_backed(&sentence) && !answer.contains(sentence.trim()) {
+            answer.push_str(&tell(host, &sentence));
+        } else {
+            tracing::info!(sentence, "left out of the answer: nothing backs it");
+        }
+    };
+    let mut sentences = Sentences::default();
+    let take = |text: &str| sentences.push(text).into_iter().for_each(&mut offer);
+    let ended = toolkit.stream(model, request, "answering", host, take).await?;
     // If the token limit ended the text, the last sentence is cut off and left out.
-    if ended.finish == crate::engine::Finish::End {
+    if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
     }
-    Ok(answer.trim_end().to_owned())
+    Ok(answer)
 }
 
 /// The generation of an answer; that of a small model ends after one sentence.
@@ -176,13 +179,8 @@ fn generation(model: &Leased, messages: &[Message]) -> Request {
 fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
     let seen: Vec<&str> = seen.chain([request]).collect();
-    backed(said, &seen)
-}
-
-/// The sentences of `draft` that the sources back.
-fn backed(draft: &str, sources: &[&str]) -> String {
-    let mut sentences = grounding::sentences(draft);
-    sentences.retain(|sentence| grounding::is_grounded(sentence, sources));
+    let mut sentences = grounding::sentences(said);
+    sentences.retain(|sentence| grounding::is_grounded(sentence, &seen));
     sentences.concat().trim_end().to_owned()
 }
 
@@ -226,7 +224,7 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
     }
     for step in &plan.steps {
         if evidence.of(step.id).next().is_none() {
-            facts.push(format!("- not done: {}", step.text()));
+            facts.push(format!("- not done: {}", step.text));
         }
     }
     facts
@@ -328,7 +326,6 @@ fn rest(all: &[&str]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::Record;
     use super::*;
     use crate::base::StepId;
     use crate::tools::Outcome;
@@ -336,17 +333,8 @@ mod tests {
     #[test]
     fn places_of_a_relation_are_listed_without_the_surrounding_code() {
         let text = "2 callers of save\nsrc/a.rs:7 run (function)\n6| fn run() {\n7|     save();\n8| }\nsrc/b.rs:3 go (function)\n    3| save()\n[1 more]\n";
-        let mut evidence = Evidence::default();
-        let entry = evidence.add(Record {
-            step: StepId(1),
-            tool: "index_callers",
-            arguments: &serde_json::Map::new(),
-            status: StepStatus::Succeeded,
-            outcome: Outcome::ok(text),
-            executing: false,
-            wall_ms: 0,
-        });
-        let shown = places(entry).split_off(1);
+        let entry = Entry::looked(StepId(1), "index_callers", serde_json::Map::new(), Outcome::ok(text));
+        let shown = places(&entry).split_off(1);
         let expected = [
             "  src/a.rs:7 run (function)",
             "  7|     save();",

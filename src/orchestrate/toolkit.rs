@@ -1,14 +1,13 @@
 //! What a turn works with: models by role, tools, the project's index, and a meter of what it costs.
 
-use crate::base::lock;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::base::config::{Cognitive, Voice};
-use crate::base::{Cancel, ConversationId};
+use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{EngineError, Finish, Generation, Output, Piece, Request, Tally, Token};
+use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Tally};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
@@ -17,16 +16,6 @@ use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 use crate::request::forms::Project;
 
 use super::Host;
-
-/// How a streamed generation ended; its text went out piece by piece.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    pub finish: Finish,
-    pub tally: Tally,
-    pub tokens: Vec<Token>,
-    /// As in [`Output`].
-    pub entropy: Option<f32>,
-}
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -126,18 +115,26 @@ impl Toolkit {
         phase: &str,
         host: &dyn Host,
     ) -> Result<Output, TurnError> {
-        let mut text = String::new();
-        let Ended { finish, tally, tokens, entropy } = self
-            .stream(model, request, phase, host, |piece| {
-                if let Piece::Answer(part) = piece {
-                    text.push_str(part);
-                }
-            })
-            .await?;
-        Ok(Output { text, tokens, entropy, finish, tally })
+        self.stream(model, request, phase, host, |_| ()).await
     }
 
-    /// Runs a generation and passes every piece of text to `take` as it comes; thinking and waiting go to the host.
+    /// Runs a generation inside `grammar`; without it, if its marks are no tokens of this model file or a schema in it cannot be written.
+    pub async fn generate_inside(
+        &self,
+        model: &Leased,
+        grammar: Grammar,
+        free: Request,
+        phase: &str,
+        host: &dyn Host,
+    ) -> Result<Output, TurnError> {
+        let inside = Request { grammar: Some(grammar), ..free.clone() };
+        match self.generate(model, inside, phase, host).await {
+            Err(TurnError::Engine(EngineError::Grammar(_))) => self.generate(model, free, phase, host).await,
+            output => output,
+        }
+    }
+
+    /// Runs a generation and passes its text to `take` as it comes; thinking and waiting go to the host.
     #[tracing::instrument(name = "model", skip_all, fields(phase))]
     pub async fn stream(
         &self,
@@ -145,37 +142,42 @@ impl Toolkit {
         request: Request,
         phase: &str,
         host: &dyn Host,
-        mut take: impl FnMut(&Piece),
-    ) -> Result<Ended, TurnError> {
+        mut take: impl FnMut(&str),
+    ) -> Result<Output, TurnError> {
         let system_tokens = request.fixed;
         // A grammar leaves no room for thinking, so it need not be suppressed.
         let as_is = self.cognitive.cot || request.grammar.is_some();
         let request = if as_is { request } else { model.engine.without_thinking(request) };
         let mut generation: Generation = model.engine.generate(request)?;
+        let mut text = String::new();
         loop {
-            let next = tokio::select! {
+            let piece = tokio::select! {
                 piece = generation.next() => piece?,
                 () = self.cancel.cancelled() => {
                     // Pieces that were generated before the cancellation are still delivered.
                     for piece in generation.cancel() {
                         match piece {
                             Piece::Thinking(text) => host.emit(Event::Thinking { text }),
-                            piece => take(&piece),
+                            Piece::Answer(part) => take(&part),
+                            _ => {}
                         }
                     }
                     return Err(TurnError::Cancelled);
                 }
             };
-            match next {
+            match piece {
                 Some(Piece::Queued { position, eta_ms }) => host.emit(Event::QueueUpdate { position, eta_ms }),
                 Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
                 Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
+                Some(Piece::Answer(part)) => {
+                    take(&part);
+                    text.push_str(&part);
+                }
                 Some(Piece::Finished { finish, tally }) => {
                     self.meter.note(model, phase, &tally, system_tokens);
                     let (tokens, entropy) = (generation.tokens().to_vec(), generation.entropy());
-                    return Ok(Ended { finish, tally, tokens, entropy });
+                    return Ok(Output { text, tokens, entropy, finish, tally });
                 }
-                Some(piece) => take(&piece),
                 None => return Err(TurnError::Engine(EngineError::Cancelled)),
             }
         }
@@ -194,9 +196,20 @@ impl Toolkit {
         Ok(Toolkit { catalog, prefilter, ..self.clone() })
     }
 
-    /// Whether a tool belongs to an MCP server.
-    pub fn is_of_server(&self, spec: &ToolSpec) -> bool {
-        !self.catalog.is_builtin(&spec.name)
+    /// The tools of MCP servers that may do `text`, best first; none if a built-in tool fits better.
+    pub async fn server_tools(&self, text: &str) -> Vec<Ranked> {
+        let specs = self.catalog.specs();
+        let is_of_server = |spec: &ToolSpec| !self.catalog.is_builtin(&spec.name);
+        if !specs.iter().any(is_of_server) {
+            return Vec::new();
+        }
+        let is_theirs = |one: &Ranked| specs.get(one.index).is_some_and(is_of_server);
+        let mut ranked = self.ranked(text, specs.len()).await;
+        if !ranked.first().is_some_and(|best| is_theirs(best) && best.fits > 0.0) {
+            return Vec::new();
+        }
+        ranked.retain(is_theirs);
+        ranked
     }
 
     /// The tools that retrieval ranks best for `text`, at most `most`.

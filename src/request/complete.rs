@@ -3,7 +3,6 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-use crate::base::StepId;
 use crate::language::{clauses, words};
 
 use super::kind::{self, Kind};
@@ -177,8 +176,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
 
 /// Numbers steps from 1.
 pub fn numbered(steps: Vec<(Kind, String)>) -> Vec<Step> {
-    let steps = steps.into_iter().enumerate();
-    steps.map(|(place, (kind, text))| Step { id: StepId(place + 1), kind, text }).collect()
+    steps.into_iter().zip(1..).map(|((kind, text), number)| Step::of(number, kind, text)).collect()
 }
 
 /// Splits edits so that tests and documentation are written after the code: `Add a function f to a.py, with a test in test_a.py`.

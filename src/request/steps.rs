@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::base::StepId;
-use crate::language::clauses;
+use crate::language::clauses::{self, Part, roles};
 
 use super::kind::{self, Kind};
 use super::{complete, renames};
@@ -16,8 +16,27 @@ pub const STEPS_MAX: usize = 12;
 pub struct Step {
     pub id: StepId,
     pub kind: Kind,
-    /// Words of the request; for a rename or a move `FROM -> TO`.
+    /// Everything the request says about the step; for a rename or a move `FROM -> TO`.
     pub text: String,
+    /// The clause that `forms` reads a tool and its arguments from.
+    pub part: Part,
+    /// Steps that have to succeed before this one.
+    pub needs: Vec<StepId>,
+}
+
+impl Step {
+    /// The step with this number, whose clause is the text with its verb.
+    pub fn of(number: usize, kind: Kind, text: String) -> Step {
+        let verb = clauses::parts(&text).into_iter().next().and_then(|part| part.verb);
+        let part = Part { verb, ..roles::plain(&text) };
+        Step { id: StepId(number), kind, text, part, needs: Vec::new() }
+    }
+
+    /// The step with this number that a clause asks for.
+    pub fn of_part(number: usize, part: Part, needs: Vec<StepId>) -> Step {
+        let kind = kind::of(std::slice::from_ref(&part));
+        Step { id: StepId(number), kind, text: part.full_text(), part, needs }
+    }
 }
 
 /// Longest request, in words, that is read without a model.
@@ -28,7 +47,7 @@ const NOT_PLAIN: &str = "rename move call fix make run test extract split read l
 /// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
 pub fn plain(request: &str) -> Option<Step> {
     if kind::only_asks(request) && !kind::has_word(request, kind::COMMANDS) {
-        return Some(Step { id: StepId(1), kind: Kind::Ask, text: request.trim().to_owned() });
+        return Some(Step::of(1, Kind::Ask, request.trim().to_owned()));
     }
     let parts = clauses::parts(request);
     let [part] = parts.as_slice() else { return None };
@@ -45,7 +64,7 @@ pub fn plain(request: &str) -> Option<Step> {
         Kind::Ask if text.ends_with('?') => Kind::Ask,
         _ => return None,
     };
-    Some(Step { id: StepId(1), kind, text: text.to_owned() })
+    Some(Step::of(1, kind, text.to_owned()))
 }
 
 /// The steps of a request that rules read: one plain step, a numbered list, or renames and moves. `None` for any other.

@@ -6,11 +6,9 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, tools};
-use crate::base::StepId;
 use crate::models::Role;
-use crate::orchestrate::plan::{self, Plan};
-use crate::orchestrate::work::{self, read};
-use crate::orchestrate::{self, Toolkit};
+use crate::orchestrate::work::read;
+use crate::orchestrate::{self, Toolkit, plan};
 use crate::request::{Step, steps};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
@@ -36,16 +34,16 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
         let chain = case.chain.as_deref().unwrap_or_default();
         let toolkit = &case.toolkit(toolkit).await?;
         let from = Instant::now();
-        let plan = if planner_only {
+        let planned = if planner_only {
             planned(toolkit, &case.prompt).await?
         } else {
-            plan::floor(&orchestrate::parts(toolkit, &case.prompt))
+            plan::floor(&orchestrate::parts(toolkit, &case.prompt)).steps
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
-        for step in &plan.steps {
-            let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
-            let tool = tools::by_form(toolkit, step, &ranked, f32::NEG_INFINITY).tool;
-            steps.push((step.text(), tool));
+        for step in planned {
+            let ranked = toolkit.ranked(&step.text, toolkit.tools_offered).await;
+            let tool = tools::by_form(toolkit, &step.part, &ranked, f32::NEG_INFINITY).tool;
+            steps.push((step.text, tool));
         }
         ms.push(from.elapsed().as_secs_f64() * 1000.0);
         let tools: Vec<&str> = steps.iter().filter_map(|(_, tool)| tool.as_deref()).collect();
@@ -68,15 +66,14 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
 }
 
 /// The steps that the planner model finds in a request, with the grammar it reads requests by.
-async fn planned(toolkit: &Toolkit, request: &str) -> Result<Plan> {
+async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = read::generation(&planner, &request, &[], READING_TOKENS);
     let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
     let steps = steps::read(&reading).into_iter().zip(1..);
-    let steps = steps.map(|((kind, text), id)| work::planned(&Step { id: StepId(id), kind, text }));
-    Ok(Plan { steps: steps.collect(), questions: Vec::new() })
+    Ok(steps.map(|((kind, text), number)| Step::of(number, kind, text)).collect())
 }
 
 impl Counts {

@@ -6,10 +6,9 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, share};
+use crate::language::clauses::{Part, PartKind};
 use crate::language::{grounding, words};
-use crate::orchestrate;
-use crate::orchestrate::plan::{self, PlannedStep};
-use crate::orchestrate::{Toolkit, call};
+use crate::orchestrate::{self, Toolkit, call};
 use crate::request::{forms, small_talk};
 use crate::tools::Ranked;
 
@@ -67,16 +66,16 @@ pub(super) struct Choice {
 /// The planner's own call if it is trusted to write calls, else the choice by the request's form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = orchestrate::parts(toolkit, prompt);
-    let Some(step) = plan::whole(&parts, prompt) else { return Ok(Choice::default()) };
-    let ranked = toolkit.ranked(&step.text(), toolkit.tools_offered).await;
+    let Some(part) = whole(&parts, prompt) else { return Ok(Choice::default()) };
+    let ranked = toolkit.ranked(&part.full_text(), toolkit.tools_offered).await;
     let chats = small_talk::is_all(&parts);
     let is_trusted = call::is_trusted(toolkit, &RejectingHost::default()).await?;
     let mut choice = if chats {
         Choice::default()
     } else if is_trusted {
-        called(toolkit, &step, &ranked).await?
+        called(toolkit, &part.full_text(), &ranked).await?
     } else {
-        by_form(toolkit, &step, &ranked, 0.0)
+        by_form(toolkit, &part, &ranked, 0.0)
     };
     choice.order = ranked.iter().map(|one| one.index).collect();
     let is_it = |place: &usize| toolkit.catalog.specs().get(*place).map(|spec| &spec.name) == choice.tool.as_ref();
@@ -86,15 +85,26 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     Ok(choice)
 }
 
+/// The whole request as one clause, whatever parts it has; `None` if it has none.
+fn whole(parts: &[Part], request: &str) -> Option<Part> {
+    let mut part = parts.iter().find(|part| part.kind == PartKind::Act).or(parts.first())?.clone();
+    if parts.len() > 1 {
+        part.paths = parts.iter().flat_map(|part| part.paths.clone()).collect();
+        part.quoted = parts.iter().flat_map(|part| part.quoted.clone()).collect();
+        part.text = request.trim().to_owned();
+        part.context.clear();
+    }
+    Some(part)
+}
+
 /// The model's own call, unless its tool fits badly and the request does not name its arguments.
-async fn called(toolkit: &Toolkit, step: &PlannedStep, ranked: &[Ranked]) -> Result<Choice> {
-    let text = step.text();
-    let Some(call) = call::called(toolkit, &text, ranked, &RejectingHost::default()).await? else {
+async fn called(toolkit: &Toolkit, text: &str, ranked: &[Ranked]) -> Result<Choice> {
+    let Some(call) = call::called(toolkit, text, ranked, &RejectingHost::default()).await? else {
         return Ok(Choice::default());
     };
     let is_it = |one: &&Ranked| toolkit.catalog.specs().get(one.index).is_some_and(|spec| spec.name == call.tool);
     let fits = ranked.iter().find(is_it).map_or(0.0, |one| one.fits);
-    if fits + CALLED_WEIGHT < UNNAMED_WEIGHT * share_of_absent_values(&call.arguments, &text) {
+    if fits + CALLED_WEIGHT < UNNAMED_WEIGHT * share_of_absent_values(&call.arguments, text) {
         return Ok(Choice::default());
     }
     Ok(Choice { tool: Some(call.tool), arguments: call.arguments, ..Choice::default() })
@@ -112,17 +122,17 @@ fn share_of_absent_values(arguments: &Map<String, Value>, text: &str) -> f32 {
     (arguments.len() - found) as f32 / arguments.len().max(1) as f32
 }
 
-/// If the best tool is built in, the tool that the step's form asks for; else the best one if it fits better than
+/// If the best tool is built in, the tool that the clause's form asks for; else the best one if it fits better than
 /// `fits_min`.
-pub(super) fn by_form(toolkit: &Toolkit, step: &PlannedStep, ranked: &[Ranked], fits_min: f32) -> Choice {
+pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_min: f32) -> Choice {
     let specs = toolkit.catalog.specs();
     let Some((best, spec)) = ranked.first().and_then(|best| Some((best, specs.get(best.index)?))) else {
         return Choice::default();
     };
     let is_built_in = toolkit.catalog.is_builtin(&spec.name);
-    let symbol = forms::symbol_of(toolkit.index.as_deref(), &step.part);
-    if let Some(tool) = forms::asked(&step.part, symbol.as_deref()).filter(|_| is_built_in) {
-        let calls = forms::calls(toolkit.project(), tool, &step.part).unwrap_or_default();
+    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
+    if let Some(tool) = forms::asked(part, symbol.as_deref()).filter(|_| is_built_in) {
+        let calls = forms::calls(toolkit.project(), tool, part).unwrap_or_default();
         let arguments = calls.into_iter().next().unwrap_or_default();
         return Choice { tool: Some(tool.name().to_owned()), arguments, ..Choice::default() };
     }

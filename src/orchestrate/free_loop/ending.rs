@@ -3,21 +3,20 @@
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
+use crate::orchestrate::execute;
+use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
+use crate::request::Step;
 use crate::tools::ToolCall;
 
-use super::super::execute::{self, StepEnd};
-use super::super::plan::PlannedStep;
-use super::super::toolkit::TurnError;
 use super::{Loop, offer};
 
 impl Loop<'_> {
     /// Has code carry out the open steps after a stall. If code has tried them already (`untried` is false), they stay open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
+        let mut open = offer::open(self.plan, self.evidence);
         // A step whose call the user has rejected is not asked about again.
-        let refused = |step: &&PlannedStep| self.evidence.of(step.id).any(|entry| entry.status == StepStatus::Rejected);
-        let open: Vec<&PlannedStep> =
-            offer::open(self.plan, self.evidence).into_iter().filter(|step| !refused(step)).collect();
+        open.retain(|step| self.evidence.of(step.id).all(|entry| entry.status != StepStatus::Rejected));
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
             self.report();
@@ -26,27 +25,28 @@ impl Loop<'_> {
         self.watch.detected(stall, Remedy::CodeOwnedSteps);
         self.report();
         for step in open {
-            if self.cell.mode == Mode::Chat {
+            if self.rights.mode == Mode::Chat {
                 self.looked_up(step).await?;
                 continue;
             }
             let host = self.scene.host;
-            host.emit(Event::StepExecuting { step: step.id, description: step.text() });
-            if let StepEnd::Stuck(reason) = execute::step(self.scene, step, self.evidence).await? {
-                host.notice(&format!("{}: {reason}", step.id));
+            host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
+            let notes = execute::step(self.scene, step, self.evidence).await?.notes;
+            if !notes.is_empty() {
+                host.notice(&format!("{}: {}", step.id, notes.join("; ")));
             }
         }
         Ok(())
     }
 
     /// Chat mode: sends a question to the index search as it is; other steps are left alone.
-    async fn looked_up(&mut self, step: &PlannedStep) -> Result<(), TurnError> {
+    async fn looked_up(&mut self, step: &Step) -> Result<(), TurnError> {
         let toolkit = self.scene.toolkit;
         let spec = toolkit.catalog.get("index_search").filter(|_| toolkit.index.is_some());
         let Some(spec) = spec.filter(|_| !offer::executes(step)) else { return Ok(()) };
-        let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text()))]);
+        let arguments = Map::from_iter([("question".to_owned(), Value::String(step.text.clone()))]);
         let call = ToolCall { tool: spec.name.clone(), arguments };
-        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text() });
+        self.scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
         execute::perform(self.scene, step.id, call, spec, self.evidence).await?;
         Ok(())
     }

@@ -7,34 +7,30 @@ mod ending;
 mod lessons;
 mod offer;
 mod prompt;
-mod talk;
 mod watch;
 
 use serde_json::Value;
 
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{EngineError, Finish, Output, Request, Sampling};
+use crate::engine::{Finish, Output, Request, Sampling};
+use crate::language::{clauses, words};
 use crate::models::dialect::{Message, RawCall};
-use crate::models::{ModelCapability, Role};
+use crate::models::{self, ModelCapability, Role};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
+use crate::request::{Kind, Step, kind};
+use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier, check};
-use crate::tools::{Context, ToolSpec};
 
-use super::Host;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
-use super::gate::{self, LoopRights};
 use super::graph::Transitions;
 use super::notation::{self, Reply};
-use super::plan::{Plan, PlannedStep};
+use super::plan::Plan;
 use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe};
-use crate::language::{clauses, words};
-use crate::request::{Kind, kind};
-use offer::RankedTools;
-pub use talk::reply;
-use watch::{Noticed, Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
+use offer::{LoopRights, RankedTools};
+use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 
 /// Longest reply of one iteration of a capable and of a small model, in tokens.
 const REPLY_TOKENS: usize = 1_500;
@@ -44,7 +40,6 @@ const RESULT_CHARS: usize = 3_000;
 
 /// What a loop starts with.
 pub struct Task<'a> {
-    pub request: &'a str,
     pub plan: &'a Plan,
     pub evidence: &'a mut Evidence,
     /// Why the orchestrated path stopped; empty in plain mode.
@@ -54,23 +49,19 @@ pub struct Task<'a> {
 }
 
 /// Runs the loop. Returns the model's last reply, if there is one that was not cut off.
-pub async fn run(
-    toolkit: &Toolkit,
-    context: &Context,
-    task: Task<'_>,
-    host: &dyn Host,
-) -> Result<Option<String>, TurnError> {
-    let Task { request, plan, evidence, trouble, transitions } = task;
+pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, TurnError> {
+    let Task { plan, evidence, trouble, transitions } = task;
+    let Scene { toolkit, request, host, .. } = scene;
     let model = toolkit.model(Role::Planner, host).await?;
     let (capability, measured) = probe::capability(toolkit, &model, host).await?;
     transitions.limit(&capability);
     let capable = capability.supports_advanced_orchestration;
     // A model that was not measured to write changes may not change files in a loop.
-    let reads = capable && probe::tier(toolkit, host).await? < crate::models::Tier::Writes;
-    let cell = gate::cell(capable, if reads { Mode::Chat } else { toolkit.mode });
+    let reads = capable && probe::tier(toolkit, host).await? < models::Tier::Writes;
+    let rights = offer::rights(capable, if reads { Mode::Chat } else { toolkit.mode });
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let acts = kind::of(&clauses::parts(request)) != Kind::Ask;
-    let changes = acts && cell.mode == Mode::Agent;
+    let changes = acts && rights.mode == Mode::Agent;
     if acts && !changes {
         host.notice(&ending::why_not(toolkit.mode, &model.engine, trouble));
     }
@@ -78,13 +69,13 @@ pub async fn run(
     if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
-    let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, cell);
+    let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, rights);
     let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
     let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
     let lessons_text = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
     opening.push_str(&lessons_text.unwrap_or_default());
     let mut this = Loop {
-        scene: Scene { toolkit, context, request, host },
+        scene,
         plan,
         evidence,
         transitions,
@@ -92,7 +83,7 @@ pub async fn run(
         model,
         capability,
         constrained: measured.is_some_and(|measured| measured.grammar_helps()),
-        cell,
+        rights,
         changes,
         watch: Watch::default(),
         messages: vec![Message::system(String::new())],
@@ -104,7 +95,7 @@ pub async fn run(
     this.messages.push(Message::user(opening));
     let (ended, last_words) = this.turn().await?;
     // Chat mode teaches nothing: a loop that may only read makes other calls than one that may act.
-    if let Some(memory) = memory.filter(|_| cell.mode == Mode::Agent) {
+    if let Some(memory) = memory.filter(|_| rights.mode == Mode::Agent) {
         memory.learn(toolkit, this.evidence).await;
     }
     if let Some(stall) = ended {
@@ -124,7 +115,7 @@ struct Loop<'a> {
     capability: ModelCapability,
     /// Calls are generated inside a grammar, because that was measured to help.
     constrained: bool,
-    cell: LoopRights,
+    rights: LoopRights,
     /// The request asks for a change or a command, and the loop may carry it out.
     changes: bool,
     watch: Watch,
@@ -180,16 +171,16 @@ impl<'a> Loop<'a> {
     }
 
     /// Steps not done yet that this loop may do something about.
-    fn open(&self) -> Vec<&'a PlannedStep> {
+    fn open(&self) -> Vec<&'a Step> {
         let mut open = offer::open(self.plan, self.evidence);
-        open.retain(|step| self.cell.mode == Mode::Agent || !offer::executes(step));
+        open.retain(|step| self.rights.mode == Mode::Agent || !offer::executes(step));
         open
     }
 
     /// Generates one reply, inside a grammar if that helps this model.
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
-        let system = prompt::system(self.changes, self.cell.short, &*model.dialect, &tools);
+        let system = prompt::system(self.changes, self.rights.short, &*model.dialect, &tools);
         self.messages[0] = Message::system(system);
         let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
         let context = model.engine.limits().context.min(capability.max_context_tokens);
@@ -201,17 +192,13 @@ impl<'a> Loop<'a> {
             lookup: true,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)
         };
-        let grammar = self.constrained.then(|| notation::grammar(&*model.dialect, &tools, Reply::Either));
-        let request = Request { grammar, ..free.clone() };
-        let mut output = match self.scene.toolkit.generate(model, request, "thinking", self.scene.host).await {
-            // The call marks are no tokens of this model file: go on without a grammar.
-            Err(TurnError::Engine(EngineError::Grammar(_))) => {
-                self.constrained = false;
-                self.scene.toolkit.generate(model, free, "thinking", self.scene.host).await?
-            }
-            output => output?,
+        let Scene { toolkit, host, .. } = self.scene;
+        let mut output = if self.constrained {
+            let grammar = notation::grammar(&*model.dialect, &tools, Reply::Either);
+            toolkit.generate_inside(model, grammar, free, "thinking", host).await?
+        } else {
+            toolkit.generate(model, free, "thinking", host).await?
         };
-        let host = self.scene.host;
         output.text = prompt::without_reasoning(&output.text, |thought| {
             host.emit(Event::Thinking { text: thought.to_owned() });
         });
@@ -281,11 +268,8 @@ impl<'a> Loop<'a> {
         let (miss, repeat) = self.watch.counts();
         self.scene.host.emit(Event::ToolMiss(miss));
         self.scene.host.emit(Event::Repeat(repeat));
-        for noticed in std::mem::take(&mut self.watch.events) {
-            self.scene.host.emit(match noticed {
-                Noticed::Detection(detection) => Event::Detection(detection),
-                Noticed::Recovery(recovery) => Event::Recovery(recovery),
-            });
+        for event in std::mem::take(&mut self.watch.events) {
+            self.scene.host.emit(event);
         }
     }
 }
@@ -295,7 +279,7 @@ fn last_words(reply: Output) -> Option<String> {
     (reply.finish == Finish::End).then_some(reply.text)
 }
 
-fn still_open<'a>(toolkit: &'a Toolkit, open: &[&PlannedStep]) -> Open<'a> {
+fn still_open<'a>(toolkit: &'a Toolkit, open: &[&Step]) -> Open<'a> {
     Open {
         any: !open.is_empty(),
         executing: open.iter().any(|step| offer::executes(step)),

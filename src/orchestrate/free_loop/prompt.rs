@@ -6,10 +6,11 @@ use crate::models::dialect::{Dialect, Message, Speaker, ToolText};
 use crate::protocol::{Remedy, Stall};
 use crate::retrieve;
 
-use super::super::evidence::{Evidence, GIVEN};
-use super::super::plan::{Plan, PlannedStep};
-use super::super::toolkit::Toolkit;
 use crate::language::words;
+use crate::orchestrate::evidence::{Evidence, GIVEN};
+use crate::orchestrate::plan::Plan;
+use crate::orchestrate::toolkit::Toolkit;
+use crate::request::Step;
 
 const SYSTEM: &str = include_str!("../prompts/solo.md");
 const SHORT: &str = include_str!("../prompts/short.md");
@@ -63,7 +64,7 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
         text.push_str("\n\nPlan:");
         for step in &plan.steps {
             let done = evidence.of(step.id).any(|entry| entry.succeeded());
-            text.push_str(&format!("\n{}. {}{}", step.id, step.text(), if done { " (done)" } else { "" }));
+            text.push_str(&format!("\n{}. {}{}", step.id, step.text, if done { " (done)" } else { "" }));
         }
         text.push_str(&format!("\nStill open: {}", words::shorten(trouble, 600)));
     }
@@ -85,7 +86,7 @@ pub fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Opt
 }
 
 /// The message that tells a stalled model what to do next.
-pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&PlannedStep], example: &str) -> String {
+pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str) -> String {
     let mut text = match (remedy, stall) {
         (Remedy::Nudge, _) if changes => NUDGE.to_owned(),
         (Remedy::Nudge, _) => NUDGE_QUESTION.to_owned(),
@@ -109,7 +110,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&PlannedS
     };
     if remedy != Remedy::Nudge && !open.is_empty() {
         let open: Vec<String> =
-            open.iter().take(OPEN_SHOWN).map(|step| format!("\n- {}", words::shorten(&step.text(), 300))).collect();
+            open.iter().take(OPEN_SHOWN).map(|step| format!("\n- {}", words::shorten(&step.text, 300))).collect();
         text.push_str(&format!("\nStill open:{}", open.concat()));
     }
     text
@@ -165,8 +166,8 @@ pub fn make_room(
 }
 
 /// The open step that a call works on: one with a path or quotation that occurs in `arguments`, else the first; 0 if none is open.
-pub fn step_of(arguments: &str, open: &[&PlannedStep]) -> StepId {
-    let names = |step: &&&PlannedStep| {
+pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
+    let names = |step: &&&Step| {
         step.part
             .paths
             .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::protocol::{Detection, Recovery, Remedy, Repeat, Stall, ToolMiss};
+use crate::protocol::{Detection, Event, Recovery, Remedy, Repeat, Stall, ToolMiss};
 
 /// Read-only iterations in a row after which the model is nudged, and after which it has to act.
 pub const NUDGE_AFTER: usize = 2;
@@ -96,14 +96,8 @@ pub struct Watch {
     executed: bool,
     /// A detection whose outcome is not known yet.
     pending: Option<Stall>,
-    pub events: Vec<Noticed>,
-}
-
-/// An event for the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noticed {
-    Detection(Detection),
-    Recovery(Recovery),
+    /// What is to be reported.
+    pub events: Vec<Event>,
 }
 
 impl Watch {
@@ -233,7 +227,7 @@ impl Watch {
 
     /// Records a detection. Its outcome is tracked, unless the remedy is a nudge or ends the loop.
     pub fn detected(&mut self, stall: Stall, remedy: Remedy) {
-        self.events.push(Noticed::Detection(Detection { iteration: self.iteration, stall, remedy }));
+        self.events.push(Event::Detection(Detection { iteration: self.iteration, stall, remedy }));
         if !matches!(remedy, Remedy::Nudge | Remedy::Synthesis | Remedy::CodeOwnedSteps) {
             self.pending = Some(stall);
         }
@@ -241,7 +235,7 @@ impl Watch {
 
     fn recovered(&mut self, recovered: bool) {
         if let Some(stall) = self.pending.take() {
-            self.events.push(Noticed::Recovery(Recovery { iteration: self.iteration, stall, recovered }));
+            self.events.push(Event::Recovery(Recovery { iteration: self.iteration, stall, recovered }));
         }
     }
 
@@ -343,7 +337,7 @@ mod tests {
         watch.silent(words("You could edit it."), CHANGE);
         watch.called(&writes("a"), CHANGE);
         let recovery = Recovery { iteration: 0, stall: Stall::Deflection, recovered: true };
-        assert_eq!(watch.events.last(), Some(&Noticed::Recovery(recovery)));
+        assert!(matches!(watch.events.last(), Some(Event::Recovery(last)) if *last == recovery), "{:?}", watch.events);
     }
 
     proptest::proptest! {

@@ -5,13 +5,14 @@
 mod cases;
 mod tier;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::engine::pool::Leased;
 use crate::engine::{EngineError, Grammar, Output};
 use crate::models::capability::Measured;
 use crate::models::dialect::Message;
-use crate::models::{ModelCapability, digest};
+use crate::models::{ModelCapability, Role, digest};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
 
@@ -53,8 +54,7 @@ pub async fn capability(
     if model.said || model.measured.is_some() {
         return Ok((model.capability, model.measured.clone()));
     }
-    let memory = memory(toolkit, model);
-    let remembered = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
+    let remembered = remembered(toolkit, model.role);
     let measured = match remembered {
         Some(measured) => measured,
         None => measure(toolkit, model, Depth::Gate, host).await?,
@@ -75,17 +75,29 @@ pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn
     let complete = probe.run().await?;
     let mut found = probe.found;
     (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
-    if let Some((folder, fingerprint)) = memory(toolkit, model).filter(|_| found.capable().is_some())
-        && let Err(error) = found.remember(&folder, &fingerprint)
-    {
-        tracing::warn!(%error, "what was measured is not remembered");
+    if found.capable().is_some() {
+        remember(toolkit, model.role, &found);
     }
     Ok(found)
 }
 
+/// What was measured before for the model file of a role.
+fn remembered(toolkit: &Toolkit, role: Role) -> Option<Measured> {
+    let (folder, fingerprint) = memory(toolkit, role)?;
+    Measured::remembered(&folder, &fingerprint)
+}
+
+fn remember(toolkit: &Toolkit, role: Role, found: &Measured) {
+    if let Some((folder, fingerprint)) = memory(toolkit, role)
+        && let Err(error) = found.remember(&folder, &fingerprint)
+    {
+        tracing::warn!(%error, "what was measured is not remembered");
+    }
+}
+
 /// The folder that stores results, and the model file's fingerprint, which names its result.
-fn memory(toolkit: &Toolkit, model: &Leased) -> Option<(std::path::PathBuf, String)> {
-    let fingerprint = digest::fingerprint(&toolkit.pool.file_of(model.role)?).ok()?;
+fn memory(toolkit: &Toolkit, role: Role) -> Option<(PathBuf, String)> {
+    let fingerprint = digest::fingerprint(&toolkit.pool.file_of(role)?).ok()?;
     Some((toolkit.pool.capabilities()?.clone(), fingerprint))
 }
 

@@ -1,18 +1,17 @@
 //! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
 
-use crate::request::Kind;
-use crate::request::steps;
 use std::time::{Duration, Instant};
 
 use crate::edit::{self, Hints};
 use crate::engine::pool::Leased;
+use crate::models::Role;
 use crate::models::capability::{Measured, Tier};
 use crate::models::dialect::Message;
-use crate::models::{Role, digest};
 use crate::orchestrate::Host;
 use crate::orchestrate::question::Question;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::work::{read, reply};
+use crate::request::{Kind, steps};
 
 /// Time after which no further change is asked for.
 const TIME: Duration = Duration::from_secs(180);
@@ -69,12 +68,8 @@ pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
         return Some(said);
     }
-    let remembered = || {
-        let fingerprint = digest::fingerprint(&toolkit.pool.file_of(Role::Planner)?).ok()?;
-        Measured::remembered(toolkit.pool.capabilities()?, &fingerprint)
-    };
     match toolkit.pool.file_of(Role::Planner) {
-        Some(_) => remembered()?.tier(),
+        Some(_) => super::remembered(toolkit, Role::Planner)?.tier(),
         // A scripted model has no file; its script sets the measurement.
         None => {
             let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured.clone());
@@ -107,9 +102,8 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
 
 /// Asks the prompts and stores the result for the model file, together with what other probes measured.
 async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<Measured, TurnError> {
-    let memory = super::memory(toolkit, model);
-    let before = memory.as_ref().and_then(|(folder, fingerprint)| Measured::remembered(folder, fingerprint));
-    let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before.unwrap_or_default() };
+    let before = super::remembered(toolkit, model.role).unwrap_or_default();
+    let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before };
     let until = Instant::now() + TIME;
     let question = Question { toolkit, model, host, phase: super::PHASE };
     for (request, kinds) in READINGS {
@@ -131,11 +125,7 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
         let answer = question.output(&messages, CHANGE_TOKENS, None).await?.text;
         found.writing.add(is_made(change, &answer));
     }
-    if let Some((folder, fingerprint)) = memory
-        && let Err(error) = found.remember(&folder, &fingerprint)
-    {
-        tracing::warn!(%error, "what was measured is not remembered");
-    }
+    super::remember(toolkit, model.role, &found);
     Ok(found)
 }
 

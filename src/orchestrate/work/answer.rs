@@ -1,24 +1,19 @@
 //! Answers a question: by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
 use crate::budget::permit::Priority;
-use crate::engine::{Finish, Piece, Request, Sampling};
+use crate::context::{Pack, Purpose, beside};
+use crate::engine::{Request, Sampling};
 use crate::language::clauses::Part;
-use crate::language::grounding;
-use crate::language::grounding::Sentences;
-use crate::language::words;
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
-use crate::orchestrate::conversation;
-use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute::{self, StepEnd};
+use crate::orchestrate::evidence::{Entry, Evidence};
+use crate::orchestrate::execute;
+use crate::orchestrate::synthesize::{stream_backed, tell};
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
-use crate::protocol::Event;
-use crate::request::Step;
 use crate::request::forms;
 use crate::tools::builtin::Builtin;
 
-use super::Job;
-use crate::context::callers;
-use crate::context::{Pack, Purpose};
+use super::{Job, change};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
@@ -66,76 +61,53 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
 }
 
 /// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
-pub async fn answer(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<String, TurnError> {
-    let planned = super::planned(step);
-    let symbol = forms::symbol_of(job.scene.toolkit.index.as_deref(), &planned.part);
-    let tool = forms::asked(&planned.part, symbol.as_deref());
-    let mut result = String::new();
+pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
+    let (toolkit, step) = (job.scene.toolkit, job.step);
     let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
-    let list = list_of(job.scene.toolkit, &planned.part);
-    if let Some(tool) = list.or(tool.filter(looks)) {
+    let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
+    let tool = list_of(toolkit, &step.part).or_else(|| asked().filter(looks));
+    let mut result = String::new();
+    if let Some(tool) = tool {
         let known = evidence.entries().len();
-        let end = execute::step(job.scene, &planned, evidence).await?;
-        let found = evidence.entries().get(known..).unwrap_or_default();
-        let found: Vec<String> = found.iter().map(|entry| words::shorten(&entry.outcome.text, RESULT_CHARS)).collect();
-        result = found.join("\n");
-        if end == StepEnd::Done && LISTS.contains(&tool) {
+        let done = execute::step(job.scene, step, evidence).await?;
+        if done.notes.is_empty() && !done.failed && LISTS.contains(&tool) {
             // The places are the answer; they are listed with the facts.
             return Ok(String::new());
         }
+        let text = |entry: &Entry| words::shorten(&entry.outcome.text, RESULT_CHARS);
+        let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
+        result = found.join("\n");
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
-    let users = callers::of(job.scene.context, job.index, &mentions);
-    backed(job, step, &format!("{}{users}", pack.text), &pack, &result).await
+    let users = beside::users_of(job.scene.context, job.index, &mentions);
+    backed(job, &format!("{}{users}", pack.text), &pack, &result).await
 }
 
 /// Has the model answer, keeps the sentences that the code shown backs, and adds the places where it was found.
-async fn backed(job: Job<'_>, step: &Step, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
-    let Job { scene, model, .. } = job;
+async fn backed(job: Job<'_>, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
+    let scene = job.scene;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
     let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
-    let shown = format!("{}{}{result}", given.concat(), code);
-    let mut messages = vec![Message::system(PROMPT.trim())];
-    messages.extend(conversation::messages(&scene.toolkit.earlier, &model.engine));
-    messages.push(Message::user(format!("{shown}Question: {}", step.text)));
-    let generation = Request {
+    let shown = format!("{}{code}{result}", given.concat());
+    let model = job.model().await?;
+    let mut messages = change::opening(job, &model, PROMPT);
+    messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
+    let request = Request {
         priority: Priority::User,
         sampling: Sampling::greedy(),
         ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
     };
-    let mut answer = String::new();
     let sources = [shown.as_str(), scene.request];
-    let mut offer = |sentence: String| {
-        if grounding::has_known_marks(&sentence, &sources) && !answer.contains(sentence.trim()) {
-            scene.host.emit(Event::Token { text: sentence.clone() });
-            answer.push_str(&sentence);
-        } else {
-            tracing::info!(sentence, "left out of the answer: nothing backs it");
-        }
-    };
-    let mut sentences = Sentences::default();
-    let ended = scene
-        .toolkit
-        .stream(model, generation, "answering", scene.host, |piece| {
-            if let Piece::Answer(text) = piece {
-                sentences.push(text).into_iter().for_each(&mut offer);
-            }
-        })
-        .await?;
-    if ended.finish == Finish::End {
-        sentences.rest().into_iter().for_each(&mut offer);
-    }
+    let is_backed = |sentence: &str| grounding::has_known_marks(sentence, &sources);
+    let mut answer = stream_backed(scene.toolkit, &model, request, scene.host, is_backed).await?;
     if answer.trim().is_empty() {
-        scene.host.emit(Event::Token { text: NOTHING_BACKED.to_owned() });
-        answer.push_str(NOTHING_BACKED);
+        answer = tell(scene.host, NOTHING_BACKED);
     }
     let places = places(pack, &answer);
     if !places.is_empty() {
-        let gap = if answer.is_empty() || answer.ends_with('\n') { "" } else { "\n" };
-        let text = format!("{gap}{}\n", places.join("\n"));
-        scene.host.emit(Event::Token { text: text.clone() });
-        answer.push_str(&text);
+        let gap = if answer.ends_with('\n') { "" } else { "\n" };
+        answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));
     }
     Ok(answer)
 }

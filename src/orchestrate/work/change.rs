@@ -2,27 +2,20 @@
 
 mod text;
 
-use crate::edit::testing;
-use serde_json::{Map, Value, json};
-
+use crate::context::mentions::Mentions;
+use crate::context::{Pack, Purpose};
 use crate::edit::has_grammar;
+use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Grammar, Request, Sampling};
 use crate::index::language_of;
 use crate::models::dialect::Message;
 use crate::orchestrate::conversation;
-use crate::orchestrate::evidence::{Entry, Evidence};
-use crate::orchestrate::execute::{self, Scene};
+use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::tools::builtin::Builtin;
-use crate::tools::confine::Access;
-use crate::tools::{Context, ToolCall};
+use crate::request::kind;
 
-use super::{Done, Job, code, grammar, pick, verify};
-use crate::context::mentions::Mentions;
-use crate::context::{Pack, Purpose, Shown, is_declaration, text_of};
-use crate::orchestrate::work::reply;
-use crate::request::{Step, kind};
+use super::{Done, Job, code, grammar, pick, reply};
 
 const CREATE: &str = include_str!("../prompts/create.md");
 /// What the model is told about an answer without text.
@@ -37,36 +30,36 @@ const ROUNDS_MAX: usize = 3;
 const DRAWN_FROM: usize = 2;
 
 /// Carries out an edit step: decides which files change as text, which as code, and which are new.
-pub async fn change(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let (pack, mentions) = super::pack(job, &step.text, Purpose::Change).await?;
-    let texts = to_change(&step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let (pack, mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
+    let texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
         let path = &mentions.new_paths[0];
-        if exists(job.scene.context, path) {
+        if job.exists(path) {
             return Ok(Done::note(format!(
                 "not done: {path} is there and not in the index (ignored, or no text); say what to change in it, from what to what"
             )));
         }
-        return create(job, step, path, &pack, evidence).await;
+        return create(job, path, &pack, evidence).await;
     }
     let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
-        return text::change(job, step, &pack.files[0].path, evidence).await;
+        return text::change(job, &pack.files[0].path, evidence).await;
     }
     if texts.is_empty()
-        && let Some(done) = pick::change(job, step, &pack, evidence).await?
+        && let Some(done) = pick::change(job, &pack, evidence).await?
     {
         return Ok(done);
     }
     if texts.is_empty() || names_code {
         tracing::debug!(way = "definitions", "written by the model");
-        let order = code::Order { pack: &pack, mentions: &mentions, task: task(job, step), command: None };
-        all = code::code(job, step, order, evidence).await?;
+        let order = code::Order { pack: &pack, mentions: &mentions, task: task(job), command: None };
+        all = code::code(job, order, evidence).await?;
     }
     for path in texts {
-        let done = text::change(job, step, path, evidence).await?;
+        let done = text::change(job, path, evidence).await?;
         all.notes.extend(done.notes);
     }
     Ok(all)
@@ -91,65 +84,16 @@ fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
     if named.is_empty() { paths } else { named }
 }
 
-/// Whether anything is at `path`, whether or not it is in the index.
-pub fn exists(context: &Context, path: &str) -> bool {
-    context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
-}
-
-/// The note for a file that somebody else changed during the step: writing it whole would lose that change.
-pub fn changed_meanwhile(path: &str) -> String {
-    format!("not done: {path} was changed by somebody else meanwhile; ask again")
-}
-
 /// Whether the step only creates the new file that it names. A new code file for a named symbol (its tests) is a change of code instead.
 fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
     let path = &mentions.new_paths[0];
     !has_grammar(path) || mentions.symbols.is_empty() || pack.files.is_empty()
 }
 
-/// Calls a built-in tool for `step`, with consent, checkpoint and evidence.
-pub async fn perform<'e>(
-    scene: Scene<'_>,
-    step: &Step,
-    tool: Builtin,
-    arguments: Value,
-    evidence: &'e mut Evidence,
-) -> Result<&'e Entry, TurnError> {
-    let Some(spec) = scene.toolkit.catalog.get(tool.name()) else {
-        return Err(TurnError::Lost(format!("`{}` is not among the tools; this is a bug in tools", tool.name())));
-    };
-    let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-    let call = ToolCall { tool: tool.name().to_owned(), arguments };
-    execute::perform(scene, step.id, call, spec, evidence).await
-}
-
-/// The code files of a pack, without tests and type declarations.
-pub fn code_of(pack: &Pack) -> impl Iterator<Item = &Shown> {
-    let is_code = |path: &str| has_grammar(path) && !testing::is_test(path) && !is_declaration(path);
-    pack.files.iter().filter(move |file| is_code(&file.path))
-}
-
-/// Writes `after` as the text of a file of the pack. `None` if the file has changed meanwhile, nothing differs, or a check finds a problem.
-pub async fn put(
-    job: Job<'_>,
-    step: &Step,
-    file: &Shown,
-    after: &str,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let Shown { path, text: before, .. } = file;
-    let is_as_shown = text_of(job.scene.context, path).as_ref() == Some(before);
-    if !is_as_shown || after == before || !verify::problems(job.index, path, before, after, &[]).is_empty() {
-        return Ok(None);
-    }
-    perform(job.scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-    Ok(Some(Done::default()))
-}
-
 /// The request for the prompt, with the part that this step does if there are several steps.
-pub fn task(job: Job<'_>, step: &Step) -> String {
+pub fn task(job: Job<'_>) -> String {
     if job.of_several {
-        format!("The developer asked: {}\nDo only this now: {}", job.scene.request, step.text)
+        format!("The developer asked: {}\nDo only this now: {}", job.scene.request, job.step.text)
     } else {
         format!("Request: {}", job.scene.request)
     }
@@ -168,7 +112,7 @@ pub struct Ask {
 
 /// Generates an answer to `messages` in the form of a grammar. If the model got into a loop, the repetition is cut off.
 pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String, TurnError> {
-    let Job { scene, model, .. } = job;
+    let model = job.model().await?;
     let sampling = match ask.seed {
         None => Sampling::greedy(),
         Some(seed) => Sampling { seed: seed as u64, temperature: 0.8, min_p: 0.05, ..Sampling::greedy() },
@@ -180,7 +124,7 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
         lookup: true,
         ..model.engine.request(&model.dialect.render(messages), ask.tokens)
     };
-    let output = scene.toolkit.generate(model, generation, ask.phase, scene.host).await?;
+    let output = job.scene.toolkit.generate(&model, generation, ask.phase, job.scene.host).await?;
     Ok(if output.finish == Finish::Repetition { unrepeated(&output.text) } else { output.text })
 }
 
@@ -193,9 +137,9 @@ fn unrepeated(text: &str) -> String {
 }
 
 /// The first messages of a prompt: the system message and the earlier exchanges of the conversation.
-pub fn opening(job: Job<'_>, system: &str) -> Vec<Message> {
+pub fn opening(job: Job<'_>, model: &Leased, system: &str) -> Vec<Message> {
     let mut messages = vec![Message::system(system.trim())];
-    messages.extend(conversation::messages(&job.scene.toolkit.earlier, &job.model.engine));
+    messages.extend(conversation::messages(&job.scene.toolkit.earlier, &model.engine));
     messages
 }
 
@@ -206,49 +150,56 @@ fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) 
     Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
+/// Has the model answer until `take` accepts an answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
+/// prompt; the inner error is what was wrong last.
+pub async fn until_right<T>(
+    job: Job<'_>,
+    mut messages: Vec<Message>,
+    forms: impl Iterator<Item = Ask>,
+    mut take: impl FnMut(&str) -> Result<T, (String, &'static str)>,
+) -> Result<Result<T, String>, TurnError> {
+    let mut trouble = String::new();
+    for form in forms {
+        let answer = ask(job, &messages, form).await?;
+        tracing::debug!(answer, "written");
+        match take(&answer) {
+            Ok(right) => return Ok(Ok(right)),
+            Err((problem, again)) => {
+                messages.extend([Message::assistant(answer), Message::user(format!("{problem}\n{again}"))]);
+                trouble = problem;
+            }
+        }
+    }
+    Ok(Err(trouble))
+}
+
 /// Has the model write the new file `path`; what a check finds goes back to it. The last attempt is written as it is, with a note about what is
 /// wrong; an empty one is written only if the step asks for an empty file.
-async fn create(
-    job: Job<'_>,
-    step: &Step,
-    path: &str,
-    pack: &Pack,
-    evidence: &mut Evidence,
-) -> Result<Done, TurnError> {
-    let mut messages = opening(job, CREATE);
-    messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job, step))));
-    for round in 0..ROUNDS_MAX {
-        let mut form = text_ask(true, TEXT_TOKENS, round, "writing a file");
+async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let mut messages = opening(job, &job.model().await?, CREATE);
+    messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
+    let forms = (0..ROUNDS_MAX).map(|round| {
+        let form = text_ask(true, TEXT_TOKENS, round, "writing a file");
         // Only documentation contains fenced blocks.
-        if !matches!(language_of(path), "markdown" | "text") {
-            form.grammar = grammar::of_any_code(path, "");
-        }
-        let answer = ask(job, &messages, form).await?;
-        tracing::debug!(round, answer, "written");
-        let content = reply::first(&answer).map(|code| code + "\n").unwrap_or_default();
-        let lacks_text = content.is_empty() && !kind::has_word(&step.text, EMPTY);
-        let problem = if lacks_text {
-            Some(NO_TEXT.to_owned())
-        } else {
-            verify::problems(job.index, path, "", &content, &[]).into_iter().next()
-        };
-        if let Some(problem) = &problem
-            && round + 1 < ROUNDS_MAX
-        {
-            messages.push(Message::assistant(answer));
-            messages.push(Message::user(format!("{problem}\nWrite the file again, whole.")));
-            continue;
-        }
-        if lacks_text {
-            return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
-        }
-        let arguments = json!({ "path": path, "content": content });
-        let is_written = perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded();
-        let note =
-            problem.filter(|_| is_written).map(|problem| format!("{path} is written, but a check finds: {problem}"));
-        return Ok(Done { notes: note.into_iter().collect(), ..Done::default() });
+        let is_text = matches!(language_of(path), "markdown" | "text");
+        if is_text { form } else { Ask { grammar: grammar::of_any_code(path, ""), ..form } }
+    });
+    let may_be_empty = kind::has_word(&job.step.text, EMPTY);
+    let mut content = String::new();
+    let take = |answer: &str| {
+        content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
+        let lacks_text = content.is_empty() && !may_be_empty;
+        let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { job.problem(path, "", &content, &[]) };
+        problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
+    };
+    let problem = until_right(job, messages, forms, take).await?.err();
+    if content.is_empty() && !may_be_empty {
+        return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
     }
-    Ok(Done::default())
+    let is_written = job.write(path, &content, evidence).await?;
+    let note = problem.filter(|_| is_written);
+    let note = note.map(|problem| format!("{path} is written, but a check finds: {problem}"));
+    Ok(Done { notes: note.into_iter().collect(), ..Done::default() })
 }
 
 #[cfg(test)]

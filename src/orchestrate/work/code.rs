@@ -3,23 +3,25 @@
 mod choice;
 mod write;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::context::Pack;
 use crate::context::mentions::Mentions;
+use crate::edit::failures::Report;
+use crate::engine::pool::Leased;
 use crate::language::words;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::request::{Step, kind};
+use crate::request::kind;
 
 use super::change::opening;
 use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
-use super::tested::{self, Before, Verdict};
 use super::verify::{self, Wrong};
-use super::{Done, Job, repair};
+use super::{Done, Job, copy, repair};
 use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -47,8 +49,8 @@ pub struct Order<'a> {
 
 /// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
 /// if no round succeeds.
-pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let mut rounds = Rounds::begin(job, step, order, evidence).await?;
+pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let mut rounds = Rounds::begin(job, order, evidence).await?;
     let until = Instant::now() + ROUNDS_TIME;
     for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
         match rounds.round(round, until, evidence).await? {
@@ -63,7 +65,6 @@ pub async fn code(job: Job<'_>, step: &Step, order: Order<'_>, evidence: &mut Ev
 /// What the rounds of a change share.
 struct Rounds<'a> {
     job: Job<'a>,
-    step: &'a Step,
     mentions: &'a Mentions,
     /// The command that has to pass.
     command: Option<&'a str>,
@@ -81,27 +82,20 @@ struct Rounds<'a> {
     messages: Vec<Message>,
     /// Number of messages before the model's first answer.
     prompt_len: usize,
-    next: Next,
+    /// What is written in the next round, if it is decided already.
+    next: Option<Given>,
     /// What was wrong in the round before.
     trouble: String,
     /// Something was written to disk.
     written: bool,
-    /// Reports of the checks before the change.
-    before: Before,
-    /// Items that were written a second time because the first changed nothing.
-    again: Vec<Item>,
+    /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
+    before: HashMap<String, Option<Report>>,
     /// The round whose change the model was asked about; that change is kept if nothing better comes.
     doubted: Option<usize>,
 }
 
-/// What is written in the next round.
-#[derive(Default)]
-struct Next {
-    /// The items that are decided already, and whether these are all.
-    given: Option<(Vec<Item>, bool)>,
-    /// The model says first what is wrong.
-    think: bool,
-}
+/// The items to write, and whether the model may name no others.
+type Given = (Vec<Item>, bool);
 
 /// What the model wrote in one round.
 struct Attempt {
@@ -123,32 +117,26 @@ enum Outcome {
 
 impl<'a> Rounds<'a> {
     /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt.
-    async fn begin(
-        job: Job<'a>,
-        step: &'a Step,
-        order: Order<'a>,
-        evidence: &mut Evidence,
-    ) -> Result<Rounds<'a>, TurnError> {
+    async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
         let mentions = order.mentions;
-        let asked = format!("{} {}", job.scene.request, step.text);
+        let asked = format!("{} {}", job.scene.request, job.step.text);
         let mut files = Files::of(job, order.pack, mentions, choice::asks_to_remove(&asked));
         let mut choices = choice::offered(&files, &order, &asked);
-        let tried = verify::examples_or_calls(job, step, &mut files, evidence).await?;
+        let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
         if let Some(wrong) = &tried {
             choice::narrow_to_executed(&mut choices, job, wrong, mentions, &asked).await?;
         }
         // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
-        let messages = prompt(job, &order, tried.as_ref());
+        let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         Ok(Rounds {
             job,
-            step,
             mentions,
             command: order.command,
             count: if is_clear && kind::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX },
             items_max: choice::items_max(mentions, &asked),
             may_be_data: choice::may_be_data(&order, &asked),
-            next: Next { given: choice::decided(job, &order, &files, &choices, &asked), think: false },
+            next: choice::decided(job, &order, &files, &choices, &asked),
             prompt_len: messages.len(),
             messages,
             asked,
@@ -156,8 +144,7 @@ impl<'a> Rounds<'a> {
             choices,
             trouble: String::new(),
             written: false,
-            before: Before::new(),
-            again: Vec::new(),
+            before: HashMap::new(),
             doubted: None,
         })
     }
@@ -170,7 +157,7 @@ impl<'a> Rounds<'a> {
         if let Some(outcome) = self.merge(&attempt) {
             return Ok(outcome);
         }
-        if let Some(notes) = self.files.write(self.job, self.step, evidence).await? {
+        if let Some(notes) = self.files.write(self.job, evidence).await? {
             return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
         }
         self.written = true;
@@ -179,7 +166,7 @@ impl<'a> Rounds<'a> {
             ControlFlow::Continue(still) => still,
         };
         match self.command {
-            Some(line) => Ok(match verify::trouble_of(self.job, self.step, line, evidence).await? {
+            Some(line) => Ok(match verify::trouble_of(self.job, line, evidence).await? {
                 Some(problem) => Outcome::Refused(problem),
                 None => Outcome::Accepted(Done::default()),
             }),
@@ -189,16 +176,15 @@ impl<'a> Rounds<'a> {
 
     /// Has the model name items and write each.
     async fn write(&mut self, round: usize) -> Result<Vec<(Item, String)>, TurnError> {
-        let Next { given, think } = std::mem::take(&mut self.next);
+        let given = self.next.take();
         let writer = Writer {
             job: self.job,
             files: &self.files,
             choices: &self.choices,
-            text: &self.step.text,
+            text: &self.job.step.text,
             trouble: &self.trouble,
             round,
             items_max: self.items_max,
-            think,
         };
         let pieces = writer.pieces(given, &mut self.messages).await?;
         self.trouble.clear();
@@ -208,7 +194,7 @@ impl<'a> Rounds<'a> {
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
         let (round, is_last) = (attempt.round, attempt.is_last);
-        match self.files.take(self.job.index, &attempt.pieces, self.mentions, &self.asked) {
+        match self.files.take(self.job, &attempt.pieces, self.mentions, &self.asked) {
             Err(Refusal { message, unchanged }) if self.doubted.is_none_or(|at| round < at + 2 && !is_last) => {
                 self.next = self.after_refusal(&attempt.pieces, &unchanged);
                 return Some(Outcome::Refused(message));
@@ -226,17 +212,17 @@ impl<'a> Rounds<'a> {
     }
 
     /// What is written after an answer that could not be merged, or that has nothing new.
-    fn after_refusal(&mut self, pieces: &[(Item, String)], unchanged: &[Item]) -> Next {
+    fn after_refusal(&mut self, pieces: &[(Item, String)], unchanged: &[Item]) -> Option<Given> {
         match unchanged {
             // A definition that stays as it is may use a list that is wrong.
             [_, ..] if self.may_be_data && self.choices.narrow_to_data_of(pieces) => {
                 self.may_be_data = false;
-                Next { given: self.choices.data_of(pieces).map(|item| (vec![item], true)), think: false }
+                self.choices.data_of(pieces).map(|item| (vec![item], true))
             }
-            [item, ..] => choice::after_unchanged(item, &self.files, &mut self.choices, &mut self.again),
+            [item, ..] => choice::after_unchanged(item, &self.files, &mut self.choices),
             // Code that does not parse or lacks a name is written again.
-            [] if !pieces.is_empty() => Next { given: Some((items_of(pieces), true)), think: false },
-            [] => Next::default(),
+            [] if !pieces.is_empty() => Some((items_of(pieces), true)),
+            [] => None,
         }
     }
 
@@ -244,7 +230,7 @@ impl<'a> Rounds<'a> {
     fn ask_about(&mut self, doubt: &Doubt, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
         if doubt.same_place {
-            self.next.given = Some((items_of(&attempt.pieces), true));
+            self.next = Some((items_of(&attempt.pieces), true));
             self.messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
             return;
         }
@@ -252,7 +238,7 @@ impl<'a> Rounds<'a> {
         self.messages.truncate(self.prompt_len);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
         self.choices.narrow_to_data_of(&attempt.pieces);
-        self.next.given = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
+        self.next = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
         self.files.set_aside();
         if let Some(last) = self.messages.last_mut() {
             last.content.push_str(&format!("\n{}", doubt.question));
@@ -266,13 +252,11 @@ impl<'a> Rounds<'a> {
         attempt: &Attempt,
         evidence: &mut Evidence,
     ) -> Result<ControlFlow<Outcome, Option<String>>, TurnError> {
-        let wrong = verify::examples_or_calls(self.job, self.step, &mut self.files, evidence).await?;
+        let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
         let Some(wrong) = wrong else { return Ok(ControlFlow::Continue(None)) };
         // For a reported mistake, small changes were tried before.
         let may_mend = attempt.round == 0 && !kind::is_report(&self.asked) && !wrong.is_vague;
-        if may_mend
-            && let Some(mended) = repair::examples(self.job, self.step, &wrong, None, TRIALS_TIME, evidence).await?
-        {
+        if may_mend && let Some(mended) = repair::examples(self.job, &wrong, None, TRIALS_TIME, evidence).await? {
             return Ok(ControlFlow::Break(Outcome::Accepted(Done { said: String::new(), ..mended })));
         }
         // A correct change need not show in a call without an expected result.
@@ -283,30 +267,42 @@ impl<'a> Rounds<'a> {
             self.doubted = Some(attempt.round);
         }
         let items = choice::named_in(items_of(&attempt.pieces), &wrong.said);
-        self.next = Next { given: Some((items, true)), think: true };
+        self.next = Some((items, true));
         let still = if wrong.is_vague { "This is still so" } else { "It was tried" };
         Ok(ControlFlow::Break(Outcome::Refused(format!("It is written. {still}:\n{}", wrong.said))))
     }
 
-    /// Runs the tests that cover the change. `still` is what an accepted change left as it was.
+    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
+    /// that the request changes. `still` is what an accepted change left as it was.
     async fn run_tests(
         &mut self,
         attempt: &Attempt,
         still: Option<String>,
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
-        let Rounds { job, step, .. } = *self;
-        match tested::change(job, step, &mut self.files, &self.asked, &mut self.before, evidence).await? {
-            Verdict::Counts { said, mut notes } => {
-                let as_before = |said: String| format!("changed, but this is as before: {}", said.replace('\n', "; "));
-                notes.extend(still.map(as_before));
-                Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
-            }
-            Verdict::Fails(wrong) => {
-                self.next = Next { given: Some((items_of(&attempt.pieces), true)), think: false };
-                Ok(Outcome::Refused(wrong))
-            }
+        let job = self.job;
+        let still = still.map(|said| format!("changed, but this is as before: {}", said.replace('\n', "; ")));
+        let accepted = |said: String, note: Option<String>| {
+            let notes = note.into_iter().chain(still).collect();
+            Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
+        };
+        let ran = verify::failing(job, &self.files.changed(), &self.files.names(), evidence).await?;
+        let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
+            return accepted(String::new(), None);
+        };
+        if !self.before.contains_key(&ran.line) {
+            let failed = copy::failing_before(job, &ran.line, verify::LIMIT, self.files.as_they_were()).await?;
+            self.before.insert(ran.line.clone(), failed);
         }
+        if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
+            return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
+        }
+        if self.files.is_wanted(&self.asked, &trouble) {
+            let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
+            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
+        }
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(trouble))
     }
 
     /// Notes what was wrong in a round and prepares the prompt of the next one.
@@ -315,7 +311,7 @@ impl<'a> Rounds<'a> {
         tracing::debug!(round, trouble = self.trouble.as_str(), "not right yet");
         // A model that sees its answer repeats it, so only what was wrong stays in the prompt.
         self.messages.truncate(self.prompt_len);
-        if self.next.given.is_none()
+        if self.next.is_none()
             && let Some(last) = self.messages.last_mut()
         {
             last.content.push_str(&format!("\n{}", self.trouble));
@@ -335,15 +331,15 @@ impl<'a> Rounds<'a> {
         if !self.written {
             return Ok(self.files.done(vec![format!("not done: {why}")]));
         }
-        self.files.restore(self.job, self.step, evidence).await?;
+        self.files.restore(self.job, evidence).await?;
         Ok(Done::note(format!("not done, the files are as they were: {why}")))
     }
 }
 
 /// The first prompt: the code, the task, and what the examples of the request give as it is.
-fn prompt(job: Job<'_>, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
+fn prompt(job: Job<'_>, model: &Leased, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
-    let mut messages = opening(job, WRITE);
+    let mut messages = opening(job, model, WRITE);
     messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));
     messages
 }

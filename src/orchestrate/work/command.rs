@@ -1,6 +1,5 @@
 //! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
 
-use crate::request::kind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,11 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::orchestrate::evidence::{Entry, Evidence};
 use crate::orchestrate::question::{Form, Question};
 use crate::orchestrate::toolkit::TurnError;
-use crate::request::forms;
+use crate::request::{forms, kind};
 use crate::tools::builtin::Builtin;
 
-use super::{Done, Job, change};
-use crate::request::Step;
+use super::{Done, Job};
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
 /// The form of a command that a model writes.
@@ -25,34 +23,28 @@ const FILES_SHOWN: usize = 40;
 const BUILT_INTO_SHELLS: &[&str] =
     &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
 
-/// Runs the command that `step` asks for; a note says so if none is found.
-pub async fn run(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let line = match spelled_out(job, step) {
-        Some(line) => line,
-        None => match by_the_model(job, step).await? {
-            Some(line) => line,
-            None => {
-                return Ok(Done::note(format!(
-                    "not done: no command was found for `{}`; name the command to run",
-                    step.text
-                )));
-            }
-        },
+/// Runs the command that the step asks for; a note says so if none is found.
+pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let line = match spelled_out(job) {
+        Some(line) => Some(line),
+        None => by_the_model(job).await?,
     };
-    perform(job, step, &line, None, evidence).await?;
+    let Some(line) = line else {
+        let asked = &job.step.text;
+        return Ok(Done::note(format!("not done: no command was found for `{asked}`; name the command to run")));
+    };
+    perform(job, &line, None, evidence).await?;
     Ok(Done::default())
 }
 
 /// Runs `line` as a tool call, with consent; `limit` is its deadline.
 pub async fn perform<'e>(
     job: Job<'_>,
-    step: &Step,
     line: &str,
     limit: Option<Duration>,
     evidence: &'e mut Evidence,
 ) -> Result<&'e Entry, TurnError> {
-    let arguments = Value::Object(arguments(line, limit));
-    change::perform(job.scene, step, Builtin::RunCommand, arguments, evidence).await
+    job.perform(Builtin::RunCommand, Value::Object(arguments(line, limit)), evidence).await
 }
 
 /// The arguments of a call that runs `line`.
@@ -62,21 +54,20 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
 }
 
 /// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
-fn spelled_out(job: Job<'_>, step: &Step) -> Option<String> {
-    if let Some(line) = kind::quoted_command(&step.text) {
-        return Some(line);
-    }
-    forms::project_command(&super::planned(step).part, job.scene.context.root.path())
+fn spelled_out(job: Job<'_>) -> Option<String> {
+    let of_project = || forms::project_command(&job.step.part, job.root());
+    kind::quoted_command(&job.step.text).or_else(of_project)
 }
 
 /// Has the model write the command; `None` if it does not begin with a program.
-async fn by_the_model(job: Job<'_>, step: &Step) -> Result<Option<String>, TurnError> {
-    let Job { scene, model, index, .. } = job;
-    let mut files = index.paths().unwrap_or_default();
+async fn by_the_model(job: Job<'_>) -> Result<Option<String>, TurnError> {
+    let scene = job.scene;
+    let mut files = job.index.paths().unwrap_or_default();
     files.sort_by_key(|path| path.matches('/').count());
     files.truncate(FILES_SHOWN);
-    let user = format!("Files: {}\n\nRequest: {}", files.join(" "), step.text);
-    let question = Question { toolkit: scene.toolkit, model, host: scene.host, phase: "writing a command" };
+    let user = format!("Files: {}\n\nRequest: {}", files.join(" "), job.step.text);
+    let model = job.model().await?;
+    let question = Question { toolkit: scene.toolkit, model: &model, host: scene.host, phase: "writing a command" };
     let line = question.text(PROMPT, &user, LINE).await?.trim().to_owned();
     Ok(is_command(&line, scene.context.root.path()).then_some(line))
 }

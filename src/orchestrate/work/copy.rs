@@ -5,6 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::base::folder;
+use crate::edit::executed::{self, Executed};
 use crate::edit::failures::{self, Report};
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::builtin::Builtin;
@@ -13,8 +14,6 @@ use crate::tools::policy::Approved;
 use crate::tools::{Context, Outcome, ToolCall};
 
 use super::{Job, command};
-use crate::edit::executed;
-use crate::edit::executed::Executed;
 
 /// Most files of a project that is copied, and most bytes of them.
 const FILES_MAX: usize = 20_000;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Deserializer, Value, json};
+use serde_json::{Deserializer, Value};
 
 use crate::edit::keyed::{self, Change, Keys, Sort};
 use crate::language::words;
@@ -12,13 +12,10 @@ use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::retrieve;
-use crate::tools::builtin::Builtin;
 
-use super::change::{Ask, ask, changed_meanwhile, opening, perform, task};
+use super::change::{Ask, opening, task, until_right};
 use super::passage::{self, Passage};
-use super::{Done, Job, verify};
-use crate::context::text_of;
-use crate::request::Step;
+use super::{Done, Job};
 
 const PROMPT: &str = include_str!("../prompts/entries.md");
 /// A sample request and its answer, which show the model the form.
@@ -41,7 +38,6 @@ const ROUNDS_MAX: usize = 2;
 /// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
 pub async fn change(
     job: Job<'_>,
-    step: &Step,
     path: &str,
     before: &str,
     evidence: &mut Evidence,
@@ -49,49 +45,49 @@ pub async fn change(
     let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
     let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
     let shown = if retrieve::tokens(before) > FILE_TOKENS {
-        passage::lines_of(before, &passage::narrowed(before, &whole, &step.text))
+        passage::lines_of(before, &passage::narrowed(before, &whole, &job.step.text))
     } else {
         before.trim_end().to_owned()
     };
     entries.retain(|(keys, _)| keys.last().is_some_and(|key| shown.contains(key.as_str())));
     entries.truncate(ENTRIES_MAX);
-    let mut trouble = String::new();
-    let mut messages = opening(job, PROMPT);
+    let mut messages = opening(job, &job.model().await?, PROMPT);
     messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
-    messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job, step))));
-    for _ in 0..ROUNDS_MAX {
-        let form = Ask { grammar: grammar(&entries), tokens: TOKENS, seed: None, phase: "changing entries" };
-        let answer = ask(job, &messages, form).await?;
-        tracing::debug!(answer, "entries");
-        let (mut changes, refused) = accepted(&answer, &entries, job.scene.request);
-        add_dropped_versions(&mut changes, &step.text, path, before);
+    messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
+    let grammar = grammar(&entries);
+    let forms = (0..ROUNDS_MAX).map(|_| Ask {
+        grammar: grammar.clone(),
+        tokens: TOKENS,
+        seed: None,
+        phase: "changing entries",
+    });
+    let take = |answer: &str| {
+        let (mut changes, refused) = accepted(answer, &entries, job.scene.request);
+        add_dropped_versions(&mut changes, &job.step.text, path, before);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
             _ => keyed::changed(path, before, &changes),
         };
-        trouble = match after {
-            // An earlier step has made this change.
-            Ok(after) if after == before && job.of_several => return Ok(Some(Done::default())),
-            Ok(after) if after == before => "Nothing would change.".to_owned(),
-            Ok(after) => match verify::problems(job.index, path, before, &after, &[]).into_iter().next() {
+        let problem = match after {
+            Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),
+            Ok(after) => match job.problem(path, before, &after, &[]) {
                 Some(problem) => problem,
-                None if text_of(job.scene.context, path).as_deref() != Some(before) => {
-                    return Ok(Some(Done::note(changed_meanwhile(path))));
-                }
-                None => {
-                    let arguments = json!({ "path": path, "content": after });
-                    perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
-                    // The model wanted more than the request asks for.
-                    refused.iter().for_each(|why| job.scene.host.notice(why));
-                    return Ok(Some(Done::default()));
-                }
+                None => return Ok((after, refused)),
             },
             Err(problem) => problem,
         };
-        messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{trouble}\nWrite the entries again.")));
-    }
-    Ok(Some(Done::note(format!("not done: {path}: {trouble}"))))
+        Err((problem, "Write the entries again."))
+    };
+    Ok(Some(match until_right(job, messages, forms, take).await? {
+        // An earlier step has made this change.
+        Ok((after, _)) if after == before => Done::default(),
+        Ok((after, refused)) => {
+            // The model wanted more than the request asks for.
+            refused.iter().for_each(|why| job.scene.host.notice(why));
+            job.replace(path, before, &after, evidence).await?
+        }
+        Err(trouble) => Done::note(format!("not done: {path}: {trouble}")),
+    }))
 }
 
 /// The changes of an answer that have a word of the request, and why the others are refused.
@@ -107,7 +103,7 @@ fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Chang
     (changes, refused)
 }
 
-/// Adds the removal of each version that `text` asks to remove from the lists that have it.
+/// Adds the removal of each version that `text` asks to remove from the lists that have it: `drop support for 3.10`.
 fn add_dropped_versions(changes: &mut Vec<Change>, text: &str, path: &str, before: &str) {
     for version in dropped_versions(text) {
         let elements = keyed::elements(path, before, &version).into_iter();
@@ -117,7 +113,6 @@ fn add_dropped_versions(changes: &mut Vec<Change>, text: &str, path: &str, befor
     }
 }
 
-/// Versions that a text asks to remove: `drop support for 3.10`.
 fn dropped_versions(text: &str) -> Vec<String> {
     static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
         let verbs = r"(?:get rid of|remove|drop|delete|entferne|supprime|quita|no longer (?:supports?|needs?))";
@@ -213,6 +208,8 @@ fn read(answer: &str) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn keys(all: &str) -> Keys {

@@ -4,81 +4,74 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use crate::context::is_declaration;
+use crate::context::mentions::{self, Mentions};
 use crate::edit::{self, has_grammar, testing};
-use crate::index::Index;
 use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute::Scene;
+use crate::orchestrate::synthesize::tell;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::{Event, StepStatus};
 use crate::request::arguments::{Edit, removes, settle_edit, settle_removal};
-use crate::tools::Context;
+use crate::request::substitution::{self, Substitution};
 use crate::tools::builtin::Builtin;
 
-use super::change::{exists, perform};
-use super::{Done, verify};
-use crate::context::mentions;
-use crate::context::mentions::Mentions;
-use crate::context::text_of;
-use crate::request::Step;
-use crate::request::substitution::{self, Substitution};
+use super::{Done, Job};
 
 /// Most remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
+/// Longest request for an export alone, in words.
+const EXPORT_WORDS_MAX: usize = 12;
+/// Files that contain the version of a project.
+const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
+/// Most files in which a text is replaced, and most places in each.
+const REWORDED_FILES_MAX: usize = 3;
+const REWORDED_PLACES_MAX: usize = 3;
 
-/// Makes the change that `step` spells out. `None` if it spells out none, the place is not clear, or a check finds a problem.
-pub async fn change(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let mut mentions = mentions::of(&step.text, index)?;
+/// Makes the change that the step spells out. `None` if it spells out none, the place is not clear, or a check finds a problem.
+pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let mut mentions = mentions::of(&job.step.text, job.index)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
         // A step that names nothing is about the files that the request names.
-        mentions.paths = mentions::of(scene.request, index)?.paths;
+        mentions.paths = mentions::of(job.scene.request, job.index)?.paths;
     }
-    if let Some(done) = reworded(scene, index, step, &mentions, evidence).await? {
-        return Ok(Some(done));
+    let mut rewrites = reworded(job, &mentions);
+    if rewrites.is_empty() {
+        let rewrite = exported(job, &mentions).or_else(|| swapped(job, &mentions)).or_else(|| derived(job, &mentions));
+        rewrites.extend(rewrite.filter(|one| one.after != one.before && one.is_sound(job)));
     }
-    let named = |way: &'static str, rewrite: Option<Rewrite>| rewrite.map(|rewrite| (way, rewrite));
-    let rewrite = named("export", exported(scene.context, step, &mentions))
-        .or_else(|| named("names", swapped(scene.context, step, &mentions)))
-        .or_else(|| named("derive", derived(scene.context, step, &mentions)));
-    if let Some((way, (path, _, after))) = rewrite.filter(|(_, (path, before, after))| fits(index, path, before, after))
-    {
+    if rewrites.is_empty() {
+        return replaced(job, &mentions, evidence).await;
+    }
+    for Rewrite { way, path, after, .. } in rewrites {
         tracing::debug!(way, "changed by code");
-        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-        return Ok(Some(Done::default()));
+        job.write(&path, &after, evidence).await?;
     }
-    let wanted = Wanted::of(scene, step);
-    let mut places = places(scene, index, &mentions, &wanted);
+    Ok(Some(Done::default()))
+}
+
+/// Makes the edits from one value to another, or the removal, that the step spells out.
+async fn replaced(job: Job<'_>, mentions: &Mentions, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let wanted = Wanted::of(job);
+    let mut places = places(job, mentions, &wanted);
     let mut seen = HashSet::new();
     places.retain(|path| seen.insert(path.clone()));
     let is_only = places.len() == 1 || mentions.paths.is_empty();
-    let found: Vec<Value> = places
-        .iter()
-        .filter_map(|path| {
-            let before = text_of(scene.context, path)?;
-            replacement(index, &mentions, &wanted.edit(path, &before, is_only)?, wanted.is_removal, path, &before)
-        })
-        .collect();
+    let edit = |path: &String| {
+        let before = job.text(path)?;
+        replacement(job, mentions, &wanted.edit(path, &before, is_only)?, wanted.is_removal, path, &before)
+    };
+    let found: Vec<Value> = places.iter().filter_map(edit).collect();
     if found.is_empty() || found.len() > 1 && (wanted.bump.is_none() || found.len() < places.len()) {
         return Ok(None);
     }
     tracing::debug!(way = wanted.way(), "changed by code");
-    let mut status = StepStatus::Succeeded;
     for arguments in found {
-        status = perform(scene, step, Builtin::ReplaceInFile, arguments, evidence).await?.status;
-        if status != StepStatus::Succeeded {
-            break;
+        if !job.perform(Builtin::ReplaceInFile, arguments, evidence).await?.succeeded() {
+            return Ok(Some(Done::default()));
         }
     }
-    let is_removed = wanted.is_removal && status == StepStatus::Succeeded;
-    let said = if is_removed { what_is_left(scene.context, index, &mentions) } else { String::new() };
-    if !said.is_empty() {
-        scene.host.emit(Event::Token { text: said.clone() });
-    }
+    let left = if wanted.is_removal { what_is_left(job, mentions) } else { String::new() };
+    let said = if left.is_empty() { left } else { tell(job.scene.host, &left) };
     Ok(Some(Done { said, ..Done::default() }))
 }
 
@@ -93,11 +86,12 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(scene: Scene<'_>, step: &'a Step) -> Wanted<'a> {
-        let is_removal = removes(&step.text);
-        let substitution = substitution::of(&step.text).filter(|one| !one.is_quoted && !is_removal);
-        let bump = substitution::version_bump(&step.text, scene.request).filter(|_| !is_removal);
-        Wanted { text: &step.text, is_removal, substitution, bump }
+    fn of(job: Job<'a>) -> Wanted<'a> {
+        let text = job.step.text.as_str();
+        let is_removal = removes(text);
+        let substitution = substitution::of(text).filter(|one| !one.is_quoted && !is_removal);
+        let bump = substitution::version_bump(text, job.scene.request).filter(|_| !is_removal);
+        Wanted { text, is_removal, substitution, bump }
     }
 
     /// The rule that finds the edit, for the log.
@@ -125,21 +119,21 @@ impl<'a> Wanted<'a> {
 }
 
 /// The files that may have the old value.
-fn places(scene: Scene<'_>, index: &Index, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String> {
+fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String> {
     if wanted.bump.is_some() && mentions.paths.is_empty() {
-        return MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| exists(scene.context, path)).collect();
+        return MANIFESTS.iter().map(|path| (*path).to_owned()).filter(|path| job.exists(path)).collect();
     }
     match (mentions.paths.is_empty(), &wanted.substitution) {
         (false, _) => mentions.paths.clone(),
-        (true, None) => where_defined(scene.context, index, mentions),
+        (true, None) => where_defined(job, mentions),
         // All code is searched, and exactly one file has to have the old value.
-        (true, Some(_)) => paths_meant(index, mentions).into_iter().filter(|path| has_grammar(path)).collect(),
+        (true, Some(_)) => paths_meant(job, mentions).into_iter().filter(|path| has_grammar(path)).collect(),
     }
 }
 
 /// The arguments of the call that makes `edit` in a file. `None` if the old text occurs more than once, or a check finds a problem.
 fn replacement(
-    index: &Index,
+    job: Job<'_>,
     mentions: &Mentions,
     edit: &Edit,
     is_removal: bool,
@@ -150,15 +144,15 @@ fn replacement(
     let after = before.replacen(&edit.old, &new, 1);
     let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
     let fits = before.matches(&edit.old).count() == 1
-        && verify::problems(index, path, before, &after, &named.collect::<Vec<_>>()).is_empty();
+        && job.problem(path, before, &after, &named.collect::<Vec<_>>()).is_none();
     fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
 }
 
 /// Where the removed names are still used, a line for each name; empty if they are not.
-fn what_is_left(context: &Context, index: &Index, mentions: &Mentions) -> String {
+fn what_is_left(job: Job<'_>, mentions: &Mentions) -> String {
     let mut said = String::new();
     for symbol in &mentions.symbols {
-        let left = still_named(context, index, &symbol.name);
+        let left = still_named(job, &symbol.name);
         if !left.is_empty() {
             said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
         }
@@ -166,47 +160,11 @@ fn what_is_left(context: &Context, index: &Index, mentions: &Mentions) -> String
     said
 }
 
-/// The path of a file, its text, and its new text.
-type Rewrite = (String, String, String);
-
-/// Whether a new text differs from the old one and the checks find no problem in it.
-fn fits(index: &Index, path: &str, before: &str, after: &str) -> bool {
-    after != before && verify::problems(index, path, before, after, &[]).is_empty()
-}
-
-/// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
-fn exported(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
-    let ([symbol], [path], []) =
-        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
-    else {
-        return None;
-    };
-    let is_all = !mentions.adds && words::split(&step.text).len() <= EXPORT_WORDS_MAX;
-    let from = symbol.nodes.iter().find(|node| !crate::context::is_declaration(&node.path)).map(|node| &node.path);
-    let from = from.filter(|_| is_all && edit::export::is_asked(&step.text))?;
-    let before = text_of(context, path)?;
-    let after = edit::export::add(path, &before, &symbol.name, from)?;
-    let place = |name: &str| (name == symbol.name).then(|| from.clone());
-    let after = edit::imports::brought_in(path, &before, &after, &place);
-    Some((path.clone(), before, after))
-}
-
-/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
-fn derived(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
-    let traits = edit::derive::asked(&step.text);
-    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
-    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
-    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
-    let before = text_of(context, &node.path)?;
-    let after = edit::derive::add(&before, &node.name, &traits)?;
-    Some((node.path.clone(), before, after))
-}
-
 /// Lines that still have a name, as `path:line`, at most `LEFT_MAX`.
-fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
+fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for path in index.paths().unwrap_or_default() {
-        let text = text_of(context, &path).unwrap_or_default();
+    for path in job.index.paths().unwrap_or_default() {
+        let text = job.text(&path).unwrap_or_default();
         let lines = text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name));
         found.extend(lines.map(|(at, _)| format!("{path}:{}", at + 1)).take(LEFT_MAX - found.len()));
         if found.len() == LEFT_MAX {
@@ -216,19 +174,62 @@ fn still_named(context: &Context, index: &Index, name: &str) -> Vec<String> {
     found
 }
 
+/// A new text for a whole file.
+struct Rewrite {
+    /// The rule that made it, for the log.
+    way: &'static str,
+    path: String,
+    before: String,
+    after: String,
+}
+
+impl Rewrite {
+    fn is_sound(&self, job: Job<'_>) -> bool {
+        job.problem(&self.path, &self.before, &self.after, &[]).is_none()
+    }
+}
+
+/// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
+fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let ([symbol], [path], []) =
+        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
+    else {
+        return None;
+    };
+    let text = &job.step.text;
+    let is_all = !mentions.adds && words::split(text).len() <= EXPORT_WORDS_MAX;
+    let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
+    let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
+    let before = job.text(path)?;
+    let after = edit::export::add(path, &before, &symbol.name, from)?;
+    let place = |name: &str| (name == symbol.name).then(|| from.clone());
+    let after = edit::imports::brought_in(path, &before, &after, &place);
+    Some(Rewrite { way: "export", path: path.clone(), before, after })
+}
+
+/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
+fn derived(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let traits = edit::derive::asked(&job.step.text);
+    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
+    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
+    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
+    let before = job.text(&node.path)?;
+    let after = edit::derive::add(&before, &node.name, &traits)?;
+    Some(Rewrite { way: "derive", path: node.path.clone(), before, after })
+}
+
 /// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.
-fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrite> {
-    let wanted = substitution::of_names(&step.text)?;
+fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let wanted = substitution::of_names(&job.step.text)?;
     let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
-    let nodes =
-        mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name)).flat_map(|symbol| symbol.nodes.first());
-    let nodes: Vec<_> = nodes.collect();
+    let places = mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name));
+    let nodes: Vec<_> = places.flat_map(|symbol| symbol.nodes.first()).collect();
     let (path, lines) = match (nodes.as_slice(), mentions.paths.as_slice()) {
         ([node], _) => (&node.path, (node.start, node.end)),
         ([], [path]) => (path, (1, usize::MAX)),
         _ => return None,
     };
-    let before = text_of(context, path)?;
+    let before = job.text(path)?;
     let swap = |(at, line): (usize, &str)| {
         if (lines.0..=lines.1).contains(&(at + 1)) {
             substitution::replaced(line, &wanted.old, &wanted.new)
@@ -236,31 +237,17 @@ fn swapped(context: &Context, step: &Step, mentions: &Mentions) -> Option<Rewrit
             line.to_owned()
         }
     };
-    let after: String = before.split_inclusive('\n').enumerate().map(swap).collect();
-    Some((path.clone(), before, after))
+    let after = before.split_inclusive('\n').enumerate().map(swap).collect();
+    Some(Rewrite { way: "names", path: path.clone(), before, after })
 }
 
-/// Longest request for an export alone, in words.
-const EXPORT_WORDS_MAX: usize = 12;
-/// Files that contain the version of a project.
-const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
-
-/// Most files in which a text is replaced, and most places in each.
-const REWORDED_FILES_MAX: usize = 3;
-const REWORDED_PLACES_MAX: usize = 3;
-
 /// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
-/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words.
-async fn reworded(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    mentions: &Mentions,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let Some(wanted) = substitution::of(&step.text).filter(|one| one.is_quoted) else { return Ok(None) };
-    let paths = paths_meant(index, mentions);
-    let literally = |before: &str| {
+/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words. Empty if nothing of it is
+/// asked for, or too many places have the text.
+fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
+    let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
+    let paths = paths_meant(job, mentions);
+    let literally = |_: &str, before: &str| {
         let mut after = before.to_owned();
         let mut places = 0;
         for mark in ['"', '\'', '`'] {
@@ -270,63 +257,53 @@ async fn reworded(
         }
         (places > 0).then_some((places, after))
     };
-    let completed = |before: &str| Some((1, substitution::in_template(before, &wanted)?));
-    let changed = |how: &dyn Fn(&str) -> Option<(usize, String)>| {
+    let completed = |path: &str, before: &str| {
+        let after = substitution::in_template(before, &wanted).filter(|_| has_grammar(path))?;
+        Some((1, after))
+    };
+    // The number of places in a file, and its new text.
+    type How<'h> = &'h dyn Fn(&str, &str) -> Option<(usize, String)>;
+    let changed = |how: How<'_>| {
         let mut changes = Vec::new();
         for path in &paths {
-            let Some(before) = text_of(scene.context, path) else { continue };
-            let Some((places, after)) = how(&before) else { continue };
+            let Some(before) = job.text(path) else { continue };
+            let Some((places, after)) = how(path, &before) else { continue };
             if places > REWORDED_PLACES_MAX {
                 return Vec::new();
             }
-            if verify::problems(index, path, &before, &after, &[]).is_empty() {
-                changes.push((path.clone(), after));
-            }
+            let rewrite = Rewrite { way: "quoted text", path: path.clone(), before, after };
+            changes.extend(Some(rewrite).filter(|one| one.is_sound(job)));
         }
         changes
     };
-    let mut changes = changed(&literally);
-    if changes.is_empty() {
-        changes = changed(&completed);
-        changes.retain(|(path, _)| has_grammar(path));
-        if changes.len() > 1 {
-            return Ok(None);
-        }
-    }
-    if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {
-        return Ok(None);
-    }
-    tracing::debug!(way = "quoted text", "changed by code");
-    for (path, after) in changes {
-        perform(scene, step, Builtin::WriteFile, json!({ "path": path, "content": after }), evidence).await?;
-    }
-    Ok(Some(Done::default()))
+    let literal = changed(&literally);
+    let (changes, most) = if literal.is_empty() { (changed(&completed), 1) } else { (literal, REWORDED_FILES_MAX) };
+    if changes.len() > most { Vec::new() } else { changes }
 }
 
 /// The files that define the named symbols. If only declarations do, as for a field that a constructor sets, the code files that have the name.
-fn where_defined(context: &Context, index: &Index, mentions: &Mentions) -> Vec<String> {
+fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
-    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| crate::context::is_declaration(path));
+    let (declared, defined): (Vec<String>, Vec<String>) = nodes.partition(|path| is_declaration(path));
     if declared.is_empty() || !defined.is_empty() {
         return defined;
     }
     let has_name = |path: &String| {
-        let text = text_of(context, path).unwrap_or_default();
+        let text = job.text(path).unwrap_or_default();
         mentions.symbols.iter().any(|symbol| grounding::is_backed(&text, &symbol.name))
     };
-    let all = index.paths().unwrap_or_default().into_iter();
-    all.filter(|path| has_grammar(path) && !testing::is_test(path) && !crate::context::is_declaration(path))
-        .filter(has_name)
-        .collect()
+    let mut all = job.index.paths().unwrap_or_default();
+    all.retain(|path| has_grammar(path) && !testing::is_test(path) && !is_declaration(path) && has_name(path));
+    all
 }
 
 /// The files that are named, or that define what is named, or else all; tests only if they are named.
-fn paths_meant(index: &Index, mentions: &Mentions) -> Vec<String> {
+fn paths_meant(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
     let mut paths: Vec<String> =
         if mentions.paths.is_empty() { nodes.map(|node| node.path.clone()).collect() } else { mentions.paths.clone() };
     if paths.is_empty() {
-        paths = index.paths().unwrap_or_default();
+        paths = job.index.paths().unwrap_or_default();
     }
     paths.sort();
     paths.dedup();

@@ -4,24 +4,20 @@ mod doubts;
 mod merge;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::json;
 
 use crate::context::mentions::Mentions;
-use crate::context::{Pack, Shown, text_of};
+use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
 use crate::edit::{self, package_function, preserve, testing};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::request::Step;
 use crate::tools::builtin::Builtin;
 
-use super::change::{changed_meanwhile, exists, perform};
-use super::items::{Choices, Item, Offered};
-use super::{Done, Job, Touched, new_test};
+use super::items::{Choices, Item, What};
+use super::{Done, Job, Stretch, changed_meanwhile, new_test};
 pub use doubts::Doubt;
 
 /// The files of a code change.
@@ -49,10 +45,10 @@ pub struct Files {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
     /// An earlier change that is made if there is no better one.
-    aside: Option<(BTreeMap<String, String>, Vec<Touched>)>,
+    aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
-    touched: Vec<Touched>,
+    touched: Vec<Stretch>,
     /// The function that the package exports without a name.
     own: Option<PackageFunction>,
 }
@@ -79,7 +75,7 @@ impl Files {
             shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
         let exporting = exporting(job, mentions, &shown);
         for path in &exporting {
-            if let Some(text) = text_of(job.scene.context, path).filter(|_| !before.contains_key(path)) {
+            if let Some(text) = job.text(path).filter(|_| !before.contains_key(path)) {
                 before.insert(path.clone(), text);
             }
         }
@@ -88,7 +84,7 @@ impl Files {
         if mentions.speaks_of_tests && !has_test && new.is_empty() {
             new.extend(shown.first().and_then(|file| new_test::test_path(&file.path)));
         }
-        new.retain(|path| !exists(job.scene.context, path));
+        new.retain(|path| !job.exists(path));
         let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
         let new_names = mentions.new_names.clone();
         let style = new.iter().any(|path| testing::is_test(path)).then(|| new_test::style(job)).flatten();
@@ -113,15 +109,13 @@ impl Files {
             aside: None,
             written: BTreeMap::new(),
             touched: Vec::new(),
-            own: package_function::function_of(job.scene.context.root.path()),
+            own: package_function::function_of(job.root()),
         }
     }
 
     /// What the model may name.
     pub fn choices(&self) -> Choices {
-        let files = self.shown.iter().map(|file| Offered { path: &file.path, text: &file.text, shown: &file.lines });
-        let files: Vec<Offered<'_>> = files.collect();
-        let choices = Choices::of(&files, &self.new, self.may_remove);
+        let choices = Choices::of(&self.shown, &self.new, self.may_remove);
         if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
     }
 
@@ -145,6 +139,15 @@ impl Files {
         self.before.get(path).map_or("", String::as_str)
     }
 
+    /// The code of an item before the change; empty if it is new.
+    pub fn code_of<'c>(&'c self, item: &'c Item) -> &'c str {
+        match &item.what {
+            What::Change(span) => self.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
+            What::Statement(text) => text,
+            _ => "",
+        }
+    }
+
     /// Whether the model was shown all of these lines.
     pub fn is_shown(&self, path: &str, lines: (usize, usize)) -> bool {
         let file = self.shown.iter().find(|file| file.path == path);
@@ -155,30 +158,6 @@ impl Files {
     pub fn has(&self, item: &Item, code: &str) -> bool {
         let texts = [self.before.get(&item.path), self.after.get(&item.path)];
         texts.into_iter().flatten().any(|text| preserve::has_code(text, code))
-    }
-
-    /// Corrects a new test that fails: puts the actual value in place of the expected one. Returns whether it did; never if more than tests is asked
-    /// for.
-    pub fn expect_what_is(&mut self, trouble: &str) -> bool {
-        static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(([^()\s]+):(\d+)\)").expect("a pattern"));
-        static DIFFERS: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"(?m)^\s*(?:AssertionError:? ?)?(\S.*?) !==? (.*\S)\s*$").expect("a pattern"));
-        static VALUES: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"(?m)^\s*expected: (.*\S)\s*\n\s*actual: (.*\S)\s*$").expect("a pattern"));
-        let values = VALUES.captures(trouble).map(|found| (found[2].to_owned(), found[1].to_owned()));
-        let values =
-            values.or_else(|| DIFFERS.captures(trouble).map(|found| (found[1].to_owned(), found[2].to_owned())));
-        let found = PLACE.captures(trouble).zip(values).filter(|_| self.only_tests);
-        let Some((place, (actual, expected))) = found else { return false };
-        let (path, actual, expected) = (&place[1], actual.as_str(), expected.as_str());
-        let Some(text) = self.after.get_mut(path) else { return false };
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let number = place[2].parse::<usize>().unwrap_or(0);
-        let Some(line) = number.checked_sub(1).and_then(|at| lines.get_mut(at)) else { return false };
-        let Some(at) = line.rfind(expected).filter(|_| actual != expected) else { return false };
-        line.replace_range(at..at + expected.len(), actual);
-        *text = lines.join("\n") + "\n";
-        true
     }
 
     /// Whether a file defined that name at its top level before the change.
@@ -222,28 +201,22 @@ impl Files {
     fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
         let known = self.written.get(path).or(self.before.get(path));
         match known {
-            Some(known) => text_of(job.scene.context, path).as_ref() == Some(known),
-            None => !exists(job.scene.context, path),
+            Some(known) => job.text(path).as_ref() == Some(known),
+            None => !job.exists(path),
         }
     }
 
     /// Writes the changed files. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a note) a call was refused
     /// or failed.
-    pub async fn write(
-        &mut self,
-        job: Job<'_>,
-        step: &Step,
-        evidence: &mut Evidence,
-    ) -> Result<Option<Vec<String>>, TurnError> {
+    pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
         for (path, text) in &self.after {
-            if text_of(job.scene.context, path).as_deref() == Some(text) {
+            if job.text(path).as_deref() == Some(text) {
                 continue;
             }
             if !self.is_as_known(job, path) {
                 return Ok(Some(vec![changed_meanwhile(path)]));
             }
-            let arguments = json!({ "path": path, "content": text });
-            if !perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded() {
+            if !job.write(path, text, evidence).await? {
                 return Ok(Some(Vec::new()));
             }
             self.written.insert(path.clone(), text.clone());
@@ -264,14 +237,13 @@ impl Files {
     }
 
     /// Restores every file that was written, unless somebody else has changed it meanwhile; new files are deleted.
-    pub async fn restore(&mut self, job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<(), TurnError> {
+    pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<(), TurnError> {
         for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path))
         {
-            let (tool, arguments) = match self.before.get(path) {
-                Some(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
-                None => (Builtin::DeleteFile, json!({ "path": path })),
-            };
-            perform(job.scene, step, tool, arguments, evidence).await?;
+            match self.before.get(path) {
+                Some(text) => drop(job.write(path, text, evidence).await?),
+                None => drop(job.perform(Builtin::DeleteFile, json!({ "path": path }), evidence).await?),
+            }
         }
         self.written.clear();
         Ok(())
@@ -291,7 +263,7 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
     paths.extend(shown.first().map(|file| file.path.clone()));
     let root = |path: &String| {
         let (begin, _) = path.rsplit_once("src/").filter(|_| path.ends_with(".rs"))?;
-        Some(format!("{begin}src/lib.rs")).filter(|root| exists(job.scene.context, root))
+        Some(format!("{begin}src/lib.rs")).filter(|root| job.exists(root))
     };
     paths.extend(paths.iter().find_map(root));
     paths.retain(|path| !testing::is_test(path));

@@ -5,6 +5,8 @@
 mod listing;
 mod notation;
 
+use crate::base::is_listed;
+use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
 use crate::edit::executed::Executed;
 use crate::edit::testing;
@@ -12,17 +14,15 @@ use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
 use crate::language::words;
 
+use super::files::Files;
 use super::passage;
 
 /// Most definitions of one change.
 pub const ITEMS_MAX: usize = 3;
 /// The module of a Rust file that has its tests.
 const RUST_TESTS: &str = "tests";
-/// Words that hint at changes beside the new definitions.
-const MORE: &[&str] = &["too", "also", "use", "uses", "call", "instead", "auch", "aussi", "también", "everywhere"];
-/// Words that hint at changes in other files.
-const MORE_ELSEWHERE: &[&str] =
-    &["too", "also", "use", "uses", "using", "call", "calls", "everywhere", "auch", "aussi", "también"];
+/// Words that hint at changes beside what is named.
+const MORE: &str = "too also use uses using call calls instead everywhere auch aussi también";
 
 /// One part of a change.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,14 +48,6 @@ pub enum What {
     Lines,
     /// A new file is written.
     File,
-}
-
-/// A file that may be changed.
-pub struct Offered<'a> {
-    pub path: &'a str,
-    pub text: &'a str,
-    /// First and last lines of the stretches that the model was shown.
-    pub shown: &'a [(usize, usize)],
 }
 
 impl Item {
@@ -86,8 +78,8 @@ pub struct Choices {
 
 impl Choices {
     /// All items of some files, and the files that may be created.
-    pub fn of(files: &[Offered<'_>], new: &[String], may_remove: bool) -> Choices {
-        let paths: Vec<String> = files.iter().map(|file| file.path.to_owned()).collect();
+    pub fn of(files: &[Shown], new: &[String], may_remove: bool) -> Choices {
+        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let old = files.iter().flat_map(|file| listing::named(file, may_remove)).collect();
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
@@ -129,13 +121,18 @@ impl Choices {
         self.may_add = self.old.is_empty();
     }
 
+    /// Restricts the choice to the files that `is_meant` accepts, if it accepts any.
+    fn only_in(&mut self, is_meant: impl Fn(&String) -> bool) {
+        if self.paths.iter().any(&is_meant) {
+            self.paths.retain(&is_meant);
+            self.old.retain(|item| is_meant(&item.path));
+        }
+    }
+
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
     pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
-        let has_more = words::split(asked).iter().any(|word| MORE_ELSEWHERE.contains(&word.as_str()));
-        let named = |path: &String| mentions.paths.contains(path);
-        if !has_more && self.paths.iter().any(named) {
-            self.paths.retain(named);
-            self.old.retain(|item| named(&item.path));
+        if !words::split(asked).iter().any(|word| is_listed(MORE, word)) {
+            self.only_in(|path| mentions.paths.contains(path));
         }
     }
 
@@ -146,11 +143,7 @@ impl Choices {
 
     /// Removes test files from the choice, unless there are no other files.
     pub fn without_tests(&mut self) {
-        let is_code = |path: &String| !testing::is_test(path);
-        if self.paths.iter().any(is_code) {
-            self.paths.retain(is_code);
-            self.old.retain(|item| is_code(&item.path));
-        }
+        self.only_in(|path| !testing::is_test(path));
     }
 
     /// Removes functions that the request does not name; for requests that add a definition.
@@ -176,9 +169,9 @@ impl Choices {
     }
 
     /// A function that `item` calls, of those that can still be chosen.
-    pub fn called_by(&self, item: &Item, text: &str) -> Option<Item> {
+    pub fn called_by(&self, item: &Item, files: &Files) -> Option<Item> {
         let What::Change(span) = &item.what else { return None };
-        let body = text.get(span.bytes.clone())?;
+        let body = files.code_of(item);
         let calls = |other: &&Item| match &other.what {
             What::Change(of) => {
                 of.sort == Sort::Function && of.name != span.name && body.contains(&format!("{}(", of.name))
@@ -194,14 +187,13 @@ impl Choices {
     }
 
     /// The definitions that a request names, with their code.
-    pub fn pieces(&self, mentions: &Mentions, text: &dyn Fn(&str) -> String) -> Vec<(Item, String)> {
+    pub fn pieces(&self, mentions: &Mentions, files: &Files) -> Vec<(Item, String)> {
         let named = || mentions.symbols.iter().chain(&mentions.likely);
-        let is_meant = |item: &&Item| named().any(|symbol| last_part(&symbol.name) == last_part(&item.name));
-        let code = |item: &Item| match &item.what {
-            What::Change(span) => text(&item.path).get(span.bytes.clone()).map(str::to_owned),
-            _ => None,
+        let is_meant = |item: &&Item| {
+            matches!(item.what, What::Change(_))
+                && named().any(|symbol| last_part(&symbol.name) == last_part(&item.name))
         };
-        self.old.iter().filter(is_meant).filter_map(|item| Some((item.clone(), code(item)?))).collect()
+        self.old.iter().filter(is_meant).map(|item| (item.clone(), files.code_of(item).to_owned())).collect()
     }
 
     /// Restricts the choice to constants and lists that the written code uses; false if there are none.
@@ -220,20 +212,14 @@ impl Choices {
     }
 
     /// The statement or one-line value to remove: the one that clearly shares most words with the request.
-    pub fn that_goes(&self, texts: &dyn Fn(&str) -> String, asked: &str) -> Option<Item> {
-        let data = self.old.iter().filter(|item| match &item.what {
+    pub fn that_goes(&self, files: &Files, asked: &str) -> Option<Item> {
+        let is_data = |item: &&Item| match &item.what {
             What::Statement(_) => true,
             What::Change(span) => span.sort == Sort::Value && span.lines.0 == span.lines.1,
             _ => false,
-        });
-        let items: Vec<&Item> = data.collect();
-        let said = |item: &&Item| match &item.what {
-            What::Statement(text) => text.clone(),
-            What::Change(span) => texts(&item.path).get(span.bytes.clone()).unwrap_or_default().to_owned(),
-            _ => String::new(),
         };
-        let all: Vec<String> = items.iter().map(said).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let items: Vec<&Item> = self.old.iter().filter(is_data).collect();
+        let all: Vec<&str> = items.iter().map(|item| files.code_of(item)).collect();
         let item = items[passage::clearly_meant(&all, asked)?];
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
@@ -246,7 +232,7 @@ impl Choices {
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
                 return None;
             }
-            let more = words::split(asked).iter().any(|word| MORE.contains(&word.as_str()));
+            let more = words::split(asked).iter().any(|word| is_listed(MORE, word));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let items = items.collect::<Option<Vec<Item>>>()?;
             return Some((items, !more));
@@ -310,7 +296,7 @@ mod tests {
         "import os\n\nMAX = 3\n\n\nclass A:\n    @property\n    def size(self):\n        return MAX\n\n\nstart(A())\n";
 
     fn choices() -> Choices {
-        let files = [Offered { path: "a.py", text: TEXT, shown: &[(1, 12)] }];
+        let files = [Shown { path: "a.py".into(), text: TEXT.into(), lines: vec![(1, 12)], found: Vec::new() }];
         Choices::of(&files, &["b.py".to_owned()], false)
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::context;
 use crate::edit::line_of;
 use crate::index::parts::Sort;
 use crate::index::{LineRange, stretches};
@@ -13,9 +14,7 @@ use crate::orchestrate::toolkit::TurnError;
 use super::change::{Ask, ask};
 use super::files::Files;
 use super::items::{Item, What};
-use super::{Job, grammar};
-use crate::context;
-use crate::orchestrate::work::reply;
+use super::{Job, grammar, reply};
 
 /// Longest function that is rewritten whole, in lines.
 const WHOLE_LINES_MAX: usize = 36;

@@ -24,56 +24,116 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
-mod tested;
-mod tool;
 mod trial;
 mod verify;
 
-use crate::edit::testing;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::context::mentions::{self, Mentions};
+use crate::context::{self, Pack, Purpose, Stretch, text_of};
+use crate::edit::{self, testing};
 use crate::engine::pool::Leased;
 use crate::index::Index;
-use crate::models::{Role, Tier};
-use crate::protocol::{Event, PlanStatus, StepState, StepStatus};
-use crate::tools::builtin::Builtin;
-
-use super::Host;
-use super::evidence::{Entry, Evidence};
-use super::execute::Scene;
-use super::plan::{Plan, PlannedStep};
-use super::probe;
-use super::synthesize;
-use super::toolkit::{Toolkit, TurnError};
-use crate::context::mentions::{self, Mentions};
-pub use crate::context::text_of;
-use crate::context::{self, Pack, Purpose, Touched};
-use crate::language::clauses;
 use crate::language::clauses::Part;
-use crate::language::words;
+use crate::models::{Role, Tier};
 use crate::request::{Kind, Step, kind, renames, substitution};
-pub use change::exists;
+use crate::tools::builtin::Builtin;
+use crate::tools::confine::Access;
+use crate::tools::{Context, ToolCall};
+
+use super::evidence::{Entry, Evidence};
+use super::execute::{self, CarriedOut, Scene};
+use super::toolkit::{Toolkit, TurnError};
+use super::{Host, call, probe};
 
 /// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
 /// Most tokens of code in the prompt of one step: about seven seconds of prefill on two cores with a 1.5B model.
 const CONTEXT_TOKENS: usize = 1_600;
-/// Characters that the user is shown of a command that checked a change.
-const COMMAND_CHARS: usize = 90;
 /// Code takes at most one part in this many of the model's context window.
 const SLOT_SHARE: usize = 3;
 
-/// What a step needs to run.
+/// A step that is carried out, and what that takes.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub scene: Scene<'a>,
-    pub model: &'a Leased,
     pub index: &'a Index,
+    pub step: &'a Step,
     /// The request has several steps.
     pub of_several: bool,
     /// What earlier steps of this turn changed.
-    pub touched: &'a [Touched],
-    /// Whether the model was measured to be able to write; if not, only small changes are tried.
+    pub touched: &'a [Stretch],
+    /// Whether the planner was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
+}
+
+impl<'a> Job<'a> {
+    /// A step that code carries out.
+    pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step) -> Job<'a> {
+        Job { scene, index, step, of_several: false, touched: &[], writes: false }
+    }
+
+    /// The root folder of the project.
+    pub fn root(self) -> &'a Path {
+        self.scene.context.root.path()
+    }
+
+    /// The text of a file of the project; `None` if it cannot be read as text or is larger than 1 MiB.
+    pub fn text(self, path: &str) -> Option<String> {
+        text_of(self.scene.context, path)
+    }
+
+    /// Whether anything is at `path`, whether or not it is in the index.
+    pub fn exists(self, path: &str) -> bool {
+        exists(self.scene.context, path)
+    }
+
+    /// What is first found wrong with `after`, the new text of a file, as a message for the model that wrote it. The names in `may_go` may be
+    /// removed, because the request names them.
+    pub fn problem(self, path: &str, before: &str, after: &str, may_go: &[String]) -> Option<String> {
+        let known = |name: &str| self.index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
+        edit::problems(path, before, after, may_go, &known).into_iter().next()
+    }
+
+    /// The planner, loaded now if it is not yet.
+    pub async fn model(self) -> Result<Leased, TurnError> {
+        self.scene.toolkit.model(Role::Planner, self.scene.host).await
+    }
+
+    /// Calls a built-in tool for the step, with consent, checkpoint and evidence.
+    pub async fn perform(self, tool: Builtin, arguments: Value, evidence: &mut Evidence) -> Result<&Entry, TurnError> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let Some(spec) = self.scene.toolkit.catalog.get(tool.name()) else {
+            return Err(TurnError::Lost(format!("`{}` is not among the tools; this is a bug in tools", tool.name())));
+        };
+        let call = ToolCall { tool: tool.name().to_owned(), arguments };
+        execute::perform(self.scene, self.step.id, call, spec, evidence).await
+    }
+
+    /// Writes a file, whatever it has; returns whether that succeeded.
+    pub async fn write(self, path: &str, text: &str, evidence: &mut Evidence) -> Result<bool, TurnError> {
+        let arguments = json!({ "path": path, "content": text });
+        Ok(self.perform(Builtin::WriteFile, arguments, evidence).await?.succeeded())
+    }
+
+    /// Writes `after` over `before`, the text of a file. A note says so if somebody else has changed the file meanwhile: writing it whole would
+    /// lose that change.
+    pub async fn replace(
+        self,
+        path: &str,
+        before: &str,
+        after: &str,
+        evidence: &mut Evidence,
+    ) -> Result<Done, TurnError> {
+        if self.text(path).as_deref() != Some(before) {
+            return Ok(Done::note(changed_meanwhile(path)));
+        }
+        self.write(path, after, evidence).await?;
+        Ok(Done::default())
+    }
 }
 
 /// The result of a step.
@@ -81,9 +141,11 @@ pub struct Job<'a> {
 pub struct Done {
     /// Text for the user.
     pub said: String,
-    pub touched: Vec<Touched>,
+    pub touched: Vec<Stretch>,
     /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
     pub notes: Vec<String>,
+    /// A tool failed or the user said no, in a step that code carried out; the evidence says which.
+    pub failed: bool,
 }
 
 impl Done {
@@ -95,82 +157,41 @@ impl Done {
 
 /// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
 pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
-    if toolkit.index.is_none() || answer::is_list(toolkit, parts) {
+    if toolkit.context.is_none() || toolkit.index.is_none() || answer::is_list(toolkit, parts) {
         return Ok(false);
     }
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
 }
 
-/// Reads the request into steps and carries them out in order. Text goes to the host as it is generated. Returns the plan and the answer.
-pub async fn run(scene: Scene<'_>, evidence: &mut Evidence) -> Result<(Plan, String), TurnError> {
-    let Some(index) = scene.toolkit.index.as_deref() else {
-        return Err(TurnError::Lost("a turn without an index came to work; this is a bug in orchestrate".to_owned()));
-    };
-    let steps = read::steps(scene).await?;
-    let plan = Plan { steps: steps.iter().map(planned).collect(), questions: Vec::new() };
-    scene.host.emit(Event::PlanCreated { plan: plan.view(PlanStatus::Pending) });
-    let mut touched: Vec<Touched> = Vec::new();
-    let mut answer = String::new();
-    for step in &steps {
-        scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
-        scene.host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
-        let before = evidence.entries().len();
-        let by_code = match step.kind {
-            Kind::Edit => explicit::change(scene, index, step, evidence).await?,
-            _ => None,
-        };
-        let done = match by_code {
-            Some(done) => done,
-            None => {
-                let model = scene.toolkit.model(Role::Planner, scene.host).await?;
-                let job =
-                    Job { scene, model: &model, index, of_several: steps.len() > 1, touched: &touched, writes: true };
-                carry_out(job, step, evidence).await?
-            }
-        };
-        let state = if done.notes.is_empty() { StepState::Complete } else { StepState::FailedToExecute };
-        scene.host.emit(Event::StepState { step: step.id, state });
-        let mut facts = facts_of(step, &evidence.entries()[before..]);
-        facts.extend(done.notes.iter().map(|note| format!("- {note}")));
-        let gap = if answer.is_empty() { "" } else { "\n" };
-        answer.push_str(gap);
-        answer.push_str(&done.said);
-        if !facts.is_empty() {
-            let gap = if done.said.is_empty() || done.said.ends_with('\n') { "" } else { "\n" };
-            let facts = format!("{gap}{}\n", facts.join("\n"));
-            scene.host.emit(Event::Token { text: facts.clone() });
-            answer.push_str(&facts);
-        }
-        touched.extend(done.touched);
-    }
-    if answer.trim().is_empty() {
-        answer = "Nothing was found or done.".to_owned();
-        scene.host.emit(Event::Token { text: answer.clone() });
-    }
-    Ok((plan, answer.trim_end().to_owned()))
+/// Carries out a step: by code if it is spelled out, else by a tool of a server or as its kind says.
+pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a> {
+    Box::pin(by_kind(job, evidence))
 }
 
-#[tracing::instrument(name = "step", skip_all, fields(step = %step.id, kind = step.kind.name()))]
-async fn carry_out(job: Job<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    if let Some(done) = tool::call(job, step, evidence).await? {
-        tracing::debug!("a tool of a server");
+#[tracing::instrument(name = "step", skip_all, fields(step = %job.step.id, kind = job.step.kind.name()))]
+async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let kind = job.step.kind;
+    if kind == Kind::Edit
+        && let Some(done) = explicit::change(job, evidence).await?
+    {
         return Ok(done);
     }
-    tracing::debug!("carried out");
-    Ok(match step.kind {
-        Kind::Ask => Done { said: answer::answer(job, step, evidence).await?, ..Done::default() },
-        Kind::Run => command::run(job, step, evidence).await?,
-        Kind::Fix => repair::fix(job, step, evidence).await?,
-        Kind::Rename => rename::rename(job.scene, job.index, step, evidence).await?,
-        Kind::Move => match relocate::relocate(job.scene, job.index, step, evidence).await? {
-            Some(done) => done,
-            None => change::change(job, step, evidence).await?,
-        },
-        Kind::Edit => match repair::reported(job, step, evidence).await? {
-            Some(done) => done,
-            None => change::change(job, step, evidence).await?,
-        },
-    })
+    let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
+    if may_be_of_server && call::of_server(job.scene, job.step, evidence).await? {
+        return Ok(Done::default());
+    }
+    let by_code = match kind {
+        Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),
+        Kind::Run => return command::run(job, evidence).await,
+        Kind::Fix => return repair::fix(job, evidence).await,
+        Kind::Rename => return rename::rename(job, evidence).await,
+        Kind::Move => relocate::relocate(job, evidence).await?,
+        Kind::Edit => repair::reported(job, evidence).await?,
+    };
+    match by_code {
+        Some(done) => Ok(done),
+        None => change::change(job, evidence).await,
+    }
 }
 
 /// Whether a text without a question mark says which value, text or name replaces which.
@@ -178,24 +199,20 @@ pub fn says_what_becomes_what(text: &str) -> bool {
     !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
 }
 
-/// Carries out the renames and moves, or the edit from one value to another, that `step` spells out, without a model. `None` if it spells
+/// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model. `None` if it spells
 /// out none.
-pub async fn spelled_out(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let Some(steps) = renames::all(&step.text) else { return explicit::change(scene, index, step, evidence).await };
+pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let Some(steps) = renames::all(&job.step.text) else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
-        let step = Step { id: step.id, kind, text };
+        let step = Step { kind, text, ..job.step.clone() };
+        let job = Job { step: &step, ..job };
         let done = match kind {
-            Kind::Move => relocate::relocate(scene, index, &step, evidence).await?,
-            _ => Some(rename::rename(scene, index, &step, evidence).await?),
+            Kind::Move => relocate::relocate(job, evidence).await?,
+            _ => Some(rename::rename(job, evidence).await?),
         };
         let Some(done) = done else { return Ok(None) };
-        done.said.lines().for_each(|line| scene.host.notice(line.trim_start_matches("- ")));
+        done.said.lines().for_each(|line| job.scene.host.notice(line.trim_start_matches("- ")));
         all.notes.extend(done.notes);
     }
     Ok(Some(all))
@@ -203,44 +220,22 @@ pub async fn spelled_out(
 
 /// Repairs failing tests or a reported bug for a model that cannot write: small changes are tried until the check passes. `None` if nothing
 /// is reported, or no check confirms it.
-pub async fn mended(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let is_fix = step.kind == Kind::Fix;
-    if step.text.contains('?') || !is_fix && !kind::is_report(&step.text) {
+pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let is_fix = job.step.kind == Kind::Fix;
+    if job.step.text.contains('?') || !is_fix && !kind::is_report(&job.step.text) {
         return Ok(None);
     }
-    let model = scene.toolkit.model(Role::Planner, scene.host).await?;
-    let job = Job { scene, model: &model, index, of_several: false, touched: &[], writes: false };
-    if is_fix { Ok(Some(repair::fix(job, step, evidence).await?)) } else { repair::reported(job, step, evidence).await }
+    if is_fix { Ok(Some(repair::fix(job, evidence).await?)) } else { repair::reported(job, evidence).await }
 }
 
-/// Lines that tell the user what the calls did. A command that only checked a change is one line; its failures are in the step's notes.
-fn facts_of(step: &Step, entries: &[Entry]) -> Vec<String> {
-    let is_check =
-        |entry: &&Entry| !matches!(step.kind, Kind::Run | Kind::Ask) && entry.tool == Builtin::RunCommand.name();
-    let mut facts = Vec::new();
-    for entry in entries {
-        if !is_check(&entry) || entry.status == StepStatus::Rejected {
-            facts.extend(synthesize::told(entry));
-            continue;
-        }
-        let line = entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
-        let line = words::shorten(&line.split_whitespace().collect::<Vec<_>>().join(" "), COMMAND_CHARS);
-        let ended = if entry.succeeded() { "passed" } else { "failed" };
-        facts.push(format!("- $ {line}: {ended} [{}]", entry.id));
-    }
-    facts
+/// Whether anything is at `path`, whether or not it is in the index.
+pub fn exists(context: &Context, path: &str) -> bool {
+    context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
 }
 
-/// Converts a step of a request to a step of a plan.
-pub fn planned(step: &Step) -> PlannedStep {
-    let mut part = clauses::roles::plain(&step.text);
-    part.verb = clauses::parts(&step.text).into_iter().next().and_then(|part| part.verb);
-    PlannedStep { id: step.id, part, needs: Vec::new() }
+/// The note for a file that somebody else changed during the step.
+fn changed_meanwhile(path: &str) -> String {
+    format!("not done: {path} was changed by somebody else meanwhile; ask again")
 }
 
 fn is_prose(path: &str) -> bool {
@@ -261,7 +256,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         // Names that are new in the request may exist by now; only those of this step count as new.
         (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
         // Documentation is changed only by the step that names it; so are data files if the request names code.
-        let is_code = |path: &String| crate::edit::has_grammar(path);
+        let is_code = |path: &String| edit::has_grammar(path);
         let has_code = of_request.paths.iter().any(is_code);
         of_request.paths.retain(|path| is_code(path) || !has_code && !is_prose(path));
         if !mentions.speaks_of_tests {
@@ -284,7 +279,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
-    let tokens = CONTEXT_TOKENS.min(job.model.engine.limits().context / SLOT_SHARE);
+    let tokens = CONTEXT_TOKENS.min(job.model().await?.engine.limits().context / SLOT_SHARE);
     let wanted = context::Wanted {
         context: scene.context,
         index,

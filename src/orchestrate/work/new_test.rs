@@ -1,11 +1,12 @@
 //! Writes the code around new tests: the imports of a JavaScript or TypeScript test file for the project's test runner, and the `tests` module
 //! of a Rust file.
 
+use std::collections::HashSet;
+
 use regex::Regex;
 
 use crate::edit;
-use crate::edit::testing;
-use crate::edit::testing::Style;
+use crate::edit::testing::{self, Style};
 use crate::index::language_of;
 
 use super::Job;
@@ -23,26 +24,19 @@ pub fn style(job: Job<'_>) -> Option<Style> {
     let runners =
         [("node:test", Style::Node), ("vitest", Style::Vitest), ("jest", Style::Jest), ("mocha", Style::Mocha)];
     let named = runners.into_iter().find(|(name, _)| request.contains(name)).map(|(_, style)| style);
-    named.or_else(|| testing::script_style(job.scene.context.root.path()))
+    named.or_else(|| testing::script_style(job.root()))
 }
 
 /// The import lines of the test file `path`. `None` if there is no subject, or its file exports none of the names.
 pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String> {
     let subject = subjects.first()?;
-    let of_file: Vec<&Subject<'_>> = subjects.iter().filter(|other| other.path == subject.path).collect();
-    let exports = |name: &str| {
-        let name = regex::escape(name);
-        Regex::new(&format!(r"(?m)^\s*(export\b.*\b{name}\b|(module\.)?exports\b.*\b{name}\b)"))
-            .is_ok_and(|one| one.is_match(subject.text))
-    };
-    let in_list = |name: &str| {
-        let lists = Regex::new(r"(?s)(?:export|module\.exports\s*=)\s*\{[^}]*\}").expect("a pattern");
-        let has = |list: regex::Match<'_>| {
-            list.as_str().split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').any(|word| word == name)
-        };
-        lists.find_iter(subject.text).any(has)
-    };
-    let names: Vec<&str> = of_file.iter().map(|one| one.name).filter(|name| exports(name) || in_list(name)).collect();
+    let exports = r"(?m)(?:export|module\.exports\s*=)\s*\{[^}]*\}|^\s*(?:export|(?:module\.)?exports)\b.*";
+    let exports = Regex::new(exports).expect("a pattern");
+    let is_in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let exported: HashSet<&str> =
+        exports.find_iter(subject.text).flat_map(|one| one.as_str().split(move |c: char| !is_in_name(c))).collect();
+    let of_file = subjects.iter().filter(|other| other.path == subject.path);
+    let names: Vec<&str> = of_file.map(|one| one.name).filter(|name| exported.contains(name)).collect();
     if names.is_empty() {
         return None;
     }

@@ -1,5 +1,6 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
+use crate::context::lines;
 use crate::index::language_of;
 use crate::language::words;
 
@@ -13,7 +14,7 @@ pub struct Passage {
 }
 
 /// What happens to a passage, given by its index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// It is rewritten.
     Change(usize),
@@ -33,7 +34,6 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
     let mut fenced = false;
-    let mut depth = 0i32;
     let mut starts = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |before| lines[before]);
@@ -45,12 +45,8 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 !fenced && !fence && line.starts_with('#')
             }
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
-            "css" => depth == 0 && top && before.trim().is_empty(),
             _ => top && before.trim().is_empty(),
         };
-        if language == "css" {
-            depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
-        }
         if is_start || at == 0 {
             starts.push(at);
         }
@@ -69,15 +65,7 @@ const CLEARLY: f64 = 1.3;
 /// fewer than two texts.
 pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     let said: Vec<_> = all.iter().map(|text| words::content(text)).collect();
-    let weight = |word: &String| {
-        let holders = said.iter().filter(|said| said.contains(word)).count();
-        (all.len() as f64 / holders.max(1) as f64).ln()
-    };
-    let wanted = words::content(task);
-    let score = |said: &std::collections::HashSet<String>| -> f64 {
-        wanted.iter().filter(|word| said.contains(*word)).map(weight).sum()
-    };
-    let mut scores: Vec<(f64, usize)> = said.iter().map(score).zip(0..).collect();
+    let mut scores: Vec<(f64, usize)> = lines::shared(&said, &words::content(task)).into_iter().zip(0..).collect();
     scores.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     match scores.as_slice() {
         [(best, at), (next, _), ..] if *best > 0.0 && *best >= CLEARLY * next => Some(*at),
@@ -116,30 +104,6 @@ pub fn own(text: &str, passage: &Passage, written: &str) -> String {
         lines[at] == next && (after.is_none() || following.is_none_or(|line| Some(*line) == after))
     });
     at.map_or(written.to_owned(), |at| lines[..at].join("\n"))
-}
-
-/// A passage of a YAML file, other than the one at `place`, that `written` repeats by its key: its index, and its new text.
-pub fn said_again(path: &str, text: &str, all: &[Passage], place: Place, written: &str) -> Option<(usize, String)> {
-    if language_of(path) != "yaml" {
-        return None;
-    }
-    let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().to_owned());
-    let first = |one: &Passage| text.lines().nth(one.lines.0 - 1).and_then(key);
-    let lines: Vec<&str> = written.lines().collect();
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let outer = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min()?;
-    let starts: Vec<usize> =
-        (0..lines.len()).filter(|at| indent(lines[*at]) == outer && key(lines[*at]).is_some()).collect();
-    for (place_in, start) in starts.iter().enumerate() {
-        let wanted = key(lines[*start]);
-        let mut same = (0..all.len()).filter(|at| first(&all[*at]) == wanted);
-        let known = same.next().filter(|_| same.next().is_none());
-        if let Some(known) = known.filter(|known| place != Place::Change(*known)) {
-            let end = starts.get(place_in + 1).copied().unwrap_or(lines.len());
-            return Some((known, lines[*start..end].join("\n")));
-        }
-    }
-    None
 }
 
 /// `passage` itself if it is short; else the window of `LINES_MAX` lines in it that shares most words with `task`.
@@ -255,10 +219,5 @@ mod tests {
         let passage = Passage { lines: (1, 3), title: "# A".into() };
         assert_eq!(own(text, &passage, "# A\nz\n\n# B\ny\n\n# C"), "# A\nz\n");
         assert_eq!(own(text, &passage, "# A\nz"), "# A\nz");
-        let keys = "a: 1\nb:\n  c: 2\n";
-        let (all, entry) = (passages("a.yml", keys), "b:\n  c: 3");
-        let again = |place, written: &str| said_again("a.yml", keys, &all, place, written);
-        assert_eq!(again(Place::Change(0), &format!("a: 1\n{entry}")), Some((1, entry.to_owned())));
-        assert_eq!((again(Place::Change(1), entry), again(Place::After(0), "d: 1")), (None, None));
     }
 }

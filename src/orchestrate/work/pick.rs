@@ -2,19 +2,17 @@
 
 use std::ops::Range;
 
-use crate::edit::{is_comment, line_of};
+use crate::context::{Pack, Shown, is_declaration};
+use crate::edit::{has_grammar, is_comment, line_of, testing};
 use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::request::substitution::{self, Substitution};
 
-use super::change::{Ask, ask, code_of, put, task};
+use super::change::{Ask, ask, task};
 use super::{Done, Job};
-use crate::context::{Pack, Shown};
-use crate::request::Step;
-use crate::request::substitution;
-use crate::request::substitution::Substitution;
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
@@ -23,18 +21,18 @@ const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
 
 /// A line that the model may pick.
-pub struct Line<'a> {
-    pub path: &'a str,
+struct Line<'a> {
+    path: &'a str,
     /// Line number in the file, from 1.
-    pub number: usize,
-    pub text: &'a str,
+    number: usize,
+    text: &'a str,
     /// The nearest line above with less indentation; empty if there is none.
-    pub under: &'a str,
+    under: &'a str,
 }
 
 impl<'a> Line<'a> {
     /// The lines of a file that `is_wanted` accepts.
-    pub fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
+    fn of(path: &'a str, text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<Line<'a>> {
         let lines: Vec<&str> = text.lines().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
         let under = |at: usize| {
@@ -49,15 +47,11 @@ impl<'a> Line<'a> {
 
 /// Replaces the value in the one line that has it, or in the one that the model picks. `None` if the request spells out no value, or no line of
 /// the code shown is found.
-pub async fn change(
-    job: Job<'_>,
-    step: &Step,
-    pack: &Pack,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let spelled_out = substitution::of(&step.text).filter(|one| !one.is_quoted);
-    let Some(wanted) = spelled_out.or_else(|| substitution::of_characters(&step.text)) else { return Ok(None) };
-    let lines = code_of(pack).flat_map(|file| {
+pub async fn change(job: Job<'_>, pack: &Pack, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let spelled_out = substitution::of(&job.step.text).filter(|one| !one.is_quoted);
+    let Some(wanted) = spelled_out.or_else(|| substitution::of_characters(&job.step.text)) else { return Ok(None) };
+    let is_code = |path: &str| has_grammar(path) && !testing::is_test(path) && !is_declaration(path);
+    let lines = pack.files.iter().filter(|file| is_code(&file.path)).flat_map(|file| {
         let docs = documentation(&file.path, &file.text);
         let mut lines = Line::of(&file.path, &file.text, |line| value(line, &wanted).is_some());
         lines.retain(|line| !docs.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
@@ -66,18 +60,22 @@ pub async fn change(
     let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = lines.unzip();
     let chosen = match lines.as_slice() {
         [_] => Some(0),
-        several => pick(job, step, several).await?,
+        several => pick(job, several).await?,
     };
     let Some(at) = chosen else { return Ok(None) };
     let mut all: Vec<String> = files[at].text.split_inclusive('\n').map(str::to_owned).collect();
     let Some(changed) = all.get_mut(lines[at].number - 1) else { return Ok(None) };
     let Some(value) = value(changed, &wanted) else { return Ok(None) };
     changed.replace_range(value, &wanted.new);
-    put(job, step, files[at], &all.concat(), evidence).await
+    let (Shown { path, text: before, .. }, after) = (files[at], all.concat());
+    if after == *before || job.problem(path, before, &after, &[]).is_some() {
+        return Ok(None);
+    }
+    job.replace(path, before, &after, evidence).await.map(Some)
 }
 
 /// Asks the model which line is meant; returns its index in `lines`. `None` if there are no lines or more than `LINES_MAX`.
-pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Option<usize>, TurnError> {
+async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnError> {
     if lines.is_empty() || lines.len() > LINES_MAX {
         return Ok(None);
     }
@@ -86,10 +84,8 @@ pub async fn pick(job: Job<'_>, step: &Step, lines: &[Line<'_>]) -> Result<Optio
         let under = words::shorten(&under, LINE_CHARS);
         format!("{}. {}:{}: {}{under}", at + 1, line.path, line.number, words::shorten(line.text.trim(), LINE_CHARS))
     });
-    let messages = [
-        Message::system(PROMPT),
-        Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job, step))),
-    ];
+    let messages =
+        [Message::system(PROMPT), Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job)))];
     let numbers: Vec<String> = (1..=lines.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: {}\n", numbers.join(" | "));
     let answer = ask(job, &messages, Ask { grammar, tokens: 4, seed: None, phase: "finding the line" }).await?;

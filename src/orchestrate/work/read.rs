@@ -5,12 +5,11 @@ use crate::engine::{Grammar, Request};
 use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::Message;
-use crate::orchestrate::conversation;
-use crate::orchestrate::execute::Scene;
-use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::toolkit::{Toolkit, TurnError};
+use crate::orchestrate::{Host, conversation};
 use crate::protocol::Exchange;
-use crate::request::complete;
-use crate::request::steps::{self, Step};
+use crate::request::steps;
+use crate::request::{Step, complete};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Longest answer, in tokens: every step repeats its words of the request.
@@ -19,16 +18,15 @@ const TOKENS_MAX: usize = 400;
 const REQUEST_CHARS: usize = 2_000;
 
 /// The steps of a request. The clause rules add what the model left out.
-pub async fn steps(scene: Scene<'_>) -> Result<Vec<Step>, TurnError> {
-    if let Some(steps) = steps::by_rules(scene.request) {
+pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
+    if let Some(steps) = steps::by_rules(request) {
         tracing::debug!(steps = steps.len(), "read by rules");
         return Ok(steps);
     }
-    let request = scene.request.split_whitespace().collect::<Vec<_>>().join(" ");
-    let request = words::shorten(&request, REQUEST_CHARS);
-    let planner = scene.toolkit.model(Role::Planner, scene.host).await?;
-    let generation = generation(&planner, &request, &scene.toolkit.earlier, TOKENS_MAX);
-    let output = scene.toolkit.generate(&planner, generation, "reading the request", scene.host).await?;
+    let request = words::shorten(&request.split_whitespace().collect::<Vec<_>>().join(" "), REQUEST_CHARS);
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let generation = generation(&planner, &request, &toolkit.earlier, TOKENS_MAX);
+    let output = toolkit.generate(&planner, generation, "reading the request", host).await?;
     Ok(complete::covered(steps::read(&output.text), &request))
 }
 

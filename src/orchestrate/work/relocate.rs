@@ -2,45 +2,33 @@
 
 use std::io::{Error, ErrorKind};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::context::mentions::{self, Mentions};
 use crate::edit::relocate;
 use crate::edit::rename::Plan;
-use crate::index::Index;
 use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::builtin::Builtin;
-use crate::tools::confine::Access;
 
-use super::{Done, change, rename};
-use crate::context::mentions;
-use crate::context::mentions::Mentions;
-use crate::context::text_of;
-use crate::request::Step;
+use super::{Done, Job, rename};
 
-/// Moves the file that `step` names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
-pub async fn relocate(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
-    let Some((what, place)) = step.text.split_once(" -> ") else { return Ok(None) };
-    let known = index.paths()?;
-    let named = mentions::of(what, index)?;
+/// Moves the file that the step names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
+pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+    let Some((what, place)) = job.step.text.split_once(" -> ") else { return Ok(None) };
+    let known = job.index.paths()?;
+    let named = mentions::of(what, job.index)?;
     let Some(from) = file_of(&named) else { return Ok(None) };
     let read = |path: &str| {
-        let there = scene.context.root.resolve(path, Access::Read).is_ok_and(|inside| inside.exists());
-        let kind = if there { ErrorKind::Other } else { ErrorKind::NotFound };
-        text_of(scene.context, path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
+        let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
+        job.text(path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
     };
     let planned = only_one(what, from, &known).and_then(|()| destination(place, from, &known)).and_then(|to| {
-        let plan = relocate::file(index, &read, from, &to).map_err(|error| error.to_string())?;
+        let plan = relocate::file(job.index, &read, from, &to).map_err(|error| error.to_string())?;
         Ok((plan, to))
     });
     match planned {
-        Ok((plan, to)) => write(scene, step, (&plan, from, &to), evidence).await.map(Some),
+        Ok((plan, to)) => write(job, (&plan, from, &to), evidence).await.map(Some),
         Err(why) => Ok(Some(Done::note(format!("not done: {why}")))),
     }
 }
@@ -94,24 +82,19 @@ fn destination(text: &str, from: &str, known: &[String]) -> Result<String, Strin
 
 /// Moves the file, then writes the files that import it; if a call fails, a note lists those that are not changed yet.
 async fn write(
-    scene: Scene<'_>,
-    step: &Step,
+    job: Job<'_>,
     (plan, from, to): (&Plan, &str, &str),
     evidence: &mut Evidence,
 ) -> Result<Done, TurnError> {
-    let mut calls: Vec<(Builtin, Value)> = vec![(Builtin::MoveFile, json!({ "source": from, "destination": to }))];
-    calls.extend(
-        plan.edits.iter().map(|edit| (Builtin::WriteFile, json!({ "path": edit.path, "content": edit.text_after }))),
-    );
-    for (at, (tool, arguments)) in calls.into_iter().enumerate() {
-        if change::perform(scene, step, tool, arguments, evidence).await?.succeeded() {
-            continue;
+    let arguments = json!({ "source": from, "destination": to });
+    if !job.perform(Builtin::MoveFile, arguments, evidence).await?.succeeded() {
+        return Ok(Done::default());
+    }
+    for (at, edit) in plan.edits.iter().enumerate() {
+        if !job.write(&edit.path, &edit.text_after, evidence).await? {
+            let open: Vec<&str> = plan.edits[at..].iter().map(|edit| edit.path.as_str()).collect();
+            return Ok(Done::note(format!("the file is moved, and not yet changed is: {}", open.join(", "))));
         }
-        let open =
-            plan.edits[at.saturating_sub(1)..].iter().map(|edit| edit.path.as_str()).collect::<Vec<_>>().join(", ");
-        let notes =
-            if at == 0 { Vec::new() } else { vec![format!("the file is moved, and not yet changed is: {open}")] };
-        return Ok(Done { notes, ..Done::default() });
     }
     Ok(Done { said: rename::left(plan), ..Done::default() })
 }

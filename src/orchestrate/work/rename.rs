@@ -1,39 +1,32 @@
 //! Renames a symbol with all its uses, by code: the whole plan is worked out before anything is written.
 
-use serde_json::json;
-
 use crate::base::is_listed;
+use crate::context::{is_declaration, mentions};
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
-use crate::orchestrate::execute::Scene;
 use crate::orchestrate::toolkit::TurnError;
-use crate::tools::builtin::Builtin;
 
-use super::{Done, change};
-use crate::context::mentions;
-use crate::context::{is_declaration, text_of};
-use crate::request::Step;
+use super::{Done, Job};
 
 /// Most mentions, and most doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;
 
-/// Renames the symbol that `step` names; a note gives the reason if the names or the symbol are not clear.
-pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+/// Renames the symbol that the step names; a note gives the reason if the names or the symbol are not clear.
+pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let (index, request) = (job.index, job.scene.request);
     let refused = |why: String| Done::note(format!("not done: {why}"));
-    let Some((from, to)) = names(index, step) else {
-        return Ok(refused(format!("`{}` does not say which name becomes which", step.text)));
+    let Some((from, to)) = names(index, &job.step.text) else {
+        return Ok(refused(format!("`{}` does not say which name becomes which", job.step.text)));
     };
-    let named = mentions::of(scene.request, index)?;
+    let named = mentions::of(request, index)?;
     let (container, name) = match from.rsplit_once(['.', ':']) {
         Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
         None => (None, from.clone()),
     };
     let file = named.paths.first().filter(|_| named.paths.len() == 1).cloned();
-    let read = |path: &str| {
-        text_of(scene.context, path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"))
-    };
+    let read = |path: &str| job.text(path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"));
     let plan = |file: Option<String>| {
         let target = Target { name: name.clone(), file, container: container.clone() };
         rename::plan(index, &read, &target, &to)
@@ -46,10 +39,10 @@ pub async fn rename(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut
     });
     match planned {
         Ok(mut plan) => {
-            if includes_mentions(scene.request) {
+            if includes_mentions(request) {
                 rename_mentions(&mut plan, &read, &name, &to);
             }
-            write(scene, step, &plan, evidence).await
+            write(job, &plan, evidence).await
         }
         Err(error) => Ok(refused(error.to_string())),
     }
@@ -114,9 +107,9 @@ fn with_declarations(
     Some(Ok(whole))
 }
 
-/// The old and the new name of a step; the project has to have the old one.
-fn names(index: &Index, step: &Step) -> Option<(String, String)> {
-    let (left, right) = step.text.split_once(" -> ")?;
+/// The old and the new name in the text of a step; the project has to have the old one.
+fn names(index: &Index, text: &str) -> Option<(String, String)> {
+    let (left, right) = text.split_once(" -> ")?;
     let graph = index.graph().ok()?;
     let known = |name: &str| !graph.named(name).is_empty();
     let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| words::is_coined(name))?;
@@ -145,10 +138,9 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
-async fn write(scene: Scene<'_>, step: &Step, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
+async fn write(job: Job<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
     for edit in &plan.edits {
-        let arguments = json!({ "path": edit.path, "content": edit.text_after });
-        if !change::perform(scene, step, Builtin::WriteFile, arguments, evidence).await?.succeeded() {
+        if !job.write(&edit.path, &edit.text_after, evidence).await? {
             return Ok(Done::default());
         }
     }

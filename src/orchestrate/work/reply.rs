@@ -1,7 +1,7 @@
 //! Takes the fenced code out of an answer of a model, and closes code that was cut off.
 
-/// The code of the first fenced block of an answer that is not blank, without the path in a comment that it may begin with. Text without
-/// a fence is code if it has more than one line.
+/// The code of the first fenced block of an answer that is not blank; an open fence ends with the text. Text without a fence is code if it has more
+/// than one line.
 pub fn first(text: &str) -> Option<String> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -9,45 +9,13 @@ pub fn first(text: &str) -> Option<String> {
         if fence.len() < 3 {
             continue;
         }
-        let mut is_closed = false;
-        let mut code: Vec<&str> = lines
-            .by_ref()
-            .take_while(|line| {
-                is_closed = line.trim() == fence;
-                !is_closed
-            })
-            .collect();
-        // A model may close a block of four backticks with three: with the last three that close no inner block.
-        let closers: Vec<usize> = (0..code.len()).filter(|at| code[*at].trim() == "```").collect();
-        let openers = code.iter().filter(|line| line.trim_start().starts_with("```")).count() - closers.len();
-        if let Some(last) = closers.last().filter(|_| !is_closed && fence.len() > 3 && closers.len() % 2 != openers % 2)
-        {
-            code.truncate(*last);
-        }
-        if code.first().is_some_and(|first| is_path_in_comment(first)) {
-            code.remove(0);
-        }
+        let code: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != fence).collect();
         let code = code.join("\n");
         if !code.trim().is_empty() {
             return Some(code);
         }
     }
     (text.trim().lines().count() > 1).then(|| text.trim_end().to_owned())
-}
-
-/// Whether a line is a path in a comment: `# src/a.py`.
-fn is_path_in_comment(line: &str) -> bool {
-    let text = line.trim();
-    let Some(inner) = text.strip_prefix("//").or_else(|| text.strip_prefix('#')) else { return false };
-    let word = inner.trim().trim_matches(['*', '#', '`', ':', '"', '(', ')']);
-    let name = word.rsplit('/').next().unwrap_or(word);
-    name.rsplit_once('.').is_some_and(|(stem, ending)| {
-        !stem.is_empty()
-            && (1..=8).contains(&ending.len())
-            && ending.chars().all(char::is_alphanumeric)
-            && ending.chars().any(char::is_alphabetic)
-            && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '@'))
-    })
 }
 
 /// Cuts unfinished code after its last whole line and closes the brackets that are open there; Python is only cut.
@@ -101,25 +69,14 @@ fn open_at_the_end(code: &str) -> Vec<(usize, String)> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(first(text).as_deref(), expected, "{text}");
-    }
-
     #[test]
-    fn the_first_block_is_the_code_without_its_path() {
+    fn the_first_block_is_the_code() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(first(text).as_deref(), expected, "{text}");
         check("src/a.py\n```python\nx = 1\n```\n", Some("x = 1"));
-        check("```python\n# src/a.py\nx = 1\n```", Some("x = 1"));
-        check("```python\n# see a.py\nx = 1\n```", Some("# see a.py\nx = 1"));
         check("Here it is.\n```python\nx = 1\n```", Some("x = 1"));
         check("a.py\n```\n\n```\nb.py\n```\ny\n```", Some("y"));
-    }
-
-    #[test]
-    fn an_open_fence_ends_with_the_text_and_a_longer_one_holds_a_shorter() {
         check("```python\nx = 1\n", Some("x = 1"));
         check("a.md\n````\n```\nx\n```\n````", Some("```\nx\n```"));
-        check("````\n## A\n\ntext\n```\nThat is all.", Some("## A\n\ntext"));
-        check("````\n## A\n```js\nf()\n```\nmore", Some("## A\n```js\nf()\n```\nmore"));
         check("def f():\n    return 1", Some("def f():\n    return 1"));
         check("I cannot do that.", None);
     }

@@ -1,31 +1,25 @@
 //! Repairs code by trial: small changes made by code, then lines filled in by the model, are tried on copies of the project until the failed
 //! check passes.
 
-use crate::edit::{line_of, testing};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio::task::JoinSet;
 
+use crate::edit::executed::{self, Executed};
 use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Mutant, RepairHints};
+use crate::edit::{line_of, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::ToolCall;
-use crate::tools::builtin::Builtin;
 use crate::tools::policy::Approved;
 
-use super::change::{changed_meanwhile, perform};
 use super::copy::{self, Copy};
-use super::{Done, Job, Touched, fill, verify};
-use crate::context::text_of;
-use crate::edit::executed;
-use crate::edit::executed::Executed;
-use crate::request::Step;
+use super::{Done, Job, Stretch, changed_meanwhile, fill, verify};
 
 /// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -80,7 +74,7 @@ pub struct Mended {
 
 /// The first small change of one of `places` with which `check` passes; the project itself is not changed. `None` if there is none, or the user
 /// wants to be asked about each command.
-pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Touched]) -> Result<Option<Mended>, TurnError> {
+pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Stretch]) -> Result<Option<Mended>, TurnError> {
     let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
     if places.is_empty() || bench.right(verify::LIMIT).is_none() {
@@ -164,26 +158,19 @@ async fn by_the_model(
 }
 
 /// Writes a change into the project and runs the check there; undoes it if the check fails.
-pub async fn keep(
-    job: Job<'_>,
-    step: &Step,
-    mended: Mended,
-    line: &str,
-    evidence: &mut Evidence,
-) -> Result<Done, TurnError> {
+pub async fn keep(job: Job<'_>, mended: Mended, line: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let Place { path, name, lines, text: before, .. } = &*mended.place;
-    let write = |text: &str| json!({ "path": path, "content": text });
-    if text_of(job.scene.context, path).as_ref() != Some(before) {
+    if job.text(path).as_ref() != Some(before) {
         return Ok(Done::note(changed_meanwhile(path)));
     }
-    if !perform(job.scene, step, Builtin::WriteFile, write(&mended.text), evidence).await?.succeeded() {
+    if !job.write(path, &mended.text, evidence).await? {
         return Ok(Done::default());
     }
-    let Some(trouble) = verify::trouble_of(job, step, line, evidence).await? else {
-        let touched = Touched { path: path.clone(), name: name.clone(), lines: *lines };
+    let Some(trouble) = verify::trouble_of(job, line, evidence).await? else {
+        let touched = Stretch { path: path.clone(), name: name.clone(), lines: *lines };
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
-    perform(job.scene, step, Builtin::WriteFile, write(before), evidence).await?;
+    job.write(path, before, evidence).await?;
     Ok(Done::note(format!("not done, the files are as they were: {trouble}")))
 }
 
@@ -217,10 +204,10 @@ impl Mended {
 }
 
 /// The innermost definitions around `places`, without tests, since a change of a test can make anything pass.
-fn definitions(job: Job<'_>, places: &[Touched]) -> Vec<Arc<Place>> {
+fn definitions(job: Job<'_>, places: &[Stretch]) -> Vec<Arc<Place>> {
     let mut found: Vec<Arc<Place>> = Vec::new();
     for place in places.iter().filter(|place| !place.name.is_empty() && !testing::is_test(&place.path)) {
-        let Some(text) = text_of(job.scene.context, &place.path) else { continue };
+        let Some(text) = job.text(&place.path) else { continue };
         let (first, last) = place.lines;
         let all = parts::definitions(&place.path, &text);
         let holds = all.iter().filter(|one| one.lines.0 <= first && last <= one.lines.1);
@@ -242,7 +229,7 @@ fn also_executed(job: Job<'_>, known: &[Arc<Place>], executed: &Executed) -> Vec
     let asked = words::content(job.scene.request);
     let mut found: Vec<(usize, Arc<Place>)> = Vec::new();
     for path in executed.paths().into_iter().filter(|path| !testing::is_test(path)).take(RAN_FILES_MAX) {
-        let Some(text) = text_of(job.scene.context, path) else { continue };
+        let Some(text) = job.text(path) else { continue };
         let faults = parts::faults(path, &text).len();
         for one in parts::definitions(path, &text) {
             let is_function = one.sort == Sort::Function && one.lines.1 - one.lines.0 < RAN_LINES_MAX;

@@ -7,20 +7,16 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use crate::context::mentions::Mentions;
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
-use crate::edit::testing;
-use crate::edit::testing::{Checks, Task};
-use crate::index::Index;
+use crate::edit::testing::{self, Checks, Task};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::StepStatus;
 
 use super::files::Files;
 use super::{Job, command};
-use crate::context::mentions::Mentions;
-use crate::context::text_of;
-use crate::request::Step;
 
 /// Most characters of a summary of failures.
 const SUMMARY_CHARS: usize = 700;
@@ -30,12 +26,6 @@ const TESTS_MAX: usize = 4;
 const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
 /// Time limit of one check.
 pub const LIMIT: Duration = Duration::from_secs(60);
-
-/// What is wrong with `after`, as messages for the model that wrote it. The names in `may_go` may be removed, because the request names them.
-pub fn problems(index: &Index, path: &str, before: &str, after: &str, may_go: &[String]) -> Vec<String> {
-    let known = |name: &str| index.graph().is_ok_and(|graph| !graph.named(name).is_empty());
-    crate::edit::problems(path, before, after, may_go, &known)
-}
 
 /// The result of a command that checks the project.
 pub struct Ran {
@@ -54,20 +44,19 @@ impl Ran {
 
 /// The commands that check the project: tests, builds and the like.
 pub fn checks_of(job: Job<'_>) -> Checks {
-    testing::of(job.scene.context.root.path())
+    testing::of(job.root())
 }
 
 /// Runs the test files that cover the files `changed`, preferably those that mention `names` most often. `None` if there are none, or the user
 /// does not consent.
 pub async fn tests_of(
     job: Job<'_>,
-    step: &Step,
     changed: &[String],
     names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<Ran>, TurnError> {
     let graph = job.index.graph().ok();
-    let root = job.scene.context.root.path();
+    let root = job.root();
     let all = crate::index::files_of(root);
     let mut tests: Vec<String> = Vec::new();
     for test in changed.iter().flat_map(|path| testing::tests_of(path, &all, graph.as_deref())) {
@@ -76,14 +65,14 @@ pub async fn tests_of(
         }
     }
     let by_mentions = |test: &String| {
-        let text = text_of(job.scene.context, test).unwrap_or_default();
+        let text = job.text(test).unwrap_or_default();
         let count = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
         std::cmp::Reverse(names.iter().map(count).sum::<usize>())
     };
     tests.sort_by_cached_key(by_mentions);
     tests.truncate(TESTS_MAX);
     let Some(line) = checks_of(job).covering(&tests) else { return Ok(None) };
-    run(job, step, &line, evidence).await
+    run(job, &line, evidence).await
 }
 
 /// Adds the test file that covers the code in question to the named paths, if no test file is named.
@@ -92,7 +81,7 @@ pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
         return;
     }
     let graph = job.index.graph().ok();
-    let all = crate::index::files_of(job.scene.context.root.path());
+    let all = crate::index::files_of(job.root());
     let symbols = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| symbol.nodes.iter().take(1));
     let code = job.touched.iter().map(|one| &one.path).chain(&mentions.paths).chain(symbols.map(|node| &node.path));
     let tests = code.flat_map(|path| testing::tests_of(path, &all, graph.as_deref())).next();
@@ -111,17 +100,17 @@ pub fn why_untested(job: Job<'_>) -> Option<String> {
 
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
 /// as passed, or as missing if no test passed.
-pub async fn run(job: Job<'_>, step: &Step, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
-    let entry = command::perform(job, step, line, Some(LIMIT), evidence).await?;
+pub async fn run(job: Job<'_>, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
+    let entry = command::perform(job, line, Some(LIMIT), evidence).await?;
     if entry.status == StepStatus::Rejected {
         return Ok(None);
     }
     let took = Duration::from_millis(entry.wall_ms);
-    let mut report = failures::read(&entry.outcome.text, job.scene.context.root.path());
+    let mut report = failures::read(&entry.outcome.text, job.root());
     if report.kind == Kind::Unclear {
         report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
     }
-    let root = job.scene.context.root.path();
+    let root = job.root();
     let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
     let stopped = report.passed == 0 && lacks_package(root)(&entry.outcome.text);
     if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
@@ -164,30 +153,24 @@ pub struct Wrong {
 }
 
 /// Runs the examples of the request on the current code. `None` if there are none, they pass, or they cannot be run.
-pub async fn examples(
-    job: Job<'_>,
-    step: &Step,
-    files: &Files,
-    evidence: &mut Evidence,
-) -> Result<Option<Wrong>, TurnError> {
+pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
-    run_examples(job, step, files, &all, evidence).await
+    run_examples(job, files, &all, evidence).await
 }
 
 /// Like `examples`. If the request has calls but says of none what it should give, a call is wrong as long as it gives what it gave in the first
 /// run.
 pub async fn examples_or_calls(
     job: Job<'_>,
-    step: &Step,
     files: &mut Files,
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
     let is_new = |name: &str| !files.had(name);
     if files.only_tests || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty() {
-        return examples(job, step, files, evidence).await;
+        return examples(job, files, evidence).await;
     }
     let calls = examples::called(job.scene.request, &is_new);
-    let Some(now) = run_examples(job, step, files, &calls, evidence).await? else { return Ok(None) };
+    let Some(now) = run_examples(job, files, &calls, evidence).await? else { return Ok(None) };
     let given = examples::given(&now.said);
     let said: Vec<String> = match &files.given {
         Some(before) => given.into_iter().filter(|line| before.contains(line)).collect(),
@@ -202,7 +185,6 @@ pub async fn examples_or_calls(
 /// Runs those of `all` that call a function in the file of the first; `None` if there are none, they pass, or they cannot be run.
 async fn run_examples(
     job: Job<'_>,
-    step: &Step,
     files: &Files,
     all: &[Example],
     evidence: &mut Evidence,
@@ -211,7 +193,7 @@ async fn run_examples(
     let here: Vec<Example> =
         all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
-    let entry = command::perform(job, step, &line, Some(LIMIT), evidence).await?;
+    let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
     if entry.status == StepStatus::Rejected || entry.succeeded() {
         return Ok(None);
     }
@@ -224,13 +206,12 @@ async fn run_examples(
 /// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code has to compile, and other modules have to load.
 pub async fn failing(
     job: Job<'_>,
-    step: &Step,
     changed: &[String],
     names: &[String],
     evidence: &mut Evidence,
 ) -> Result<Option<Ran>, TurnError> {
     let fails = |ran: &Ran| ran.trouble().is_some();
-    let ran = tests_of(job, step, changed, names, evidence).await?;
+    let ran = tests_of(job, changed, names, evidence).await?;
     if let Some(ran) = ran.filter(|ran| ran.report.kind != Kind::Missing) {
         return Ok(Some(ran).filter(fails));
     }
@@ -238,13 +219,13 @@ pub async fn failing(
     if changed.iter().any(is_compiled) {
         let line = checks_of(job).command(Task::Compile);
         return match line {
-            Some(line) => Ok(run(job, step, &line, evidence).await?.filter(fails)),
+            Some(line) => Ok(run(job, &line, evidence).await?.filter(fails)),
             None => Ok(None),
         };
     }
     let graph = job.index.graph().ok();
     let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
-    let text = |path: &str| text_of(job.scene.context, path).unwrap_or_default();
+    let text = |path: &str| job.text(path).unwrap_or_default();
     let modules = changed.iter().filter(|path| !testing::is_test(path));
     let lines: Vec<String> =
         modules.filter_map(|path| testing::loading(path, &text(path), is_imported(path))).collect();
@@ -253,17 +234,12 @@ pub async fn failing(
     }
     // A module that is not found may need another working directory; `problems` finds names that the model made up.
     let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
-    Ok(run(job, step, &lines.join(" && "), evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
+    Ok(run(job, &lines.join(" && "), evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }
 
 /// Runs a command and summarises its failures; `None` if it passes or may not be run.
-pub async fn trouble_of(
-    job: Job<'_>,
-    step: &Step,
-    line: &str,
-    evidence: &mut Evidence,
-) -> Result<Option<String>, TurnError> {
-    Ok(run(job, step, line, evidence).await?.and_then(|ran| ran.trouble()))
+pub async fn trouble_of(job: Job<'_>, line: &str, evidence: &mut Evidence) -> Result<Option<String>, TurnError> {
+    Ok(run(job, line, evidence).await?.and_then(|ran| ran.trouble()))
 }
 
 /// Whether a failure says that a name or module is missing.

@@ -1,53 +1,48 @@
 //! Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
 
-use serde_json::json;
-
-use crate::context::{Pack, mentions, text_of};
-use crate::index::Index;
+use crate::context::{Pack, mentions};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::passage::{self, Passage, Place};
-use crate::orchestrate::work::{Done, Job, data, is_prose, reply, verify};
-use crate::request::Step;
-use crate::tools::builtin::Builtin;
+use crate::orchestrate::work::{Done, Job, data, is_prose, reply};
 
-use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, changed_meanwhile, create, opening, perform, task, text_ask};
+use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
 /// Changes the file `path`, whatever it has: keys, passages, or no text yet.
-pub(super) async fn change(job: Job<'_>, step: &Step, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let Some(before) = text_of(job.scene.context, path) else {
+pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let Some(before) = job.text(path) else {
         return Ok(Done::note(format!("not done: {path} cannot be read as text")));
     };
-    if let Some(done) = data::change(job, step, path, &before, evidence).await? {
+    if let Some(done) = data::change(job, path, &before, evidence).await? {
         return Ok(done);
     }
     let all = passage::passages(path, &before);
     if all.is_empty() {
         let pack = Pack::default();
-        return create(job, step, path, &pack, evidence).await;
+        return create(job, path, &pack, evidence).await;
     }
-    let wanted = wanted(job, step, path, &before, &all).await?;
+    let wanted = wanted(job, path, &before, &all).await?;
     let chosen = match wanted {
-        Place::Change(at) => passage::narrowed(&before, &all[at], &step.text),
+        Place::Change(at) => passage::narrowed(&before, &all[at], &job.step.text),
         Place::After(at) => all[at].clone(),
     };
-    write(job, step, Target { path, before: &before, all: &all, wanted, chosen }, evidence).await
+    write(job, Target { path, before: &before, wanted, chosen }, evidence).await
 }
 
 /// Where the change belongs: at the passage that the step names or clearly means, else where the model says.
-async fn wanted(job: Job<'_>, step: &Step, path: &str, before: &str, all: &[Passage]) -> Result<Place, TurnError> {
-    let adds = mentions::of(&step.text, job.index).is_ok_and(|mentions| mentions.adds);
+async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Place, TurnError> {
+    let adds = mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let called = passage::called(all, &step.text);
-    match called.or_else(|| passage::clearly_meant(&texts, &step.text).filter(|_| !adds)) {
+    let called = passage::called(all, &job.step.text);
+    match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
         Some(at) => Ok(Place::Change(at)),
-        None => place(job, step, path, all).await,
+        None => place(job, path, all).await,
     }
 }
 
@@ -56,7 +51,6 @@ struct Target<'a> {
     path: &'a str,
     /// The text of the file.
     before: &'a str,
-    all: &'a [Passage],
     wanted: Place,
     /// The passage that the model is shown: all of it, or the lines that the step is about.
     chosen: Passage,
@@ -72,25 +66,24 @@ struct Draft {
 }
 
 impl Target<'_> {
-    /// Puts what the model wrote into the file: in place of the passage or after it, or where its key already is.
-    fn put(&mut self, index: &Index, written: &str) -> Draft {
-        let Target { path, before, all, wanted, .. } = *self;
-        let mut code = passage::own(before, &self.chosen, written);
+    /// Puts what the model wrote into the file: in place of the passage or after it.
+    fn put(&self, job: Job<'_>, written: &str) -> Draft {
+        let Target { path, before, wanted, chosen } = self;
+        let code = passage::own(before, chosen, written);
         // An answer that begins with the first line of the passage rewrites it.
         let begins =
-            passage::lines_of(before, &self.chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
-        let mut place = if let (Place::After(at), true) = (wanted, begins) { Place::Change(at) } else { wanted };
-        // A key that the file already has is changed there.
-        if let Some((known, entry)) = passage::said_again(path, before, all, place, &code) {
-            (place, self.chosen, code) = (Place::Change(known), all[known].clone(), entry);
-        }
-        let after = passage::put(before, &self.chosen, place, &code);
+            passage::lines_of(before, chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
+        let place = match *wanted {
+            Place::After(at) if begins => Place::Change(at),
+            place => place,
+        };
+        let after = passage::put(before, chosen, place, &code);
         let problem = if code.trim().is_empty() {
             Some(NO_TEXT.to_owned())
-        } else if after == before {
+        } else if after == *before {
             Some("Nothing is changed by what you wrote.".to_owned())
         } else {
-            verify::problems(index, path, before, &after, &[]).into_iter().next()
+            job.problem(path, before, &after, &[])
         };
         Draft { after, place, problem }
     }
@@ -109,36 +102,29 @@ impl Target<'_> {
 }
 
 /// Has the model write the passage until the checks accept the file.
-async fn write(job: Job<'_>, step: &Step, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
-    let mut trouble = String::new();
     // A passage hardly grows to more than twice its length.
     let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(TEXT_TOKENS);
-    let mut messages = opening(job, PASSAGE);
-    messages.push(Message::user(passage_task(job, step, path, before, &target.chosen, target.wanted)));
-    for round in 0..ROUNDS_MAX {
-        let answer = ask(job, &messages, text_ask(before.contains("```"), tokens, round, "writing text")).await?;
-        let code = reply::first(&answer).unwrap_or_default();
-        tracing::debug!(round, chosen = ?target.chosen, wanted = ?target.wanted, answer, "written");
-        let draft = target.put(job.index, &code);
-        let Some(problem) = draft.problem.clone() else {
-            if text_of(job.scene.context, path).as_deref() != Some(before) {
-                return Ok(Done::note(changed_meanwhile(path)));
-            }
-            let arguments = json!({ "path": path, "content": draft.after });
-            perform(job.scene, step, Builtin::WriteFile, arguments, evidence).await?;
-            return Ok(Done::default());
-        };
-        trouble = problem;
-        messages.push(Message::assistant(answer));
-        messages.push(Message::user(format!("{trouble}\n{}", target.again(&draft))));
+    let mut messages = opening(job, &job.model().await?, PASSAGE);
+    messages.push(Message::user(passage_task(job, path, before, &target.chosen, target.wanted)));
+    let forms = (0..ROUNDS_MAX).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
+    let take = |answer: &str| {
+        let draft = target.put(job, &reply::first(answer).unwrap_or_default());
+        match draft.problem.clone() {
+            Some(problem) => Err((problem, target.again(&draft))),
+            None => Ok(draft.after),
+        }
+    };
+    match until_right(job, messages, forms, take).await? {
+        Ok(after) => job.replace(path, before, &after, evidence).await,
+        Err(trouble) => Ok(Done::note(format!("not done: {path}: {trouble}"))),
     }
-    Ok(Done::note(format!("not done: {path}: {trouble}")))
 }
 
-fn passage_task(job: Job<'_>, step: &Step, path: &str, before: &str, chosen: &Passage, place: Place) -> String {
+fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place: Place) -> String {
     let shown = passage::lines_of(before, chosen);
-    let task = task(job, step);
+    let task = task(job);
     match place {
         Place::Change(_) => {
             format!("A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite the passage as it shall be.")
@@ -150,7 +136,7 @@ fn passage_task(job: Job<'_>, step: &Step, path: &str, before: &str, chosen: &Pa
 }
 
 /// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed.
-async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result<Place, TurnError> {
+async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Place, TurnError> {
     if all.len() == 1 {
         return Ok(Place::Change(0));
     }
@@ -160,7 +146,7 @@ async fn place(job: Job<'_>, step: &Step, path: &str, all: &[Passage]) -> Result
             "A request changes a file that has several passages. Say which passage has to change, as `change N`. If a passage of its own \
              is to be added, say behind which one, as `new after N`. Answer with that alone.",
         ),
-        Message::user(format!("Passages of {path}:\n{}\n\n{}", listed.join("\n"), task(job, step))),
+        Message::user(format!("Passages of {path}:\n{}\n\n{}", listed.join("\n"), task(job))),
     ];
     let numbers: Vec<String> = (1..=all.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: (\"change \" | \"new after \") N\nN: {}\n", numbers.join(" | "));

@@ -12,7 +12,7 @@ use crate::orchestrate::work::items::{self, Choices, Item, What};
 use crate::orchestrate::work::verify::{self, Wrong};
 use crate::request::kind;
 
-use super::{Next, Order};
+use super::{Given, Order};
 
 /// Words that ask to remove something.
 const REMOVALS: &str = "\
@@ -70,27 +70,20 @@ pub(super) async fn narrow_to_executed(
 }
 
 /// The items that the request decides, and whether these are all. `None` if the model has to choose.
-pub(super) fn decided(
-    job: Job<'_>,
-    order: &Order<'_>,
-    files: &Files,
-    choices: &Choices,
-    asked: &str,
-) -> Option<(Vec<Item>, bool)> {
+pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices, asked: &str) -> Option<Given> {
     let mentions = order.mentions;
     // A request to make tests pass may name what they test, but the failure says where the mistake is.
-    let is_suspect = |(items, _): &(Vec<Item>, bool)| {
+    let is_suspect = |(items, _): &Given| {
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
-    let text = |path: &str| files.text(path).to_owned();
     let mut given = choices.said(mentions, asked).filter(is_suspect);
     if given.is_none() && mentions.symbols.is_empty() && asks_to_remove(asked) {
-        given = choices.that_goes(&text, asked).map(|item| (vec![item], true));
+        given = choices.that_goes(files, asked).map(|item| (vec![item], true));
     }
     if may_be_data(order, asked) && files.missing_text(asked).is_some() {
         // A quoted text that no file has belongs into the list that all named definitions use.
-        let named = choices.pieces(mentions, &text);
+        let named = choices.pieces(mentions, files);
         given = choices.data_of(&named).map(|item| (vec![item], true)).or(given);
     }
     given
@@ -116,16 +109,15 @@ pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
     if named.is_empty() { items } else { named }
 }
 
-/// The next round after a definition was written as it already is: a function that it calls, else the same one once more after a sentence about
-/// the mistake.
-pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices, again: &mut Vec<Item>) -> Next {
-    if let Some(callee) = choices.called_by(item, files.text(&item.path)) {
-        return Next { given: Some((vec![callee], true)), think: false };
+/// What is written after a definition was written as it already is: a function that it calls, else the same one once more.
+pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Option<Given> {
+    let callee = choices.called_by(item, files);
+    let may_come_again = choices.has(item) || item.what == What::Add;
+    if callee.is_none() {
+        choices.without(item);
     }
-    let is_first = choices.has(item) || matches!(item.what, What::Add) && !again.contains(item);
-    choices.without(item);
-    again.push(item.clone());
-    Next { given: is_first.then(|| (vec![item.clone()], true)), think: is_first }
+    let next = callee.or_else(|| may_come_again.then(|| item.clone()))?;
+    Some((vec![next], true))
 }
 
 pub(super) fn asks_to_remove(asked: &str) -> bool {

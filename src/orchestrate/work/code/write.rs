@@ -7,7 +7,6 @@ use crate::orchestrate::work::change::{Ask, ask};
 use crate::orchestrate::work::files::Files;
 use crate::orchestrate::work::items::{Choices, Item, What};
 use crate::orchestrate::work::line_edit::Within;
-use crate::orchestrate::work::tested::CASES_MAX;
 use crate::orchestrate::work::{Job, grammar, reply};
 
 use super::ROUNDS_MAX;
@@ -18,12 +17,12 @@ const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 400;
 const LONGEST_TOKENS: usize = 900;
 const TEST_TOKENS: usize = 260;
+/// Most cases of a new test; without a limit a model goes on and on with further numbers.
+const CASES_MAX: usize = 5;
 /// Most samples of a definition until one differs from the existing code.
 const DRAFTS_MAX: usize = 3;
 /// Longest definition that is sampled several times, in lines.
 const DRAWN_LINES_MAX: usize = 25;
-/// Longest sentence about what is wrong, in tokens.
-const THOUGHT_TOKENS: usize = 80;
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
 const WITHIN_ROUNDS: usize = 3;
 
@@ -39,8 +38,6 @@ pub(super) struct Writer<'a> {
     pub round: usize,
     /// Most items that may be named in the first round.
     pub items_max: usize,
-    /// The model says first what is wrong.
-    pub think: bool,
 }
 
 impl Writer<'_> {
@@ -71,48 +68,24 @@ impl Writer<'_> {
         }
         // What a check found is wrong is one item.
         let most = if self.round == 0 { self.items_max } else { 1 };
-        let form = self.form(self.choices.grammar(&given, most), NAMES_TOKENS, "finding what to change");
+        let grammar = self.choices.grammar(&given, most);
+        let form = Ask { grammar, tokens: NAMES_TOKENS, seed: None, phase: "finding what to change" };
         Ok(self.choices.read(&ask(self.job, messages, form).await?))
-    }
-
-    fn form(&self, grammar: String, tokens: usize, phase: &'static str) -> Ask {
-        Ask { grammar, tokens, seed: self.think.then_some(self.round), phase }
-    }
-
-    /// Whether code is sampled: greedy decoding would repeat what a check has refused.
-    fn is_drawn(&self) -> bool {
-        self.think || self.round > 0
     }
 
     /// Has the model write an item: some lines of a long function, else the whole.
     async fn code(&self, item: &Item, messages: &mut Vec<Message>) -> Result<String, TurnError> {
-        if self.think {
-            self.ask_what_is_wrong(item, messages).await?;
-        }
         let Writer { job, files, text, trouble, round, .. } = *self;
         let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
         let purpose = format!("It is for this: {text}{warned}");
         let within = Within::of(item, files).filter(|_| round < WITHIN_ROUNDS);
         if let Some(within) = within {
-            return within.write(job, messages, &purpose, self.is_drawn().then_some(round)).await;
+            return within.write(job, messages, &purpose, (round > 0).then_some(round)).await;
         }
         messages.push(Message::user(format!("{}\n{purpose}", order_of(item, files))));
         let (answer, code) = self.whole(item, messages).await?;
         messages.push(Message::assistant(answer));
         Ok(code)
-    }
-
-    /// Asks the model which line of an item is wrong.
-    async fn ask_what_is_wrong(&self, item: &Item, messages: &mut Vec<Message>) -> Result<(), TurnError> {
-        let question =
-            format!("Which line of `{}` is wrong, and what has to stand there instead? One sentence.", item.name);
-        messages.push(Message::user(question));
-        let grammar = "start: /[A-Z`][^\\n]{10,300}/\n".to_owned();
-        let form = self.form(grammar, THOUGHT_TOKENS, "finding what is wrong");
-        let answer = ask(self.job, messages, form).await?;
-        tracing::debug!(round = self.round, answer, "thought");
-        messages.push(Message::assistant(answer));
-        Ok(())
     }
 
     /// The answer of the model with a whole item, and the code in it. Samples of a short one are drawn until one differs from the existing code.
@@ -124,7 +97,8 @@ impl Writer<'_> {
         };
         let mut answer = String::new();
         let mut code = String::new();
-        let is_drawn = self.is_drawn();
+        // Greedy decoding would repeat what a check has refused.
+        let is_drawn = round > 0;
         let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
         for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
@@ -152,14 +126,11 @@ fn code_in(answer: &str, item: &Item) -> String {
 
 /// Longest code for an item, in tokens.
 fn most_tokens(item: &Item, files: &Files) -> usize {
-    let text = match &item.what {
-        What::Change(span) => files.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
-        What::Statement(text) => text,
-        What::Add if item.is_new_test() => return TEST_TOKENS,
-        What::File if testing::is_test(&item.path) => return TEST_TOKENS,
-        _ => "",
-    };
-    CODE_TOKENS.max((2 * crate::retrieve::tokens(text)).min(LONGEST_TOKENS))
+    let is_test_file = item.what == What::File && testing::is_test(&item.path);
+    if is_test_file || item.is_new_test() {
+        return TEST_TOKENS;
+    }
+    CODE_TOKENS.max((2 * crate::retrieve::tokens(files.code_of(item))).min(LONGEST_TOKENS))
 }
 
 /// The instruction to write an item.
@@ -169,12 +140,10 @@ fn order_of(item: &Item, files: &Files) -> String {
         What::Change(span) if files.is_shown(path, span.lines) => {
             format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
         }
-        What::Change(span) => {
-            let text = files.text(path).get(span.bytes.clone()).unwrap_or_default();
-            format!(
-                "It stands there as:\n```\n{text}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else."
-            )
-        }
+        What::Change(_) => format!(
+            "It stands there as:\n```\n{}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else.",
+            files.code_of(item)
+        ),
         What::Statement(text) => {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
         }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::{self, Hints, comments, preserve, testing};
-use crate::index::Index;
 use crate::index::parts::Sort;
 use crate::orchestrate::work::items::{Item, What};
-use crate::orchestrate::work::{Touched, new_test, verify};
+use crate::orchestrate::work::{Job, Stretch, new_test};
 
 use super::{Files, Refusal};
 
@@ -16,7 +15,7 @@ use super::{Files, Refusal};
 struct Draft {
     /// Texts of the changed files.
     after: BTreeMap<String, String>,
-    touched: Vec<Touched>,
+    touched: Vec<Stretch>,
     /// Items that were written as they already are.
     unchanged: Vec<Item>,
     /// Names that may be removed.
@@ -27,7 +26,7 @@ impl Files {
     /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
     pub fn take(
         &mut self,
-        index: &Index,
+        job: Job<'_>,
         pieces: &[(Item, String)],
         mentions: &Mentions,
         asked: &str,
@@ -48,8 +47,8 @@ impl Files {
             return Err(nothing_new(draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
-        self.bring_in_imports(index, pieces, &mut draft.after);
-        self.check(index, &draft)?;
+        self.bring_in_imports(job, pieces, &mut draft.after);
+        self.check(job, &draft)?;
         (self.after, self.touched) = (draft.after, draft.touched);
         Ok(())
     }
@@ -88,34 +87,29 @@ impl Files {
 
     /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
     fn is_unchanged(&self, item: &Item, code: &str, asked: &str) -> bool {
-        let What::Change(span) = &item.what else { return false };
         let only_docs = || {
-            let was = self.text(&item.path).get(span.bytes.clone()).unwrap_or_default();
-            !comments::speaks_of_words(asked) && comments::without_words(was) == comments::without_words(code)
+            !comments::speaks_of_words(asked)
+                && comments::without_words(self.code_of(item)) == comments::without_words(code)
         };
-        preserve::has_code(self.text(&item.path), code) || only_docs()
+        matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
     }
 
     /// Refuses a definition that has lost most of its lines, or a list that has lost an element, unless the request asks to remove something.
     fn refuse_loss(&self, item: &Item, code: &str, asked: &str) -> Result<(), String> {
         let What::Change(span) = &item.what else { return Ok(()) };
+        let (name, old) = (&item.name, self.code_of(item));
         if self.may_remove {
             return Ok(());
         }
-        let name = &item.name;
-        let old = self.text(&item.path).get(span.bytes.clone());
-        if preserve::is_gutted(old.unwrap_or_default(), code, asked) {
+        if preserve::is_gutted(old, code, asked) {
             return Err(format!(
                 "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
             ));
         }
-        if span.sort == Sort::Value
-            && let Some(old) = old
-            && let Some(lost) = preserve::lost_of_list(old, code, asked)
-        {
-            return Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new."));
+        match preserve::lost_of_list(old, code, asked).filter(|_| span.sort == Sort::Value) {
+            Some(lost) => Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Adds new definitions to the exports of the files that have to export them.
@@ -133,8 +127,8 @@ impl Files {
     }
 
     /// Adds imports of the names that the changed files use now and the project defines.
-    fn bring_in_imports(&self, index: &Index, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
-        let graph = index.graph().ok();
+    fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        let graph = job.index.graph().ok();
         let place = |name: &str| {
             // What this step or an earlier one has written is not in the index yet.
             if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
@@ -156,11 +150,10 @@ impl Files {
     }
 
     /// Refuses the change if a check finds a problem in one of its files.
-    fn check(&self, index: &Index, draft: &Draft) -> Result<(), Refusal> {
+    fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
         for (path, text) in &draft.after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
-            let problems = verify::problems(index, path, before, text, &draft.may_go);
-            if let Some(problem) = problems.first() {
+            if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
                 return Err(format!("{path}: {problem}").into());
             }
         }
@@ -173,7 +166,7 @@ impl Files {
         item: &Item,
         now: &str,
         code: &str,
-        touched: &mut Vec<Touched>,
+        touched: &mut Vec<Stretch>,
         asked: &str,
     ) -> Result<String, String> {
         let path = &item.path;
@@ -195,7 +188,7 @@ impl Files {
             Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
             Err(error) => return Err(format!("{path}: {error}")),
         };
-        touched.extend(merged.changed.iter().map(|change| Touched {
+        touched.extend(merged.changed.iter().map(|change| Stretch {
             path: path.clone(),
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),

@@ -1,10 +1,11 @@
 //! Lists the items of a file: its definitions, and the statements outside of them.
 
+use crate::context::Shown;
 use crate::edit::line_of;
 use crate::index::parts::{self, Part, Sort, Span};
 use crate::language::words;
 
-use super::{Item, Offered, What};
+use super::{Item, What};
 
 /// Most definitions of one file that are offered.
 const NAMES_MAX: usize = 80;
@@ -16,9 +17,9 @@ const FUNCTION_LINES_MAX: usize = 70;
 const TITLE_CHARS: usize = 60;
 
 /// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.
-pub(super) fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
-    let spans = parts::definitions(file.path, file.text);
-    let is_shown = |span: &Span| file.shown.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
+pub(super) fn named(file: &Shown, all_statements: bool) -> Vec<Item> {
+    let spans = parts::definitions(&file.path, &file.text);
+    let is_shown = |span: &Span| file.lines.iter().any(|(from, to)| *from <= span.lines.1 && span.lines.0 <= *to);
     let length = |span: &Span| span.lines.1 + 1 - span.lines.0;
     let outer = |span: &Span| {
         let name = span.container.last()?;
@@ -44,7 +45,7 @@ pub(super) fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
     // Of several definitions with one name, as overloads are, the longest is offered.
     found.sort_by_key(|span| (!is_shown(span), std::cmp::Reverse(length(span))));
     found.truncate(NAMES_MAX);
-    let item = |name: String, what: What| Item { path: file.path.to_owned(), name, what };
+    let item = |name: String, what: What| Item { path: file.path.clone(), name, what };
     let mut items: Vec<Item> = Vec::new();
     for span in found {
         let name = span.container.iter().chain([&span.name]).cloned().collect::<Vec<_>>().join(".");
@@ -62,11 +63,11 @@ pub(super) fn named(file: &Offered<'_>, all_statements: bool) -> Vec<Item> {
 }
 
 /// The statements outside of definitions that were shown, or all of them: title and text.
-fn statements(file: &Offered<'_>, all: bool) -> Vec<(String, String)> {
-    let Some(parts) = parts::parts(file.path, file.text) else { return Vec::new() };
+fn statements(file: &Shown, all: bool) -> Vec<(String, String)> {
+    let Some(parts) = parts::parts(&file.path, &file.text) else { return Vec::new() };
     let is_shown = |part: &&Part| {
-        let line = line_of(file.text, part.core.start);
-        all || file.shown.iter().any(|(from, to)| (*from..=*to).contains(&line))
+        let line = line_of(&file.text, part.core.start);
+        all || file.lines.iter().any(|(from, to)| (*from..=*to).contains(&line))
     };
     let is_package = |part: &&Part| file.text[part.core.start..].starts_with("package ");
     let plain = parts.items.iter().filter(|part| part.sort == Sort::Statement && !is_package(part)).filter(is_shown);

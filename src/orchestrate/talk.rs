@@ -1,10 +1,22 @@
-//! Answers requests that only ask what was said before, from the earlier turns of the conversation.
+//! Answers what needs no tool: code repeats what was said before, the model answers other small talk.
 
-use crate::protocol::Exchange;
-
+use crate::budget::permit::Priority;
+use crate::engine::{Request, Sampling};
 use crate::language::clauses::words::{entries, listed};
 use crate::language::words;
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::protocol::Exchange;
 
+use super::synthesize::tell;
+use super::toolkit::{Toolkit, TurnError};
+use super::{Host, conversation};
+
+const CHAT: &str = include_str!("prompts/chat.md");
+/// Longest reply to small talk.
+const CHAT_TOKENS: usize = 160;
+/// Longest request that is shown, in characters.
+const REQUEST_CHARS: usize = 8_000;
 /// Questions about the user's earlier requests, in lower case and without [`FILLERS`].
 const OF_USER: &str = "\
     what did i say, what did i ask, what did i tell, what did i write, what have i said, what have i asked, \
@@ -25,13 +37,31 @@ const TAIL: &str =
 /// Longest earlier text that is repeated, in characters.
 const SAID_CHARS: usize = 2_000;
 
+/// Answers a request that needs no tool; the text also goes to the host as it comes.
+pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<String, TurnError> {
+    if let Some(known) = said(request, &toolkit.earlier) {
+        return Ok(tell(host, &known));
+    }
+    let model = toolkit.model(Role::Planner, host).await?;
+    let mut messages = vec![Message::system(CHAT.trim())];
+    messages.extend(conversation::messages(&toolkit.earlier, &model.engine));
+    messages.push(Message::user(words::shorten(request, REQUEST_CHARS)));
+    let request = Request {
+        priority: Priority::User,
+        sampling: Sampling::prose(),
+        ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
+    };
+    let tell = |text: &str| drop(tell(host, text));
+    Ok(toolkit.stream(&model, request, "answering", host, tell).await?.text)
+}
+
 /// Whether `request` only asks what was said before.
-pub fn asks(request: &str) -> bool {
+pub fn is_recall(request: &str) -> bool {
     whose(request).is_some()
 }
 
 /// The last request or answer, worded as a reply; `None` if `request` asks for something else.
-pub fn answer(request: &str, earlier: &[Exchange]) -> Option<String> {
+fn said(request: &str, earlier: &[Exchange]) -> Option<String> {
     let user = whose(request)?;
     let russian = request.chars().any(|letter| matches!(letter, 'а'..='я' | 'А'..='Я'));
     let text = |turn: &Exchange| words::shorten(if user { &turn.request } else { &turn.answer }, SAID_CHARS);
@@ -80,7 +110,7 @@ mod tests {
     fn earlier_requests_and_answers_are_repeated() {
         let turns = [turn("Hello, I am Ada", "Nice to meet you."), turn("List the files", "- src: 5 entries [e1]")];
         let check = |request: &str, expected: Option<&str>| {
-            assert_eq!(answer(request, &turns).as_deref(), expected, "{request}");
+            assert_eq!(said(request, &turns).as_deref(), expected, "{request}");
         };
         check("What did I just say to you?", Some("You said: List the files"));
         check("what was my last question?", Some("You said: List the files"));
@@ -90,6 +120,6 @@ mod tests {
         check("What did I learn last time about tests?", None);
         check("What did you change in src/a.rs?", None);
         check("What did I say about the retry limit?", None);
-        assert_eq!(answer("What did I say?", &[]).as_deref(), Some("Nothing was said before this."));
+        assert_eq!(said("What did I say?", &[]).as_deref(), Some("Nothing was said before this."));
     }
 }
