@@ -32,7 +32,7 @@ impl Inside {
         let registry = app.registry().expect("models");
         let hermes = dialect::by_name("hermes").expect("a dialect");
         let pool = Pool::scripted(vec![(Role::Planner, planner)], hermes).expect("a pool");
-        let planner = pool.resident(Role::Planner).expect("a planner").engine;
+        let planner = pool.resident(Role::Planner).expect("a planner").engine.clone();
         let server = Server::with(app, registry, pool);
         let token_file = project.beside("token");
         let options = Options { listen: "127.0.0.1:0".parse().expect("an address"), token_file: token_file.clone() };
