@@ -73,11 +73,6 @@ impl Index {
         Ok(waiting)
     }
 
-    /// How many texts have no vector of `model` yet.
-    pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
-        self.reader().missing_embeddings(model)
-    }
-
     /// How many chunks have a vector of `model`.
     pub fn chunks_with_vector(&self, model: &str) -> Result<usize, IndexError> {
         self.reader().chunks_with_vector(model)

@@ -3,7 +3,6 @@
 mod build;
 mod chunk;
 mod embedding;
-mod find;
 mod graph;
 mod ids;
 mod importance;
@@ -125,11 +124,6 @@ impl Index {
         lock(&self.reader)
     }
 
-    /// Chunks that contain any of the words: (id, BM25 score), best first. `weights`: name, path, signature, doc, body.
-    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
-        self.reader().by_words(words, weights, limit)
-    }
-
     /// Chunks whose vectors are nearest to `query`: (id, cosine), best first. Empty while there are no vectors.
     pub fn by_vector(&self, query: &[f32], limit: usize) -> Result<Vec<(i64, f32)>, IndexError> {
         let mut asked = limit;
@@ -155,36 +149,6 @@ impl Index {
         read_lock(&self.vectors).as_ref().map_or(0, |(_, v)| v.len())
     }
 
-    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
-        self.reader().chunks(ids)
-    }
-
-    /// The chunks of a file, in file order.
-    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
-        self.reader().chunks_of_file(path)
-    }
-
-    /// Definitions of any of these names, letter case ignored.
-    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
-        self.reader().symbols_named(names)
-    }
-
-    /// The symbols of a file by line: its definitions, and its module, whose `container` is `None`.
-    /// Empty for a file that is not in the index.
-    pub fn file_symbols(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
-        self.reader().symbols_of_file(path)
-    }
-
-    /// References to `name` whose target is unknown: (path, line, reason).
-    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
-        self.reader().unresolved(name)
-    }
-
-    /// Calls in these symbols whose target is unknown: (name, path, line, reason), by path and line.
-    pub fn unresolved_from(&self, symbols: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
-        self.reader().unresolved_from(symbols)
-    }
-
     /// The code graph as of the last refresh.
     pub fn graph(&self) -> Result<Arc<Graph>, IndexError> {
         if let Some(graph) = &*read_lock(&self.graph) {
@@ -207,31 +171,6 @@ impl Index {
         let importance = Arc::new(FileImportance::new(&graph.files(), &graph.file_links()));
         *write_lock(&self.importance) = Some((Arc::downgrade(&graph), importance.clone()));
         Ok(importance)
-    }
-
-    /// Definitions whose names have these keys ([`words::key`]).
-    pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
-        self.reader().symbols_keyed(keys)
-    }
-
-    /// Names with these keys that a file re-exports and no file of the project defines.
-    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOnName>, IndexError> {
-        self.reader().handed_on(keys)
-    }
-
-    /// The number of chunks, and for each word the number of chunks that contain it.
-    pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
-        self.reader().chunks_with(words)
-    }
-
-    /// A number that changes whenever this or another process changes the index.
-    pub fn state(&self) -> Result<i64, IndexError> {
-        self.reader().state()
-    }
-
-    /// Path and symbol of chunks, in no particular order.
-    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
-        self.reader().places(ids)
     }
 
     /// At most `limit` of the distinct texts that get embedded.

@@ -1,9 +1,7 @@
 //! Opens the index database (SQLite): rebuilds it when its form has changed, sets it aside when it is damaged.
 
-mod graph;
 mod names;
 mod read;
-mod unembedded;
 mod write;
 
 use std::fs;
@@ -13,9 +11,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use names::{HandedOnName, Named};
-pub use read::{ChunkPlace, ChunkRow, FileRow, StoredOutline, SymbolRow};
+pub use read::{ChunkPlace, ChunkRow, FileRow, StoredOutline, SymbolRow, Unembedded};
 pub use rusqlite::Error as DatabaseError;
-pub use unembedded::Unembedded;
 pub use write::FileRecord;
 
 use super::IndexError;

@@ -1,11 +1,11 @@
-//! Reads files, outlines, chunks, symbols and embeddings from the store.
+//! Reads files, outlines, chunks, symbols, edges and embeddings from the store.
 
 use half::f16;
 use rusqlite::{Row, ToSql};
 
 use super::Store;
-use crate::index::IndexError;
 use crate::index::resolve::Facts;
+use crate::index::{Index, IndexError};
 
 /// What the store keeps of a file between runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,18 @@ pub struct SymbolRow {
     pub chunk: Option<i64>,
 }
 
+/// An edge as stored: source, target, kind, confidence, reason, line, whether it runs when the file is loaded.
+pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
+
+/// A text to embed, with the key of the chunk content that it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unembedded {
+    pub vector_key: i64,
+    /// A file that has the content.
+    pub path: String,
+    pub text: String,
+}
+
 impl Store {
     pub(super) fn rows<T>(
         &self,
@@ -140,51 +152,10 @@ impl Store {
         })
     }
 
-    /// Ids and BM25 scores (higher is better) of the chunks in which any of the words occur, best first.
-    /// `weights`: name, path, signature, doc, body.
-    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
-        if words.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
-        let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
-        let [name, path, signature, doc, body] = weights;
-        let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
-                   WHERE chunks_text MATCH ?1 ORDER BY score DESC, rowid LIMIT ?7";
-        self.rows(sql, &[&query, &name, &path, &signature, &doc, &body, &(limit as i64)], |r| {
-            Ok((r.get(0)?, r.get(1)?))
-        })
-    }
-
-    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
-        self.rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
-    }
-
-    /// Path and symbol of chunks, in no particular order.
-    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
-        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
-        self.rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
-    }
-
-    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
-        self.rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
-    }
-
     /// Ids of the chunks that share these vectors: (vector key, chunk id).
     pub fn chunks_by_vector(&self, keys: &[i64]) -> Result<Vec<(i64, i64)>, IndexError> {
         let sql = "SELECT vector_key, id FROM chunks WHERE vector_key IN ({}) ORDER BY path, number";
         self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?)))
-    }
-
-    /// Definitions of these names, letter case ignored; modules left out.
-    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
-        let sql =
-            format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
-        self.rows_among(&sql, names, symbol_row)
-    }
-
-    pub fn symbols_of_file(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
-        self.rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
     }
 
     pub fn symbols(&self) -> Result<Vec<SymbolRow>, IndexError> {
@@ -223,6 +194,104 @@ impl Store {
         let sql = "SELECT COUNT(*) FROM chunks c WHERE EXISTS
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
         self.count(sql, &[&model])
+    }
+
+    pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
+        let sql = "SELECT source, target, kind, confidence, reason, line, at_load FROM edges ORDER BY path, source, target, kind";
+        self.rows(sql, &[], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize, r.get(6)?))
+        })
+    }
+
+    /// Texts of chunks that have no vector of this model yet, each key once, by path.
+    pub fn without_embedding(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
+        let sql = "SELECT vector_key, path, summary FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
+                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
+        self.rows(sql, &[&model], |r| Ok(Unembedded { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
+    }
+
+    /// Size of the database in bytes, with free pages, without its log.
+    pub fn bytes(&self) -> Result<u64, IndexError> {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        Ok(self.count(sql, &[])? as u64)
+    }
+
+    /// Indexed files per language, most frequent first.
+    pub fn languages(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql = "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+
+    /// Models with stored vectors: (fingerprint, number of vectors), most vectors first.
+    pub fn models(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql = "SELECT model, COUNT(*) FROM embeddings GROUP BY model ORDER BY COUNT(*) DESC, model";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+}
+
+impl Index {
+    /// Chunks that contain any of the words: (id, BM25 score, higher is better), best first. `weights`: name, path, signature, doc,
+    /// body.
+    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
+        let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
+        let [name, path, signature, doc, body] = weights;
+        let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
+                   WHERE chunks_text MATCH ?1 ORDER BY score DESC, rowid LIMIT ?7";
+        self.reader().rows(sql, &[&query, &name, &path, &signature, &doc, &body, &(limit as i64)], |r| {
+            Ok((r.get(0)?, r.get(1)?))
+        })
+    }
+
+    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
+        self.reader().rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
+    }
+
+    /// Path and symbol of chunks, in no particular order.
+    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
+        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
+        self.reader().rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
+    }
+
+    /// The chunks of a file, in file order.
+    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
+        self.reader().rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
+    }
+
+    /// Definitions of these names, letter case ignored; modules left out.
+    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
+        let sql =
+            format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
+        self.reader().rows_among(&sql, names, symbol_row)
+    }
+
+    /// The symbols of a file by line: its definitions, and its module, whose `container` is `None`.
+    /// Empty for a file that is not in the index.
+    pub fn file_symbols(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
+        self.reader().rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
+    }
+
+    /// References to `name` whose target is not known: (path, line, reason).
+    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
+        let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
+        self.reader().rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
+    }
+
+    /// Calls in these symbols whose target is not known: (name, path, line, reason), by path and line.
+    pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
+        let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
+        self.reader().rows_among(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))
+    }
+
+    /// The number of different chunk contents that have no vector of this model yet.
+    pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
+        let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
+        self.reader().count(sql, &[&model])
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{all_children, content, interior, tree_of};
+use super::{all_children, content, descend, interior, tree_of};
 
 /// Most imports read from one file.
 const SITES_MAX: usize = 10_000;
@@ -68,12 +68,7 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     }
     let tree = tree_of(language, source)?;
     let mut found = Vec::new();
-    let mut cursor = tree.walk();
-    loop {
-        let node = cursor.node();
-        if found.len() >= SITES_MAX {
-            return Some(found);
-        }
+    descend(&tree, |node| {
         match node.kind() {
             "import_from_statement" => found.extend(from(node, source)),
             "import_statement" if python => modules(node, source, &mut found),
@@ -81,15 +76,9 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
             "call_expression" => found.extend(call(node, source)),
             _ => {}
         }
-        if cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return Some(found);
-            }
-        }
-    }
+        found.len() < SITES_MAX
+    });
+    Some(found)
 }
 
 fn line(node: Node) -> usize {

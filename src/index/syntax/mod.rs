@@ -1,6 +1,5 @@
 //! Reads one source file into an outline: what it defines, imports, exports and refers to.
 
-mod comments;
 mod ecmascript;
 mod go;
 mod import_sites;
@@ -20,10 +19,9 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-pub use comments::comments;
 pub use import_sites::{ImportForm, ImportSite, SiteName, import_sites};
 pub use line_ranges::{LineRange, stretches};
-pub use nodes::{SyntaxNode, is_string, syntax_nodes};
+pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use reader::Reader;
@@ -141,6 +139,21 @@ fn content<'t>(node: Node, text: &'t str) -> &'t str {
 fn interior(node: Node) -> Range<usize> {
     let start = node.start_byte() + 1;
     start..node.end_byte().saturating_sub(1).max(start)
+}
+
+/// Calls `look` with every node in source order, without recursion; children of a node for which it says `false` are left out.
+fn descend<'t>(tree: &'t Tree, mut look: impl FnMut(Node<'t>) -> bool) {
+    let mut cursor = tree.walk();
+    loop {
+        if look(cursor.node()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
 }
 
 /// How a walk ended.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::{all_children, content, language_of, tree_of};
+use super::{all_children, content, descend, language_of, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
@@ -156,7 +156,6 @@ pub struct Span {
     pub body: Option<Range<usize>>,
     /// Bytes of white space before it.
     pub indent: usize,
-    pub has_faults: bool,
     pub is_test: bool,
 }
 
@@ -211,7 +210,6 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
             sort: part.sort,
             variant: part.variant.clone(),
             container: containers.chain(part.owner.clone()).collect(),
-            has_faults: parts.faults.iter().any(|line| (lines.0..=lines.1).contains(line)),
             is_test: part.is_test,
             bytes,
             lines,
@@ -231,10 +229,8 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     const TEXTS: &[&str] =
         &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
-    let mut cursor = tree.walk();
     let mut is_docstring = false;
-    loop {
-        let node = cursor.node();
+    descend(tree, |node| {
         if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
             faults.push(node.start_position().row + 1);
         }
@@ -243,16 +239,10 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
             texts.push(node.byte_range());
         }
         is_docstring = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
-        if (many_lines || node.has_error()) && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                faults.dedup();
-                return (faults, texts);
-            }
-        }
-    }
+        many_lines || node.has_error()
+    });
+    faults.dedup();
+    (faults, texts)
 }
 
 fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
