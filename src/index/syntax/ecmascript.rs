@@ -7,10 +7,11 @@ mod typing;
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::ecmascript::required;
 use super::reader::Reader;
 use super::types::{Type, Typing, Value};
 use super::{Grammar, all_children, children, unwrapped};
-use modules::{export, export_properties, import, require, required};
+use modules::{export, export_properties, import};
 use names::{bind, expect_arguments, parameters};
 use typing::{annotated, callable, declared, value_of};
 
@@ -210,8 +211,8 @@ fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(pattern) = node.child_by_field_name("name") else { return };
     let value = node.child_by_field_name("value");
-    if let Some(source) = value.and_then(|v| required(v, reader)) {
-        return require(node, pattern, source, reader);
+    if let Some(imports) = required(node, reader.source) {
+        return modules::note(node, imports, reader);
     }
     let function = value.is_some_and(|v| is_function(bare(v)));
     let typing = held(node, value, reader);

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::go::package_name;
 use super::reader::Reader;
 use super::{Grammar, children, unwrapped};
 
@@ -120,7 +121,6 @@ fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     }
 }
 
-/// The local name is the last part of the path that is not a version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(path) = reader.field(node, "path").map(|p| p.trim_matches(['"', '`'])) else { return };
     match reader.field(node, "name") {
@@ -128,16 +128,6 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         Some(".") => reader.import(node, path, "*", "*"),
         Some(name) => reader.import(node, path, "*", name),
         None => reader.import(node, path, "*", package_name(path)),
-    }
-}
-
-fn package_name(path: &str) -> &str {
-    let is_version =
-        |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    let last = path.rsplit('/').find(|part| !is_version(part)).unwrap_or(path);
-    match last.rsplit_once('.') {
-        Some((name, version)) if is_version(version) => name,
-        _ => last,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Divides a text into its statements and members, each with the comments and attributes above it, so that one of them can be replaced.
 
-mod ecmascript;
-mod go;
-mod python;
-mod rust;
+pub(super) mod ecmascript;
+pub(super) mod go;
+pub(super) mod python;
+pub(super) mod rust;
 
 use std::ops::Range;
 
@@ -81,6 +81,11 @@ pub struct Imported {
     pub bytes: Range<usize>,
     /// Other names can be added beside it.
     pub open: bool,
+}
+
+fn imported(source: &str, name: &str, local: &str, node: Node, open: bool) -> Imported {
+    let [source, name, local] = [source, name, local].map(str::to_owned);
+    Imported { source, name, local, bytes: node.byte_range(), open }
 }
 
 impl Part {

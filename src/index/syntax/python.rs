@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::python::imports;
 use super::reader::Reader;
 use super::{Grammar, children, unwrapped};
 
@@ -27,8 +28,7 @@ impl Grammar for Python {
             "class_definition" => class(node, reader),
             "type_alias_statement" => alias(node, reader),
             "assignment" => assignment(node, reader),
-            "import_statement" => import(node, reader),
-            "import_from_statement" => import_from(node, reader),
+            "import_statement" | "import_from_statement" => import(node, reader),
             "call" if reader.field(node, "function") == Some("super") => {}
             "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
             "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
@@ -161,43 +161,25 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     define(node, reader, name, kind);
 }
 
-/// `import a.b` imports `a` and, under the name by which it is used, `a.b`.
+/// `import a.b` imports `a` and, under the name by which it is used, `a.b`. `from a import b as b` re-exports `b` (PEP 484).
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    for part in children(node) {
-        match part.kind() {
-            "aliased_import" => {
-                let source = reader.field(part, "name").unwrap_or_default();
-                reader.import(node, source, "*", reader.field(part, "alias").unwrap_or_default());
-            }
-            "dotted_name" => {
-                let source = reader.text(part);
-                reader.import(node, source, "*", source);
-                if let Some((first, _)) = source.split_once('.') {
+    for one in imports(node, reader.source) {
+        let (source, local) = (one.source.as_str(), one.local.as_str());
+        match one.name.as_str() {
+            "" => {
+                reader.import(node, source, "*", local);
+                if let Some((first, _)) = source.split_once('.').filter(|_| source == local) {
                     reader.import(node, first, "*", first);
                 }
             }
-            _ => {}
-        }
-    }
-}
-
-/// `from a.b import c as d`, `from . import e`, `from f import *`. A name imported as itself is re-exported (PEP 484).
-fn import_from<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let Some(module) = node.child_by_field_name("module_name") else { return };
-    let source = reader.text(module);
-    let parts = children(node).filter(|part| *part != module);
-    for part in parts {
-        match part.kind() {
-            "wildcard_import" => reader.import(node, source, "*", "*"),
-            "dotted_name" => reader.import(node, source, reader.text(part), reader.text(part)),
-            "aliased_import" => {
-                let (name, local) = (reader.field(part, "name"), reader.field(part, "alias"));
-                reader.import(node, source, name.unwrap_or_default(), local.unwrap_or_default());
-                if let Some(name) = name.filter(|_| name == local && reader.inside().is_none()) {
+            "*" => reader.import(node, source, "*", "*"),
+            name => {
+                reader.import(node, source, name, local);
+                let is_aliased = one.bytes.len() > name.len();
+                if is_aliased && name == local && reader.inside().is_none() {
                     reader.export(node, name, name, Some(source));
                 }
             }
-            _ => {}
         }
     }
 }

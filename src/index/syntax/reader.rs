@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 20_000;
 
 /// Collects an outline during the walk over the tree, and knows the definitions around the current node.
 pub(super) struct Reader<'t> {
-    source: &'t str,
+    pub source: &'t str,
     outline: Outline,
     /// Definitions around the current node.
     open: Vec<Open<'t>>,

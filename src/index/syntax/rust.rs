@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::rust::imports;
 use super::reader::Reader;
 use super::{Grammar, all_children, children, unwrapped};
 
@@ -95,49 +96,13 @@ fn type_name<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
 
 /// `use a::{b, c as d, e::*}`: one import per name; `pub use` exports it as well.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Most nodes visited of one `use`; people write smaller ones.
-    const NAMES_MAX: usize = 1_000;
     let public = is_public(node);
-    let mut waiting: Vec<(String, Node)> =
-        node.child_by_field_name("argument").map(|a| (String::new(), a)).into_iter().collect();
-    for _ in 0..NAMES_MAX {
-        let Some((prefix, part)) = waiting.pop() else { return };
-        match part.kind() {
-            "use_list" => waiting.extend(children(part).map(|c| (prefix.clone(), c))),
-            "scoped_use_list" => {
-                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
-                waiting.extend(part.child_by_field_name("list").map(|list| (path, list)));
-            }
-            "use_wildcard" => {
-                let path = part.named_child(0).map_or("", |p| reader.text(p));
-                bring_in(node, reader, public, &join(&join(&prefix, path), "*"), "*");
-            }
-            "use_as_clause" => {
-                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
-                bring_in(node, reader, public, &path, reader.field(part, "alias").unwrap_or_default());
-            }
-            _ => {
-                let path = join(&prefix, reader.text(part));
-                let path = path.strip_suffix("::self").unwrap_or(&path);
-                bring_in(node, reader, public, path, path.rsplit("::").next().unwrap_or_default());
-            }
+    for one in imports(node, reader.source) {
+        let local = if one.name == "*" { "*" } else { &one.local };
+        reader.import(node, &one.source, &one.name, local);
+        if public {
+            reader.export(node, local, &one.name, Some(&one.source));
         }
-    }
-}
-
-fn join(prefix: &str, path: &str) -> String {
-    match (prefix, path) {
-        ("", path) => path.to_owned(),
-        (prefix, "") => prefix.to_owned(),
-        (prefix, path) => format!("{prefix}::{path}"),
-    }
-}
-
-fn bring_in<'t>(node: Node<'t>, reader: &mut Reader<'t>, public: bool, path: &str, local: &str) {
-    let (source, name) = path.rsplit_once("::").unwrap_or(("", path));
-    reader.import(node, source, name, local);
-    if public {
-        reader.export(node, local, name, Some(source));
     }
 }
 

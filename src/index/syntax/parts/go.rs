@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, field, siblings};
+use super::{Division, Part, Sort, field, imported, siblings};
 use crate::index::syntax::{all_children, content, interior};
 
 pub(super) struct Go;
@@ -95,23 +95,23 @@ fn import(node: Node, text: &str) -> Part {
     for spec in specs.into_iter().filter(|spec| spec.kind() == "import_spec") {
         let source = field(spec, "path", text).trim_matches(['"', '`']);
         let alias = field(spec, "name", text);
-        let last = source.rsplit('/').find(|part| !is_version(part)).unwrap_or(source);
         let local = match alias {
-            "" => last.split(".v").next().unwrap_or(last),
+            "" => package_name(source),
             "_" | "." => "",
             alias => alias,
         };
-        part.imports.push(Imported {
-            source: source.to_owned(),
-            name: alias.to_owned(),
-            local: local.to_owned(),
-            bytes: spec.byte_range(),
-            open: list.is_some(),
-        });
+        part.imports.push(imported(source, alias, local, spec, list.is_some()));
     }
     part
 }
 
-fn is_version(part: &str) -> bool {
-    part.strip_prefix('v').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+/// The name of the package of an import path: its last part that is not a version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
+pub fn package_name(path: &str) -> &str {
+    let is_version =
+        |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let last = path.rsplit('/').find(|part| !is_version(part)).unwrap_or(path);
+    match last.rsplit_once('.') {
+        Some((name, version)) if is_version(version) => name,
+        _ => last,
+    }
 }

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, field, siblings, trimmed};
+use super::{Division, Imported, Part, Sort, field, imported, siblings, trimmed};
 use crate::index::syntax::{all_children, children, content};
 
 pub(super) struct Python;
@@ -111,28 +111,26 @@ fn expression(node: Node, text: &str) -> Part {
 }
 
 fn import(node: Node, text: &str) -> Part {
-    let mut part = Part::new(Sort::Import, "", node);
+    Part { imports: imports(node, text), ..Part::new(Sort::Import, "", node) }
+}
+
+/// The names that a statement imports; the name is empty for a whole module (`import a.b`).
+pub fn imports(node: Node, text: &str) -> Vec<Imported> {
     let from = node.child_by_field_name("module_name");
     let source = match (from, node.kind()) {
         (Some(from), _) => content(from, text),
         (None, "future_import_statement") => "__future__",
         (None, _) => "",
     };
-    for child in children(node).filter(|child| Some(*child) != from) {
+    let one = |child: Node| {
         let (name, local) = match child.kind() {
             "wildcard_import" => ("*", ""),
             "aliased_import" => (field(child, "name", text), field(child, "alias", text)),
             "dotted_name" => (content(child, text), content(child, text)),
-            _ => continue,
+            _ => return None,
         };
         let (source, name) = if source.is_empty() { (name, "") } else { (source, name) };
-        part.imports.push(Imported {
-            source: source.to_owned(),
-            name: name.to_owned(),
-            local: local.to_owned(),
-            bytes: child.byte_range(),
-            open: !name.is_empty() && name != "*",
-        });
-    }
-    part
+        Some(imported(source, name, local, child, !name.is_empty() && name != "*"))
+    };
+    children(node).filter(|child| Some(*child) != from).filter_map(one).collect()
 }

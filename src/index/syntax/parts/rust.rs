@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, field, siblings};
+use super::{Division, Imported, MODULE, Part, Sort, field, imported, siblings};
 use crate::index::syntax::{all_children, children, content, interior};
 
 pub(super) struct Rust;
@@ -75,11 +75,16 @@ fn implementation(node: Node, text: &str, depth: usize) -> Part {
 }
 
 fn import(node: Node, text: &str) -> Part {
-    let mut part = Part::new(Sort::Import, "", node);
+    Part { imports: imports(node, text), ..Part::new(Sort::Import, "", node) }
+}
+
+/// The paths that a `use` imports, in order.
+pub fn imports(node: Node, text: &str) -> Vec<Imported> {
+    let mut found = Vec::new();
     if let Some(argument) = node.child_by_field_name("argument") {
-        leaves(argument, "", text, &mut part.imports, super::DEPTH_MAX);
+        leaves(argument, "", text, &mut found, super::DEPTH_MAX);
     }
-    part
+    found
 }
 
 /// Adds each path that a `use` imports to `found`.
@@ -87,13 +92,7 @@ fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth
     let join = |path: &str| if prefix.is_empty() { path.to_owned() } else { format!("{prefix}::{path}") };
     let mut leaf = |path: String, local: &str| {
         let (source, name) = path.rsplit_once("::").unwrap_or(("", path.as_str()));
-        found.push(Imported {
-            source: source.to_owned(),
-            name: name.to_owned(),
-            local: local.to_owned(),
-            bytes: node.byte_range(),
-            open: false,
-        });
+        found.push(imported(source, name, local, node, false));
     };
     match node.kind() {
         "use_as_clause" => leaf(join(field(node, "path", text)), field(node, "alias", text)),
