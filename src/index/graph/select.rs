@@ -112,18 +112,3 @@ fn distance(name: &str, wanted: &str) -> Option<usize> {
     }
     Some(near::distance(name, wanted)).filter(|far| *far <= allowed)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn misspelled_names_are_near() {
-        let check = |name: &str, wanted: &str, expected: Option<usize>| assert_eq!(distance(name, wanted), expected);
-        check("parse", "parse", Some(0));
-        check("parse", "prase", Some(1));
-        check("safeparse", "parse", Some(2));
-        check("parse", "print", None);
-        check("x", "parse", None);
-    }
-}

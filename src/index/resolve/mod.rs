@@ -167,7 +167,7 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
     let module = project.id(file, None);
     for import in &project.files[file].outline.imports {
         let line = import.line;
-        match project.module_of_import(file, import) {
+        match project.module_of(file, import) {
             Some(target) => {
                 // A Go import means every file of the package.
                 let package = if project.is_go(file) { project.go_package(&import.source) } else { &[target] };

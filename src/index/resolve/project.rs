@@ -167,7 +167,7 @@ impl<'a> Project<'a> {
     }
 
     /// The definitions of that name, at most 256: among more, the right one cannot be found, and searching them is slow.
-    pub(super) fn named(&self, name: &str) -> Vec<(usize, usize)> {
+    pub(super) fn called(&self, name: &str) -> Vec<(usize, usize)> {
         const CANDIDATES_MAX: usize = 256;
         let all = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         all.iter().copied().take(CANDIDATES_MAX).collect()
@@ -195,8 +195,8 @@ impl<'a> Project<'a> {
     }
 
     /// What a name declared or imported in a file means inside a definition, parameters and local variables aside.
-    pub fn named_in(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
-        self.declared_around(file, from, name).or_else(|| self.imported(file, name))
+    pub fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
+        self.declared_around(file, from, name).or_else(|| self.imported_as(file, name))
     }
 
     pub(super) fn is_imported(&self, file: usize, name: &str) -> bool {

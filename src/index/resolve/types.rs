@@ -148,7 +148,7 @@ impl<'p, 'a> Types<'p, 'a> {
         if let Some(binding) = project.binding(scope.file, scope.from, name, scope.line) {
             return self.bound(binding, scope);
         }
-        match project.named_in(scope.file, scope.from, name) {
+        match project.in_scope(scope.file, scope.from, name) {
             Some(target) => self.held(project.as_value(target)),
             None if project.is_imported(scope.file, name) => Ty::Outside,
             None => builtin::global(name).unwrap_or(Ty::Unknown),
@@ -249,11 +249,11 @@ impl<'p, 'a> Types<'p, 'a> {
     /// The definition that a dotted name of a type means.
     fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Meaning> {
         let mut pieces = name.split('.');
-        let mut target = self.project.named_in(scope.file, scope.from, pieces.next()?)?;
+        let mut target = self.project.in_scope(scope.file, scope.from, pieces.next()?)?;
         for piece in pieces {
             target = match self.project.as_type(target) {
                 Meaning::File(file) => self.project.exported(file, piece)?,
-                symbol => self.project.member(symbol, piece)?.0,
+                symbol => self.project.member_of(symbol, piece)?.0,
             };
         }
         Some(self.project.as_type(target))

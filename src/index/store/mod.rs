@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use names::{HandedOnName, Named};
-pub use read::{ChunkPlace, ChunkRow, FileRow, StoredOutline, SymbolRow, Unembedded};
+pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow, Unembedded};
 pub use rusqlite::Error as DatabaseError;
 pub use write::FileRecord;
 

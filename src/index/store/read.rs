@@ -24,24 +24,6 @@ pub struct FileRow {
     pub resolution: i64,
 }
 
-/// The outline of a file as stored.
-pub struct StoredOutline {
-    pub path: String,
-    pub language: String,
-    /// The outline in postcard form; see [`StoredOutline::facts`].
-    bytes: Vec<u8>,
-    /// Hash of the stored edges; 0 if it was not resolved yet.
-    pub resolution: i64,
-}
-
-impl StoredOutline {
-    /// Decodes the outline; it is empty if that fails.
-    pub fn facts(&self) -> Facts {
-        let outline = postcard::from_bytes(&self.bytes).unwrap_or_default();
-        Facts { path: self.path.clone(), language: self.language.clone(), outline }
-    }
-}
-
 /// One chunk as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkRow {
@@ -144,11 +126,13 @@ impl Store {
         })
     }
 
-    /// The outlines that edges are resolved from, by path.
-    pub fn outlines(&self) -> Result<Vec<StoredOutline>, IndexError> {
+    /// The files that edges are resolved from, by path, each with the hash of its stored edges (0 if it was not resolved yet). An
+    /// outline that cannot be decoded is empty.
+    pub fn outlines(&self) -> Result<Vec<(Facts, i64)>, IndexError> {
         let sql = "SELECT f.path, f.language, o.outline, f.resolution FROM files f JOIN outlines o ON o.path = f.path ORDER BY f.path";
         self.rows(sql, &[], |r| {
-            Ok(StoredOutline { path: r.get(0)?, language: r.get(1)?, bytes: r.get(2)?, resolution: r.get(3)? })
+            let outline = postcard::from_bytes(r.get_ref(2)?.as_bytes()?).unwrap_or_default();
+            Ok((Facts { path: r.get(0)?, language: r.get(1)?, outline }, r.get(3)?))
         })
     }
 

@@ -140,21 +140,12 @@ fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
 
 /// `name: (x: X) => Y` in an interface: a method.
 fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Deepest nesting of unions in which a function type is looked for.
-    const DEPTH_MAX: usize = 6;
-    let Some(ty) = annotated(node.child_by_field_name("type"), reader) else { return };
-    let mut waiting = vec![(0, &ty)];
-    let mut is_called = false;
-    while let Some((depth, ty)) = waiting.pop() {
-        match ty {
-            Type::Function(_) => is_called = true,
-            Type::Many(parts) if depth < DEPTH_MAX => waiting.extend(parts.iter().map(|part| (depth + 1, part))),
-            _ => {}
-        }
+    // Types nest a few levels: deeper ones are `Unknown`.
+    fn is_called(ty: &Type) -> bool {
+        matches!(ty, Type::Function(_)) || matches!(ty, Type::Many(parts) if parts.iter().any(is_called))
     }
-    if let Some(name) = reader.field(node, "name").filter(|_| is_called)
-        && reader.define(node, node, unquoted(name), Kind::Method, false)
-    {
+    let Some(ty) = annotated(node.child_by_field_name("type"), reader).filter(is_called) else { return };
+    if reader.field(node, "name").is_some_and(|name| reader.define(node, node, unquoted(name), Kind::Method, false)) {
         reader.typed(Typing { ty: Some(ty), ..Typing::default() });
     }
 }
@@ -164,11 +155,9 @@ pub(super) fn is_function(node: Node) -> bool {
 }
 
 /// A value without the parentheses, `as T` and the like around it.
-fn bare<'t>(node: Node<'t>) -> Node<'t> {
-    const LAYERS_MAX: usize = 8;
+fn bare(node: Node<'_>) -> Node<'_> {
     let wraps = ["parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"];
-    let inner = |node: &Node<'t>| node.named_child(0).filter(|_| wraps.contains(&node.kind()));
-    std::iter::successors(Some(node), inner).take(LAYERS_MAX).last().unwrap_or(node)
+    unwrapped(node, |node| node.named_child(0).filter(|_| wraps.contains(&node.kind())))
 }
 
 /// The declared type and the initial value of a name.

@@ -276,7 +276,7 @@ impl<'a> Types<'_, 'a> {
         let scope = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
         match value {
             // An alias of a variable that is no alias itself is that variable.
-            Value::Name(name) => match self.project.named_in(file, definition.container, name) {
+            Value::Name(name) => match self.project.in_scope(file, definition.container, name) {
                 Some(next) if next != target => self.step(target, || self.behind(self.project.as_value(next))),
                 _ => target,
             },

@@ -130,7 +130,7 @@ impl<'a> Types<'_, 'a> {
                 None if name == "default" => found(Ty::Itself(target)),
                 None => Look::Unknown,
             },
-            Meaning::Symbol(Symbol { file, at }) => match self.project.member(target, name) {
+            Meaning::Symbol(Symbol { file, at }) => match self.project.member_of(target, name) {
                 Some((target, _)) => {
                     let ty = self.held(target);
                     Look::Found(Member { target: Some(target), ty })
