@@ -125,7 +125,7 @@ impl Index {
             PARSERS,
             BATCH_FILES,
             || (),
-            |(), found| read(found),
+            read,
             cancel,
             |batch| {
                 let (mut records, mut touched) = (Vec::new(), Vec::new());

@@ -77,8 +77,8 @@ mod tests {
         read(&items, 4, 64, || (), |(), item| item * 2, &Cancel::new(), write).unwrap();
         seen.sort_unstable();
         assert_eq!(seen, (0..1_000).map(|i| (i, i * 2)).collect::<Vec<_>>());
-        let nothing = |_: Vec<(&usize, usize)>| panic!("there is nothing to write");
-        read(&[], 4, 64, || (), |(), item| *item, &Cancel::new(), nothing).unwrap();
+        let nothing: &[usize] = &[];
+        read(nothing, 4, 64, || (), |(), item| *item, &Cancel::new(), |_| panic!("there is nothing to write")).unwrap();
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Project<'_> {
     fn inside(&self, holder: Meaning, name: &str) -> Option<Meaning> {
         match holder {
             Meaning::File(file) => self.exported(file, name),
-            symbol => self.member_of(symbol, name).map(|(target, _)| target),
+            symbol => self.member_of(symbol, name, false).map(|(target, _)| target),
         }
     }
 
@@ -200,7 +200,7 @@ impl Project<'_> {
                     Some(found) => found,
                     None => Meaning::File(self.child_module(f, name)?),
                 },
-                (symbol, name) => self.member_of(symbol, name)?.0,
+                (symbol, name) => self.member_of(symbol, name, false)?.0,
             };
         }
         Some(target)
@@ -228,18 +228,9 @@ impl Project<'_> {
         None
     }
 
-    /// A member of a definition or of its bases; true if it was inherited.
-    pub(super) fn member_of(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
-        self.member_after(0, holder, name)
-    }
-
-    /// A member of a definition's bases, as `super` means it.
-    pub(super) fn base_member(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
-        self.member_after(1, holder, name)
-    }
-
-    /// A member of the definition or of its bases, in order of distance; `first` = 1 leaves out the definition itself.
-    fn member_after(&self, first: usize, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
+    /// A member of a definition or of its bases, in order of distance; true if it was inherited. `of_bases` leaves out the
+    /// definition itself.
+    pub(super) fn member_of(&self, holder: Meaning, name: &str, of_bases: bool) -> Option<(Meaning, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
             let Meaning::Symbol(Symbol { file, at }) = *waiting.get(step)? else { continue };
@@ -258,7 +249,7 @@ impl Project<'_> {
                 .iter()
                 .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Meaning::symbol(*f, m[0])))
                 .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)));
-            if let Some(found) = found.filter(|_| step >= first) {
+            if let Some(found) = found.filter(|_| step > 0 || !of_bases) {
                 return Some((found, step > 0));
             }
             for (f, d) in blocks {
@@ -271,7 +262,7 @@ impl Project<'_> {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Meaning::File(module)) => self.exported(module, &base.name),
-                            // Not `member`, which would look into its bases and come back to this one.
+                            // Not `member_of`, which would look into its bases and come back to this one.
                             Some(Meaning::Symbol(Symbol { file: f, at: d })) => {
                                 self.members.get(&(f, Some(d), &base.name)).map(|m| Meaning::symbol(f, m[0]))
                             }

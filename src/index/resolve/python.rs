@@ -99,7 +99,7 @@ impl Project<'_> {
         for part in parts {
             target = match target {
                 Meaning::File(module) => self.exported(module, part)?,
-                symbol => self.member_of(symbol, part)?.0,
+                symbol => self.member_of(symbol, part, false)?.0,
             };
         }
         Some(target)

@@ -117,18 +117,15 @@ pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
 
 fn member(project: &Project, file: usize, reference: &Reference, receiver: &str) -> Search {
     let name = reference.name.as_str();
-    if let Some(holder) =
-        project.holder_of_self(file, reference.from).filter(|_| matches!(receiver, "this" | "self" | "Self" | "super"))
-    {
-        let member = match receiver {
-            "super" => project.base_member(holder, name),
-            _ => project.member_of(holder, name),
-        };
-        return match member {
-            Some((target, false)) => found(target, BY_IMPORT, "member of the same type"),
-            Some((target, true)) => found(target, INHERITED, "inherited member"),
-            None => only_method(project, file, name, receiver),
-        };
+    let member_or_only = |member: Option<(Meaning, bool)>, reason: &'static str| match member {
+        Some((target, false)) => found(target, BY_IMPORT, reason),
+        Some((target, true)) => found(target, INHERITED, "inherited member"),
+        None => only_method(project, file, name, receiver),
+    };
+    let is_own = matches!(receiver, "this" | "self" | "Self" | "super");
+    if let Some(holder) = project.holder_of_self(file, reference.from).filter(|_| is_own) {
+        // `super` leaves out the type itself.
+        return member_or_only(project.member_of(holder, name, receiver == "super"), "member of the same type");
     }
     let target = if project.is_rust(file) && receiver.contains("::") {
         project.rust_path(file, receiver)
@@ -147,11 +144,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
             Some(target) => found(target, BY_IMPORT, "member of an imported module"),
             None => Err(format!("`{receiver}` has no `{name}`")),
         },
-        Some(holder) => match project.member_of(holder, name) {
-            Some((target, false)) => found(target, BY_IMPORT, "member of a known type"),
-            Some((target, true)) => found(target, INHERITED, "inherited member"),
-            None => only_method(project, file, name, receiver),
-        },
+        Some(holder) => member_or_only(project.member_of(holder, name, false), "member of a known type"),
         None => only_method(project, file, name, receiver),
     }
 }

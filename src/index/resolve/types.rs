@@ -71,6 +71,16 @@ pub(super) enum Look<'a> {
     Unknown,
 }
 
+impl<'a> Look<'a> {
+    fn ty(self) -> Ty<'a> {
+        match self {
+            Look::Found(member) => member.ty,
+            Look::Outside => Ty::Outside,
+            Look::Unknown => Ty::Unknown,
+        }
+    }
+}
+
 /// Answers one query within `DEPTH_MAX` and `STEPS_MAX`; make a new one for each query.
 pub(super) struct Types<'p, 'a> {
     pub project: &'p Project<'a>,
@@ -113,11 +123,7 @@ impl<'p, 'a> Types<'p, 'a> {
             Value::Name(name) => self.name(name, scope),
             Value::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
             Value::Super => self.bases(&self.own(scope.file, scope.from)),
-            Value::Member(of, name) => match self.member(&self.value(of, scope), name) {
-                Look::Found(member) => member.ty,
-                Look::Outside => Ty::Outside,
-                Look::Unknown => Ty::Unknown,
-            },
+            Value::Member(of, name) => self.member(&self.value(of, scope), name).ty(),
             Value::Call(callee, arguments, types) => {
                 let callee = self.value(callee, scope);
                 self.called(&callee, arguments, types, scope, None)
@@ -192,22 +198,17 @@ impl<'p, 'a> Types<'p, 'a> {
         for _ in 0..DEPTH_MAX {
             let Some(at) = around else { break };
             if self.definition(file, at).kind == Kind::Class {
-                return self.open(file, at);
+                return self.instance(file, at, Vec::new());
             }
             around = self.definition(file, at).container;
         }
         match self.project.holder_of_self(file, from) {
             Some(Meaning::Symbol(Symbol { file: f, at: d })) if self.definition(f, d).kind == Kind::Class => {
-                self.open(f, d)
+                self.instance(f, d, Vec::new())
             }
             Some(target) => self.held(target),
             None => Ty::Unknown,
         }
-    }
-
-    /// An instance of a class or interface without type arguments.
-    fn open(&self, file: usize, at: usize) -> Ty<'a> {
-        self.instance(file, at, Vec::new())
     }
 
     pub fn ty(&self, ty: &'a Type, scope: &Rc<Scope<'a>>) -> Ty<'a> {
@@ -218,11 +219,7 @@ impl<'p, 'a> Types<'p, 'a> {
             Type::Function(callable) => Ty::Function(callable, scope.clone()),
             Type::Many(parts) => many(parts.iter().take(PARTS_MAX).map(|part| self.ty(part, scope))),
             Type::Field(of, name) if name == "[]" => self.item(&self.ty(of, scope)),
-            Type::Field(of, name) => match self.member(&self.ty(of, scope), name) {
-                Look::Found(member) => member.ty,
-                Look::Outside => Ty::Outside,
-                Look::Unknown => Ty::Unknown,
-            },
+            Type::Field(of, name) => self.member(&self.ty(of, scope), name).ty(),
             Type::Of(value) => self.value(value, scope),
             Type::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
             Type::Basic => Ty::Outside,
@@ -253,7 +250,7 @@ impl<'p, 'a> Types<'p, 'a> {
         for piece in pieces {
             target = match self.project.as_type(target) {
                 Meaning::File(file) => self.project.exported(file, piece)?,
-                symbol => self.project.member_of(symbol, piece)?.0,
+                symbol => self.project.member_of(symbol, piece, false)?.0,
             };
         }
         Some(self.project.as_type(target))

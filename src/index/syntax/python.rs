@@ -58,7 +58,7 @@ fn listed_exports<'t>(module: Node<'t>, reader: &mut Reader<'t>) {
             let text = reader.text(name);
             reader.export(name, text, text, None);
         }
-        reader.list_exports();
+        reader.lists_exports = true;
     }
 }
 
@@ -72,8 +72,8 @@ fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
     let exported =
-        if at_top && reader.lists_exports() { reader.is_exported(name) } else { !name.starts_with('_') || special };
-    if at_top && exported && !reader.lists_exports() {
+        if at_top && reader.lists_exports { reader.is_exported(name) } else { !name.starts_with('_') || special };
+    if at_top && exported && !reader.lists_exports {
         reader.export(node, name, name, None);
     }
     reader.define(node, node, name, kind, exported && !reader.in_function())

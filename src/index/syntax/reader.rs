@@ -22,8 +22,8 @@ pub(super) struct Reader<'t> {
     open: Vec<Open<'t>>,
     /// The field of its parent that the current node is in.
     field: Option<&'t str>,
-    /// The file lists its exports (`__all__` of Python), so that names do not decide what is exported.
-    exports_listed: bool,
+    /// The file lists its exports (`__all__` of Python): definitions that follow export nothing by their names.
+    pub lists_exports: bool,
     seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
             outline: Outline::default(),
             open: Vec::new(),
             field: None,
-            exports_listed: false,
+            lists_exports: false,
             seen: HashSet::new(),
             blocks: Vec::new(),
             function_end: 0,
@@ -136,15 +136,6 @@ impl<'t> Reader<'t> {
         if let Some(open) = self.open.last_mut() {
             open.own_value = Some(name);
         }
-    }
-
-    /// The exports noted so far are a complete list: definitions that follow export nothing by their names.
-    pub fn list_exports(&mut self) {
-        self.exports_listed = true;
-    }
-
-    pub fn lists_exports(&self) -> bool {
-        self.exports_listed
     }
 
     pub fn is_exported(&self, name: &str) -> bool {
