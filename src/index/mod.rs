@@ -30,9 +30,9 @@ pub use scan::{Skipped, by_reason};
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
-    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SiteName,
-    SyntaxNode, comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches,
-    syntax_nodes, uses, words as whole_words,
+    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SyntaxNode,
+    comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches, syntax_nodes,
+    uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};

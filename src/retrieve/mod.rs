@@ -73,11 +73,11 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_neighbours(&near);
     let ranked = ranking.finish(k);
-    let ids: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
+    let ids: Vec<i64> = ranked.iter().map(|(chunk, ..)| *chunk).collect();
     let mut rows: HashMap<i64, ChunkRow> = index.chunks(&ids)?.into_iter().map(|row| (row.id, row)).collect();
     let hits: Vec<Hit> = ranked
         .into_iter()
-        .filter_map(|one| rows.remove(&one.chunk).map(|row| Hit::new(row, one.score, one.parts)))
+        .filter_map(|(chunk, score, parts)| Some(Hit::new(rows.remove(&chunk)?, score, parts)))
         .collect();
     if hits.is_empty() {
         notes.push(why_nothing(index, &query)?);

@@ -221,18 +221,22 @@ impl<'a> Project<'a> {
         if fits(definitions[at].kind) {
             return target;
         }
-        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
-        let other = same.into_iter().flatten().find(|d| fits(definitions[**d].kind));
+        let other = self.same_named(file, at).iter().find(|d| fits(definitions[**d].kind));
         other.map_or(target, |d| Meaning::symbol(file, *d))
+    }
+
+    /// The definitions of the same name in the same container, itself included.
+    fn same_named(&self, file: usize, at: usize) -> &[usize] {
+        let own = &self.files[file].outline.definitions[at];
+        self.members.get(&(file, own.container, own.name.as_str())).map_or(&[], Vec::as_slice)
     }
 
     /// All declarations of a type, `at` first: interfaces of one name are one type.
     pub(super) fn type_siblings(&self, file: usize, at: usize) -> Vec<usize> {
         let definitions = &self.files[file].outline.definitions;
-        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
-        let types = same.into_iter().flatten().copied();
+        let same = self.same_named(file, at).iter().copied();
         let mut all: Vec<usize> =
-            types.filter(|d| matches!(definitions[*d].kind, Kind::Interface | Kind::Class)).collect();
+            same.filter(|d| matches!(definitions[*d].kind, Kind::Interface | Kind::Class)).collect();
         all.sort_by_key(|d| *d != at);
         all
     }

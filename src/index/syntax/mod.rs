@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-pub use import_sites::{ImportForm, ImportSite, SiteName, import_sites};
+pub use import_sites::{ImportForm, ImportSite, import_sites};
 pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};

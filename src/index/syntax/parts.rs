@@ -71,7 +71,7 @@ pub struct Part {
 }
 
 /// One name of an import statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub source: String,
     pub name: String,

@@ -22,9 +22,8 @@ impl Division for EcmaScript {
         match node.kind() {
             "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
             "function_signature" | "method_signature" | "abstract_method_signature" => {
-                let mut part = Part::new(Sort::Function, name, node);
-                part.variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" }.to_owned();
-                part
+                let variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" };
+                with_variant(variant, Part::new(Sort::Function, name, node))
             }
             "method_definition" => method(name, node, text, depth),
             "class_declaration" | "abstract_class_declaration" => {
@@ -39,9 +38,7 @@ impl Division for EcmaScript {
             }
             "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
             "enum_declaration" => {
-                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
-                part.listed = true;
-                part
+                Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
             }
             "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
             "property_identifier" | "shorthand_property_identifier" | "string" => {

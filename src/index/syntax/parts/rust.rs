@@ -18,14 +18,11 @@ impl Division for Rust {
             "function_item" | "function_signature_item" => function(node, text, depth),
             "impl_item" => implementation(node, text, depth),
             "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
-                let mut part = container(Part::new(Sort::Class, name, node), node, text, depth);
-                part.variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
-                part
+                let variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
+                Part { variant, ..container(Part::new(Sort::Class, name, node), node, text, depth) }
             }
             "struct_item" | "enum_item" | "union_item" => {
-                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
-                part.listed = true;
-                part
+                Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
             }
             "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
             | "mod_item" => Part::new(Sort::Value, name, node),
