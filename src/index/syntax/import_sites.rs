@@ -7,25 +7,14 @@ use tree_sitter::Node;
 use super::parts::Imported;
 use super::parts::python::imports;
 use super::{all_children, content, descend, interior, tree_of};
+use crate::base::is_listed;
 
 /// Most imports read from one file.
 const SITES_MAX: usize = 10_000;
 /// Calls whose first argument names a module.
-const CALLS: &[&str] = &[
-    "import",
-    "jest.doMock",
-    "jest.mock",
-    "jest.requireActual",
-    "jest.requireMock",
-    "jest.unmock",
-    "require",
-    "require.resolve",
-    "vi.doMock",
-    "vi.importActual",
-    "vi.importMock",
-    "vi.mock",
-    "vi.unmock",
-];
+const CALLS: &str = "\
+    import jest.doMock jest.mock jest.requireActual jest.requireMock jest.unmock require require.resolve vi.doMock \
+    vi.importActual vi.importMock vi.mock vi.unmock";
 
 /// One place that names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +116,7 @@ fn call(node: Node, source: &str) -> Option<ImportSite> {
     let function = node.child_by_field_name("function")?;
     let argument =
         all_children(node.child_by_field_name("arguments")?).find(|c| c.is_named() && c.kind() != "comment")?;
-    if !CALLS.contains(&content(function, source)) {
+    if !is_listed(CALLS, content(function, source)) {
         return None;
     }
     Some(match argument.kind() {

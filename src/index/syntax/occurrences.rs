@@ -10,6 +10,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::{Outline, grammar_of, outline, tree_of};
+use crate::base::is_listed;
 
 /// Most places of one name that are read in one file.
 const PLACES_MAX: usize = 20_000;
@@ -193,11 +194,11 @@ fn ancestors<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
 }
 
 /// The nearest ancestor of one of these kinds; else the outermost one.
-fn enclosing<'t>(node: Node<'t>, kinds: &[&str]) -> Node<'t> {
+fn enclosing<'t>(node: Node<'t>, kinds: &str) -> Node<'t> {
     let mut last = node;
     for outer in ancestors(node).skip(1) {
         last = outer;
-        if kinds.contains(&outer.kind()) {
+        if is_listed(kinds, outer.kind()) {
             return outer;
         }
     }

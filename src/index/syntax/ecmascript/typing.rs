@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::{child_of_kind, is_function, unquoted};
+use crate::base::is_listed;
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 use crate::index::syntax::{all_children, children};
@@ -16,6 +17,9 @@ const ARGUMENTS_MAX: usize = 6;
 /// Most nodes visited for the `return`s of one function, and most `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
+
+/// Node kinds beside statements that may hold a `return`.
+const BRANCHES: &str = "else_clause switch_body switch_case switch_default catch_clause finally_clause";
 
 /// The type in an annotation `: T`, or the node itself.
 pub(super) fn annotated(node: Option<Node>, reader: &Reader) -> Option<Type> {
@@ -173,17 +177,7 @@ fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
         let Some(node) = waiting.pop().filter(|_| values.len() < RETURNS_MAX) else { break };
         match node.kind() {
             "return_statement" => values.extend(node.named_child(0).map(|v| value_at(v, reader, depth + 2))),
-            kind if kind.ends_with("_statement")
-                || matches!(
-                    kind,
-                    "else_clause"
-                        | "switch_body"
-                        | "switch_case"
-                        | "switch_default"
-                        | "catch_clause"
-                        | "finally_clause"
-                ) =>
-            {
+            kind if kind.ends_with("_statement") || is_listed(BRANCHES, kind) => {
                 let at = waiting.len();
                 waiting.extend(children(node));
                 waiting[at..].reverse();

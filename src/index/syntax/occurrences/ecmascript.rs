@@ -3,66 +3,29 @@
 use tree_sitter::Node;
 
 use super::{Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::base::is_listed;
 use crate::index::syntax::all_children;
 use crate::index::syntax::ecmascript::unquoted;
 
 /// Node kinds that are scopes of a `let`.
-const SCOPES: &[&str] = &[
-    "program",
-    "statement_block",
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "arrow_function",
-    "method_definition",
-    "for_statement",
-    "for_in_statement",
-    "catch_clause",
-    "switch_body",
-    "class_static_block",
-];
+const SCOPES: &str = "\
+    program statement_block function_declaration function_expression generator_function \
+    generator_function_declaration arrow_function method_definition for_statement for_in_statement catch_clause \
+    switch_body class_static_block";
 /// Node kinds that are scopes of a `var`.
-const FUNCTIONS: &[&str] = &[
-    "program",
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "arrow_function",
-    "method_definition",
-    "class_static_block",
-];
+const FUNCTIONS: &str = "\
+    program function_declaration function_expression generator_function generator_function_declaration \
+    arrow_function method_definition class_static_block";
 /// Declarations whose `name` is bound in the block around them.
-const DECLARATIONS: &[&str] = &[
-    "function_declaration",
-    "generator_function_declaration",
-    "function_signature",
-    "class_declaration",
-    "abstract_class_declaration",
-    "interface_declaration",
-    "type_alias_declaration",
-    "enum_declaration",
-    "internal_module",
-    "module",
-];
+const DECLARATIONS: &str = "\
+    function_declaration generator_function_declaration function_signature class_declaration \
+    abstract_class_declaration interface_declaration type_alias_declaration enum_declaration internal_module module";
 /// Members of classes and interfaces.
-const MEMBERS: &[&str] = &[
-    "method_definition",
-    "method_signature",
-    "abstract_method_signature",
-    "property_signature",
-    "public_field_definition",
-    "field_definition",
-];
-const PATTERNS: &[&str] = &[
-    "object_pattern",
-    "array_pattern",
-    "rest_pattern",
-    "pair_pattern",
-    "assignment_pattern",
-    "object_assignment_pattern",
-];
+const MEMBERS: &str = "\
+    method_definition method_signature abstract_method_signature property_signature public_field_definition \
+    field_definition";
+const PATTERNS: &str = "\
+    object_pattern array_pattern rest_pattern pair_pattern assignment_pattern object_assignment_pattern";
 
 pub(super) fn place(node: Node, source: &str) -> Place {
     let Some((around, field)) = parent(node) else { return Place::plain(Role::Unclear) };
@@ -88,7 +51,7 @@ fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
         "member_expression" | "nested_identifier" => {
             Place::member(text_of(around.child_by_field_name("object"), source))
         }
-        kind if MEMBERS.contains(&kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
+        kind if is_listed(MEMBERS, kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
         "pair" if field == "key" => {
             let value = around.child_by_field_name("value").map_or("", |v| v.kind());
             let function = matches!(value, "arrow_function" | "function_expression" | "generator_function");
@@ -104,7 +67,7 @@ fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
 
 /// The source of `const { NAME } = require('source')`, if the pattern around the node is assigned from it.
 fn required(node: Node, source: &str) -> Option<String> {
-    let declarator = ancestors(node).skip(1).find(|n| !PATTERNS.contains(&n.kind()))?;
+    let declarator = ancestors(node).skip(1).find(|n| !is_listed(PATTERNS, n.kind()))?;
     let value = declarator.child_by_field_name("value").filter(|_| declarator.kind() == "variable_declarator")?;
     let call = if value.kind() == "await_expression" { value.named_child(0)? } else { value };
     let called = text_of(call.child_by_field_name("function"), source);
@@ -120,7 +83,7 @@ fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
         }
         "export_specifier" => exported(around, field, source),
         "namespace_export" => Place::plain(Role::ExportedAs),
-        kind if DECLARATIONS.contains(&kind) && field == "name" => {
+        kind if is_listed(DECLARATIONS, kind) && field == "name" => {
             Place::bound(Role::Definition, enclosing(around, SCOPES))
         }
         "function_expression" | "generator_function" | "class" if field == "name" => {
@@ -142,14 +105,16 @@ fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
         }
         "arrow_function" if field == "parameter" => Place::bound(Role::Local { parameter: true }, around),
         "for_in_statement" if field == "left" => pattern(node, Role::Local { parameter: false }, source),
-        kind if PATTERNS.contains(&kind) && field != "right" => pattern(node, Role::Local { parameter: false }, source),
+        kind if is_listed(PATTERNS, kind) && field != "right" => {
+            pattern(node, Role::Local { parameter: false }, source)
+        }
         _ => Place::plain(Role::Reference),
     }
 }
 
 fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
-    let root = enclosing(node, &["program"]);
-    let statement = enclosing(node, &["import_statement"]);
+    let root = enclosing(node, "program");
+    let statement = enclosing(node, "import_statement");
     let from = unquoted(text_of(statement.child_by_field_name("source"), source)).to_owned();
     match (around.kind(), field) {
         ("import_specifier", "name") if around.child_by_field_name("alias").is_some() => {
@@ -161,7 +126,7 @@ fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
 }
 
 fn exported(around: Node, field: &str, source: &str) -> Place {
-    let statement = enclosing(around, &["export_statement"]);
+    let statement = enclosing(around, "export_statement");
     let from = statement.child_by_field_name("source");
     Place::plain(match (field, from) {
         ("alias", _) => Role::ExportedAs,
@@ -182,7 +147,7 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
         let shorthand = role == Role::ShorthandLocal;
         let local = |parameter| if shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
         match around.kind() {
-            kind if PATTERNS.contains(&kind) && field != "right" => at = around,
+            kind if is_listed(PATTERNS, kind) && field != "right" => at = around,
             "variable_declarator" if field == "name" => {
                 let own = at == node && !shorthand;
                 let var = around.parent().is_some_and(|p| p.kind() == "variable_declaration");

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Binding, Names, Step};
+use crate::base::is_listed;
 use crate::index::syntax::children;
 
 pub(super) struct EcmaScript;
@@ -31,37 +32,15 @@ const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayB
 /// Endings of names that browsers define.
 const ENDS: &[&str] = &["Event", "Element", "Observer", "Error", "List", "Context", "Stream"];
 
-const FUNCTIONS: &[&str] = &[
-    "function_declaration",
-    "generator_function_declaration",
-    "function_signature",
-    "function_expression",
-    "generator_function",
-    "arrow_function",
-    "method_definition",
-];
-const CONTAINERS: &[&str] =
-    &["class_declaration", "abstract_class_declaration", "class", "enum_declaration", "internal_module", "module"];
+const FUNCTIONS: &str = "\
+    function_declaration generator_function_declaration function_signature function_expression generator_function \
+    arrow_function method_definition";
+const CONTAINERS: &str = "class_declaration abstract_class_declaration class enum_declaration internal_module module";
 /// Node kinds that are skipped: types, and names that are not values of this file.
-const SILENT: &[&str] = &[
-    "export_clause",
-    "namespace_export",
-    "type_annotation",
-    "type_arguments",
-    "type_parameters",
-    "interface_declaration",
-    "type_alias_declaration",
-    "nested_type_identifier",
-    "type_query",
-    "implements_clause",
-    "jsx_namespace_name",
-    "jsx_closing_element",
-    "type_predicate_annotation",
-    "asserts_annotation",
-    "comment",
-    "index_signature",
-    "method_signature",
-];
+const SILENT: &str = "\
+    export_clause namespace_export type_annotation type_arguments type_parameters interface_declaration \
+    type_alias_declaration nested_type_identifier type_query implements_clause jsx_namespace_name \
+    jsx_closing_element type_predicate_annotation asserts_annotation comment index_signature method_signature";
 
 impl Binding for EcmaScript {
     fn is_built_in(&self, name: &str) -> bool {
@@ -76,9 +55,9 @@ impl Binding for EcmaScript {
         let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
         match node.kind() {
             "identifier" | "shorthand_property_identifier" => names.used.push((node, scope)),
-            kind if SILENT.contains(&kind) => {}
-            kind if FUNCTIONS.contains(&kind) => function(node, scope, names, &mut look),
-            kind if CONTAINERS.contains(&kind) => container(node, scope, names, &mut look),
+            kind if is_listed(SILENT, kind) => {}
+            kind if is_listed(FUNCTIONS, kind) => function(node, scope, names, &mut look),
+            kind if is_listed(CONTAINERS, kind) => container(node, scope, names, &mut look),
             "formal_parameters" => children(node).for_each(|one| parameter(one, scope, names, &mut look)),
             "variable_declarator" => {
                 field("name").into_iter().for_each(|name| bind(name, scope, names, &mut look));

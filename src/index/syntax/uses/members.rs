@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use tree_sitter::Node;
 
 use super::{DEPTH_MAX, Use};
+use crate::base::is_listed;
 use crate::index::syntax::{children, content, language_of, tree_of};
 
 /// A class and its attributes.
@@ -36,19 +37,12 @@ const SCRIPT: Words = Words {
     apart: &["function_expression", "function_declaration", "generator_function", "class_declaration", "class"],
 };
 
-const FUNCTIONS: &[&str] = &[
-    "function_definition",
-    "function_declaration",
-    "function_expression",
-    "arrow_function",
-    "method_definition",
-    "lambda",
-    "generator_function_declaration",
-    "generator_function",
-];
+const FUNCTIONS: &str = "\
+    function_definition function_declaration function_expression arrow_function method_definition lambda \
+    generator_function_declaration generator_function";
 
 /// Decorators that add no attributes except special methods (`__eq__`, …).
-const PLAIN: &[&str] = &["dataclass", "total_ordering", "final", "runtime_checkable", "unique"];
+const PLAIN: &str = "dataclass total_ordering final runtime_checkable unique";
 
 /// Words in a class that may give it attributes which its text does not name.
 const OPENERS: &[&str] = &[
@@ -78,7 +72,7 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
             found.push(class(node, text, words));
         }
         // Classes inside functions are left out: they may use names around them.
-        if depth < DEPTH_MAX && !FUNCTIONS.contains(&node.kind()) {
+        if depth < DEPTH_MAX && !is_listed(FUNCTIONS, node.kind()) {
             waiting.extend(children(node).map(|child| (child, depth + 1)));
         }
     }
@@ -123,7 +117,7 @@ fn is_extended(class: Node, text: &str) -> bool {
     let is_plain = |decorator: Node| {
         let words = content(decorator, text).trim_start_matches('@');
         let last = words.split('(').next().unwrap_or_default().rsplit('.').next().unwrap_or_default().trim();
-        PLAIN.contains(&last)
+        is_listed(PLAIN, last)
     };
     children(class).any(|child| child.kind() == "class_heritage")
         || bases.any(|base| content(base, text) != "object")
