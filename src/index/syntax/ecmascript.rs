@@ -10,61 +10,47 @@ use super::outline::{Kind, ReferenceKind};
 use super::parts::ecmascript::required;
 use super::reader::Reader;
 use super::types::{Type, Typing, Value};
-use super::{Grammar, all_children, children, unwrapped};
+use super::{all_children, children, unwrapped};
 use modules::{export, export_properties, import};
 use names::{bind, expect_arguments, parameters};
 use typing::{annotated, callable, declared, value_of};
 
-pub(super) struct EcmaScript(fn() -> tree_sitter::Language);
-
-pub(super) static TYPESCRIPT: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into());
-pub(super) static TSX: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TSX.into());
-pub(super) static JAVASCRIPT: EcmaScript = EcmaScript(|| tree_sitter_javascript::LANGUAGE.into());
-
-impl Grammar for EcmaScript {
-    fn language(&self) -> tree_sitter::Language {
-        (self.0)()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "function_declaration" | "generator_function_declaration" | "function_signature" => {
-                declare(node, reader, Kind::Function)
-            }
-            "class_declaration" | "abstract_class_declaration" => declare(node, reader, Kind::Class),
-            "interface_declaration" => declare(node, reader, Kind::Interface),
-            "type_alias_declaration" => declare(node, reader, Kind::Type),
-            "enum_declaration" => declare(node, reader, Kind::Enum),
-            "internal_module" | "module" => declare(node, reader, Kind::Module),
-            "method_definition" | "method_signature" | "abstract_method_signature" => {
-                member(node, reader, Kind::Method)
-            }
-            "property_signature" => property(node, reader),
-            "public_field_definition" | "field_definition" => field(node, reader),
-            "pair" => pair(node, reader),
-            "object" => names::expect_pairs(node, reader),
-            "variable_declarator" => variable(node, reader),
-            "assignment_expression" => assignment(node, reader),
-            "import_statement" => import(node, reader),
-            "export_statement" => export(node, reader),
-            "call_expression" => call(node, reader),
-            "new_expression" => {
-                name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call);
-                expect_arguments(node, reader);
-            }
-            "statement_block" | "for_statement" => reader.block(node),
-            "for_in_statement" => names::each(node, reader),
-            "if_statement" => names::narrowed(node, reader),
-            "catch_clause" => names::caught(node, reader),
-            "arrow_function" => parameters(node, reader),
-            "function_expression" | "generator_function" => function(node, reader),
-            "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
-            "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
-            "type_identifier" | "identifier" | "shorthand_property_identifier" => {
-                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
-            }
-            _ => {}
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "function_declaration" | "generator_function_declaration" | "function_signature" => {
+            declare(node, reader, Kind::Function)
         }
+        "class_declaration" | "abstract_class_declaration" => declare(node, reader, Kind::Class),
+        "interface_declaration" => declare(node, reader, Kind::Interface),
+        "type_alias_declaration" => declare(node, reader, Kind::Type),
+        "enum_declaration" => declare(node, reader, Kind::Enum),
+        "internal_module" | "module" => declare(node, reader, Kind::Module),
+        "method_definition" | "method_signature" | "abstract_method_signature" => member(node, reader, Kind::Method),
+        "property_signature" => property(node, reader),
+        "public_field_definition" | "field_definition" => field(node, reader),
+        "pair" => pair(node, reader),
+        "object" => names::expect_pairs(node, reader),
+        "variable_declarator" => variable(node, reader),
+        "assignment_expression" => assignment(node, reader),
+        "import_statement" => import(node, reader),
+        "export_statement" => export(node, reader),
+        "call_expression" => call(node, reader),
+        "new_expression" => {
+            name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call);
+            expect_arguments(node, reader);
+        }
+        "statement_block" | "for_statement" => reader.block(node),
+        "for_in_statement" => names::each(node, reader),
+        "if_statement" => names::narrowed(node, reader),
+        "catch_clause" => names::caught(node, reader),
+        "arrow_function" => parameters(node, reader),
+        "function_expression" | "generator_function" => function(node, reader),
+        "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
+        "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
+        "type_identifier" | "identifier" | "shorthand_property_identifier" => {
+            reader.refer(node, reader.text(node), None, ReferenceKind::Use)
+        }
+        _ => {}
     }
 }
 

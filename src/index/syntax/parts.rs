@@ -164,28 +164,23 @@ pub struct Span {
     pub is_test: bool,
 }
 
-/// Turns the syntax nodes of one language into parts.
-trait Division {
-    fn is_comment(&self, kind: &str) -> bool {
-        kind.ends_with("comment")
-    }
-
-    fn is_attribute(&self, _kind: &str) -> bool {
-        false
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part;
+/// How the syntax nodes of a language become parts.
+struct Division {
+    /// Node kind of attributes that are siblings of what they belong to; empty if there is none.
+    attribute: &'static str,
+    /// The part of one node, with this many more levels of containers.
+    part: fn(Node, &str, usize) -> Part,
 }
 
 /// The parts of `text` in the language of `path`; `None` where that has no grammar or could not be read in time.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
     let tree = tree_of(language, text)?;
-    let division: &dyn Division = match language {
-        "python" => &python::Python,
-        "rust" => &rust::Rust,
-        "go" => &go::Go,
-        _ => &ecmascript::EcmaScript,
+    let division = match language {
+        "python" => &python::DIVISION,
+        "rust" => &rust::DIVISION,
+        "go" => &go::DIVISION,
+        _ => &ecmascript::DIVISION,
     };
     let (faults, texts) = faults_and_texts(&tree, text);
     Some(Parts { items: siblings(division, all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
@@ -260,21 +255,21 @@ fn trimmed(node: Node, text: &str) -> Range<usize> {
 }
 
 /// The parts of sibling nodes. A comment belongs to the part below it if there is no blank line between them.
-fn siblings<'t>(division: &dyn Division, nodes: impl Iterator<Item = Node<'t>>, text: &str, depth: usize) -> Vec<Part> {
+fn siblings<'t>(division: &Division, nodes: impl Iterator<Item = Node<'t>>, text: &str, depth: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let (mut comments, mut attributes): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
     for node in nodes.filter(|_| depth > 0) {
         let kind = node.kind();
-        if division.is_comment(kind) {
+        if kind.ends_with("comment") {
             comments.push(trimmed(node, text));
-        } else if division.is_attribute(kind) {
+        } else if kind == division.attribute {
             attributes.push(trimmed(node, text));
         } else if !node.is_named() {
             if let (",", Some(last)) | (";", Some(last)) = (kind, parts.last_mut()) {
                 last.end = node.end_byte();
             }
         } else {
-            let mut part = division.part(node, text, depth);
+            let mut part = (division.part)(node, text, depth);
             part.attributes.splice(0..0, attributes.drain(..));
             part.comments = above(&part, std::mem::take(&mut comments), text);
             parts.push(part);

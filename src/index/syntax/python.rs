@@ -5,10 +5,7 @@ use tree_sitter::Node;
 use super::outline::{Kind, ReferenceKind};
 use super::parts::python::imports;
 use super::reader::Reader;
-use super::{Grammar, children, unwrapped};
-
-pub(super) struct Python;
-pub(super) static PYTHON: Python = Python;
+use super::{children, unwrapped};
 
 /// Base classes that make a class an enum or an interface.
 const ENUM_BASES: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"];
@@ -16,31 +13,25 @@ const INTERFACE_BASES: &[&str] = &["ABC", "Protocol"];
 /// Calls that make a type.
 const TYPE_MAKERS: &[&str] = &["NewType", "ParamSpec", "TypeVar", "TypeVarTuple"];
 
-impl Grammar for Python {
-    fn language(&self) -> tree_sitter::Language {
-        tree_sitter_python::LANGUAGE.into()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "module" => listed_exports(node, reader),
-            "function_definition" => function(node, reader),
-            "class_definition" => class(node, reader),
-            "type_alias_statement" => alias(node, reader),
-            "assignment" => assignment(node, reader),
-            "import_statement" | "import_from_statement" => import(node, reader),
-            "call" if reader.field(node, "function") == Some("super") => {}
-            "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
-            "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
-            "identifier" if !reader.in_field("name") && !reader.in_field("attribute") => {
-                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
-            }
-            "parameters" | "lambda_parameters" => children(node).for_each(|p| parameter(p, reader)),
-            "for_statement" | "for_in_clause" => bind(node.child_by_field_name("left"), reader),
-            "as_pattern_target" => children(node).for_each(|target| bind(Some(target), reader)),
-            "named_expression" => bind(node.child_by_field_name("name"), reader),
-            _ => {}
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "module" => listed_exports(node, reader),
+        "function_definition" => function(node, reader),
+        "class_definition" => class(node, reader),
+        "type_alias_statement" => alias(node, reader),
+        "assignment" => assignment(node, reader),
+        "import_statement" | "import_from_statement" => import(node, reader),
+        "call" if reader.field(node, "function") == Some("super") => {}
+        "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
+        "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
+        "identifier" if !reader.in_field("name") && !reader.in_field("attribute") => {
+            reader.refer(node, reader.text(node), None, ReferenceKind::Use)
         }
+        "parameters" | "lambda_parameters" => children(node).for_each(|p| parameter(p, reader)),
+        "for_statement" | "for_in_clause" => bind(node.child_by_field_name("left"), reader),
+        "as_pattern_target" => children(node).for_each(|target| bind(Some(target), reader)),
+        "named_expression" => bind(node.child_by_field_name("name"), reader),
+        _ => {}
     }
 }
 

@@ -5,35 +5,26 @@ use tree_sitter::Node;
 use super::outline::{Kind, ReferenceKind};
 use super::parts::rust::imports;
 use super::reader::Reader;
-use super::{Grammar, all_children, children, unwrapped};
+use super::{all_children, children, unwrapped};
 
-pub(super) struct Rust;
-pub(super) static RUST: Rust = Rust;
-
-impl Grammar for Rust {
-    fn language(&self) -> tree_sitter::Language {
-        tree_sitter_rust::LANGUAGE.into()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "function_item" | "function_signature_item" => function(node, reader),
-            "struct_item" | "union_item" => declare(node, reader, Kind::Struct),
-            "enum_item" => declare(node, reader, Kind::Enum),
-            "trait_item" => declare(node, reader, Kind::Trait),
-            "type_item" => declare(node, reader, Kind::Type),
-            "const_item" | "static_item" => declare(node, reader, Kind::Constant),
-            "macro_definition" => declare(node, reader, Kind::Macro),
-            "mod_item" => module(node, reader),
-            "impl_item" => implementation(node, reader),
-            "use_declaration" => import(node, reader),
-            "call_expression" => called(node.child_by_field_name("function"), reader),
-            "macro_invocation" => called(node.child_by_field_name("macro"), reader),
-            "token_tree" => calls_in_tokens(node, reader),
-            "let_declaration" | "parameter" => bind(node, reader),
-            "type_identifier" | "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Use),
-            _ => {}
-        }
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "function_item" | "function_signature_item" => function(node, reader),
+        "struct_item" | "union_item" => declare(node, reader, Kind::Struct),
+        "enum_item" => declare(node, reader, Kind::Enum),
+        "trait_item" => declare(node, reader, Kind::Trait),
+        "type_item" => declare(node, reader, Kind::Type),
+        "const_item" | "static_item" => declare(node, reader, Kind::Constant),
+        "macro_definition" => declare(node, reader, Kind::Macro),
+        "mod_item" => module(node, reader),
+        "impl_item" => implementation(node, reader),
+        "use_declaration" => import(node, reader),
+        "call_expression" => called(node.child_by_field_name("function"), reader),
+        "macro_invocation" => called(node.child_by_field_name("macro"), reader),
+        "token_tree" => calls_in_tokens(node, reader),
+        "let_declaration" | "parameter" => bind(node, reader),
+        "type_identifier" | "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Use),
+        _ => {}
     }
 }
 

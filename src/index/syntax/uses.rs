@@ -98,20 +98,16 @@ impl<'t> Names<'t> {
 /// One step of a walk: a node, the scope around it, its depth.
 type Step<'t> = (Node<'t>, usize, usize);
 
-/// How a language binds and uses names.
-trait Binding {
-    /// Notes the names that the node of `step` binds or uses, and pushes those of its children to visit.
-    fn visit<'t>(&self, step: Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>);
-    fn is_built_in(&self, name: &str) -> bool;
-}
+/// Notes the names that the node of a step binds or uses, and pushes those of its children to visit.
+type Visit = for<'t> fn(Step<'t>, &mut Names<'t>, &mut Vec<Step<'t>>);
 
 /// Names that `text` uses and does not bind. `None` for other languages, for a text with syntax errors, and where names may
 /// be bound that are not visible.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let language = language_of(path);
-    let binding: &dyn Binding = match language {
-        "python" => &python::Python,
-        "javascript" | "jsx" | "typescript" | "tsx" => &ecmascript::EcmaScript,
+    let (visit, is_built_in): (Visit, fn(&str) -> bool) = match language {
+        "python" => (python::visit, python::is_built_in),
+        "javascript" | "jsx" | "typescript" | "tsx" => (ecmascript::visit, ecmascript::is_built_in),
         _ => return None,
     };
     let tree = tree_of(language, text)?;
@@ -124,13 +120,13 @@ pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let mut waiting: Vec<Step> = children(root).map(|child| (child, 0, 0)).collect();
     while let Some(step) = waiting.pop() {
         if step.2 < DEPTH_MAX {
-            binding.visit(step, &mut names, &mut waiting);
+            visit(step, &mut names, &mut waiting);
         }
     }
     if names.is_open {
         return None;
     }
-    let mut found = names.unbound(|name| binding.is_built_in(name));
+    let mut found = names.unbound(is_built_in);
     found.sort_by_key(|one| one.bytes.start);
     Some(found)
 }

@@ -6,55 +6,49 @@ use super::{Division, Imported, MODULE, Part, Sort, field, imported, siblings};
 use crate::index::syntax::ecmascript::{is_function, unquoted};
 use crate::index::syntax::{all_children, children, content, interior};
 
-pub(super) struct EcmaScript;
+pub(super) const DIVISION: Division = Division { attribute: "decorator", part };
 
 /// Calls that group tests, and calls that are a test.
 const GROUPS: &[&str] = &["describe", "context", "suite"];
 const TESTS: &[&str] = &["it", "test", "specify", "bench"];
 
-impl Division for EcmaScript {
-    fn is_attribute(&self, kind: &str) -> bool {
-        kind == "decorator"
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        let name = unquoted(field(node, "name", text));
-        match node.kind() {
-            "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
-            "function_signature" | "method_signature" | "abstract_method_signature" => {
-                let variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" };
-                with_variant(variant, Part::new(Sort::Function, name, node))
-            }
-            "method_definition" => method(name, node, text, depth),
-            "class_declaration" | "abstract_class_declaration" => {
-                container(Part::new(Sort::Class, name, node), node, text, depth)
-            }
-            "internal_module" | "module" => {
-                with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
-            }
-            // The variant distinguishes a type from a value of the same name.
-            "interface_declaration" => {
-                with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
-            }
-            "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
-            "enum_declaration" => {
-                Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
-            }
-            "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
-            "property_identifier" | "shorthand_property_identifier" | "string" => {
-                Part::new(Sort::Value, unquoted(content(node, text)), node)
-            }
-            "public_field_definition" | "field_definition" => {
-                let key = if name.is_empty() { unquoted(field(node, "property", text)) } else { name };
-                valued(key, node.child_by_field_name("value"), node, text, depth)
-            }
-            "pair" => valued(unquoted(field(node, "key", text)), node.child_by_field_name("value"), node, text, depth),
-            "lexical_declaration" | "variable_declaration" => variables(node, text, depth),
-            "export_statement" | "ambient_declaration" => export(node, text, depth),
-            "expression_statement" => expression(node, text, depth),
-            "import_statement" => import(node, text),
-            _ => Part::new(Sort::Statement, "", node),
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    let name = unquoted(field(node, "name", text));
+    match node.kind() {
+        "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
+        "function_signature" | "method_signature" | "abstract_method_signature" => {
+            let variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" };
+            with_variant(variant, Part::new(Sort::Function, name, node))
         }
+        "method_definition" => method(name, node, text, depth),
+        "class_declaration" | "abstract_class_declaration" => {
+            container(Part::new(Sort::Class, name, node), node, text, depth)
+        }
+        "internal_module" | "module" => {
+            with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
+        }
+        // The variant distinguishes a type from a value of the same name.
+        "interface_declaration" => {
+            with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
+        }
+        "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
+        "enum_declaration" => {
+            Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
+        }
+        "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
+        "property_identifier" | "shorthand_property_identifier" | "string" => {
+            Part::new(Sort::Value, unquoted(content(node, text)), node)
+        }
+        "public_field_definition" | "field_definition" => {
+            let key = if name.is_empty() { unquoted(field(node, "property", text)) } else { name };
+            valued(key, node.child_by_field_name("value"), node, text, depth)
+        }
+        "pair" => valued(unquoted(field(node, "key", text)), node.child_by_field_name("value"), node, text, depth),
+        "lexical_declaration" | "variable_declaration" => variables(node, text, depth),
+        "export_statement" | "ambient_declaration" => export(node, text, depth),
+        "expression_statement" => expression(node, text, depth),
+        "import_statement" => import(node, text),
+        _ => Part::new(Sort::Statement, "", node),
     }
 }
 
@@ -92,7 +86,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
         return part;
     };
     part.body = Some(interior(body));
-    part.members = siblings(&EcmaScript, all_children(body), text, depth - 1);
+    part.members = siblings(&DIVISION, all_children(body), text, depth - 1);
     part
 }
 
@@ -106,7 +100,7 @@ fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize
             let mut part = Part::new(Sort::Record, name, whole);
             part.listed = true;
             part.body = Some(interior(value));
-            part.members = siblings(&EcmaScript, all_children(value), text, depth - 1);
+            part.members = siblings(&DIVISION, all_children(value), text, depth - 1);
             part
         }
         _ => Part::new(Sort::Value, name, whole),
@@ -193,7 +187,7 @@ fn export(node: Node, text: &str, depth: usize) -> Part {
             valued("default", Some(inner), node, text, depth)
         }
         Some(inner) if node.child_by_field_name("declaration").is_some() || inner.kind().ends_with("_declaration") => {
-            EcmaScript.part(inner, text, depth)
+            part(inner, text, depth)
         }
         _ => return listed(node, &children, text),
     };
@@ -237,7 +231,7 @@ fn expression(node: Node, text: &str, depth: usize) -> Part {
                 Part::new(Sort::Statement, "", node)
             }
         }
-        "internal_module" => EcmaScript.part(inner, text, depth),
+        "internal_module" => part(inner, text, depth),
         "call_expression" => call(node, inner, text, depth),
         _ => Part::new(Sort::Statement, "", node),
     }

@@ -5,31 +5,29 @@ use tree_sitter::Node;
 use super::{Division, Imported, Part, Sort, field, imported, siblings, trimmed};
 use crate::index::syntax::{all_children, children, content};
 
-pub(super) struct Python;
+pub(super) const DIVISION: Division = Division { attribute: "", part };
 
-impl Division for Python {
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        match node.kind() {
-            "decorated_definition" => decorated(node, text, depth),
-            "function_definition" => function(node, text, depth),
-            "class_definition" => class(node, text, depth),
-            "import_statement" | "import_from_statement" | "future_import_statement" => import(node, text),
-            "type_alias_statement" => {
-                Part::new(Sort::Value, field(node, "left", text).split('[').next().unwrap_or_default(), node)
-            }
-            "expression_statement" => expression(node, text),
-            _ => {
-                let mut part = Part::new(Sort::Statement, "", node);
-                part.members = inner(node, text, depth);
-                part
-            }
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    match node.kind() {
+        "decorated_definition" => decorated(node, text, depth),
+        "function_definition" => function(node, text, depth),
+        "class_definition" => class(node, text, depth),
+        "import_statement" | "import_from_statement" | "future_import_statement" => import(node, text),
+        "type_alias_statement" => {
+            Part::new(Sort::Value, field(node, "left", text).split('[').next().unwrap_or_default(), node)
+        }
+        "expression_statement" => expression(node, text),
+        _ => {
+            let mut part = Part::new(Sort::Statement, "", node);
+            part.members = inner(node, text, depth);
+            part
         }
     }
 }
 
 fn decorated(node: Node, text: &str, depth: usize) -> Part {
     let Some(inner) = node.child_by_field_name("definition") else { return Part::new(Sort::Statement, "", node) };
-    let mut part = Python.part(inner, text, depth);
+    let mut part = part(inner, text, depth);
     for child in all_children(node).filter(|child| child.kind() == "decorator") {
         part.attributes.push(trimmed(child, text));
         let words = content(child, text).trim_start_matches('@').trim();
@@ -79,7 +77,7 @@ fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
     let nodes: Vec<Node> = inside
         .flat_map(|child| if child.kind() == "block" { all_children(*child).collect() } else { vec![*child] })
         .collect();
-    part.members = siblings(&Python, nodes.iter().copied(), text, depth - 1);
+    part.members = siblings(&DIVISION, nodes.iter().copied(), text, depth - 1);
     let first = nodes.iter().find(|node| !node.kind().ends_with("comment"));
     let string = first.filter(|node| node.kind() == "expression_statement").and_then(|node| node.named_child(0));
     part.docstring = string.filter(|node| node.kind() == "string").map(|node| node.byte_range());
@@ -95,7 +93,7 @@ fn inner(node: Node, text: &str, depth: usize) -> Vec<Part> {
             _ => {}
         }
     }
-    let found = blocks.into_iter().flat_map(|block| siblings(&Python, all_children(block), text, depth - 1));
+    let found = blocks.into_iter().flat_map(|block| siblings(&DIVISION, all_children(block), text, depth - 1));
     found.filter(|part| matches!(part.sort, Sort::Function | Sort::Class)).collect()
 }
 

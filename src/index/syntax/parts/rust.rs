@@ -5,31 +5,25 @@ use tree_sitter::Node;
 use super::{Division, Imported, MODULE, Part, Sort, field, imported, siblings};
 use crate::index::syntax::{all_children, children, content, interior};
 
-pub(super) struct Rust;
+pub(super) const DIVISION: Division = Division { attribute: "attribute_item", part };
 
-impl Division for Rust {
-    fn is_attribute(&self, kind: &str) -> bool {
-        kind == "attribute_item"
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        let name = field(node, "name", text);
-        match node.kind() {
-            "function_item" | "function_signature_item" => function(node, text, depth),
-            "impl_item" => implementation(node, text, depth),
-            "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
-                let variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
-                Part { variant, ..container(Part::new(Sort::Class, name, node), node, text, depth) }
-            }
-            "struct_item" | "enum_item" | "union_item" => {
-                Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
-            }
-            "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
-            | "mod_item" => Part::new(Sort::Value, name, node),
-            "macro_definition" => Part::new(Sort::Function, name, node),
-            "use_declaration" => import(node, text),
-            _ => Part::new(Sort::Statement, "", node),
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    let name = field(node, "name", text);
+    match node.kind() {
+        "function_item" | "function_signature_item" => function(node, text, depth),
+        "impl_item" => implementation(node, text, depth),
+        "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
+            let variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
+            Part { variant, ..container(Part::new(Sort::Class, name, node), node, text, depth) }
         }
+        "struct_item" | "enum_item" | "union_item" => {
+            Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
+        }
+        "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
+        | "mod_item" => Part::new(Sort::Value, name, node),
+        "macro_definition" => Part::new(Sort::Function, name, node),
+        "use_declaration" => import(node, text),
+        _ => Part::new(Sort::Statement, "", node),
     }
 }
 
@@ -53,7 +47,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
         return part;
     };
     part.body = Some(interior(body));
-    part.members = siblings(&Rust, all_children(body), text, depth - 1);
+    part.members = siblings(&DIVISION, all_children(body), text, depth - 1);
     part
 }
 

@@ -2,11 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step};
+use super::{Names, Step};
 use crate::base::is_listed;
 use crate::index::syntax::children;
-
-pub(super) struct EcmaScript;
 
 /// Globals of browsers, Node, Deno, Bun and test frameworks. A name too many here hides an error, one too few is a false
 /// alarm.
@@ -42,46 +40,44 @@ const SILENT: &str = "\
     type_alias_declaration nested_type_identifier type_query implements_clause jsx_namespace_name \
     jsx_closing_element type_predicate_annotation asserts_annotation comment index_signature method_signature";
 
-impl Binding for EcmaScript {
-    fn is_built_in(&self, name: &str) -> bool {
-        let is_dom = name.starts_with(char::is_uppercase)
-            && (ENDS.iter().any(|end| name.ends_with(end))
-                || ["HTML", "SVG", "RTC", "IDB"].iter().any(|p| name.starts_with(p)));
-        is_dom || BUILT_IN.contains(&format!(" {name} ")) || name.starts_with("__")
-    }
+pub(super) fn is_built_in(name: &str) -> bool {
+    let is_dom = name.starts_with(char::is_uppercase)
+        && (ENDS.iter().any(|end| name.ends_with(end))
+            || ["HTML", "SVG", "RTC", "IDB"].iter().any(|p| name.starts_with(p)));
+    is_dom || BUILT_IN.contains(&format!(" {name} ")) || name.starts_with("__")
+}
 
-    fn visit<'t>(&self, (node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
-        let field = |name: &str| node.child_by_field_name(name);
-        let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
-        match node.kind() {
-            "identifier" | "shorthand_property_identifier" => names.used.push((node, scope)),
-            kind if is_listed(SILENT, kind) => {}
-            kind if is_listed(FUNCTIONS, kind) => function(node, scope, names, &mut look),
-            kind if is_listed(CONTAINERS, kind) => container(node, scope, names, &mut look),
-            "formal_parameters" => children(node).for_each(|one| parameter(one, scope, names, &mut look)),
-            "variable_declarator" => {
-                field("name").into_iter().for_each(|name| bind(name, scope, names, &mut look));
-                field("value").into_iter().for_each(|value| look(value, scope));
-            }
-            "assignment_expression" | "for_in_statement" | "catch_clause" => {
-                let pattern = field("left").or_else(|| field("parameter"));
-                pattern.into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                children(node).filter(|child| Some(*child) != pattern).for_each(|child| look(child, scope));
-            }
-            "import_statement" => import(node, scope, names),
-            "ambient_declaration" => bind_all(node, names),
-            "with_statement" => names.is_open = true,
-            // `typeof x` is allowed for an undefined name.
-            "unary_expression" if names.content(node).starts_with("typeof") => {
-                children(node).filter(|child| child.kind() != "identifier").for_each(|child| look(child, scope))
-            }
-            "jsx_opening_element" | "jsx_self_closing_element" => {
-                let small = |name: &Node<'t>| names.content(*name).starts_with(char::is_lowercase);
-                let tag = field("name").filter(|name| name.kind() == "identifier" && small(name));
-                children(node).filter(|child| Some(*child) != tag).for_each(|child| look(child, scope));
-            }
-            _ => children(node).for_each(|child| look(child, scope)),
+pub(super) fn visit<'t>((node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
+    let field = |name: &str| node.child_by_field_name(name);
+    let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
+    match node.kind() {
+        "identifier" | "shorthand_property_identifier" => names.used.push((node, scope)),
+        kind if is_listed(SILENT, kind) => {}
+        kind if is_listed(FUNCTIONS, kind) => function(node, scope, names, &mut look),
+        kind if is_listed(CONTAINERS, kind) => container(node, scope, names, &mut look),
+        "formal_parameters" => children(node).for_each(|one| parameter(one, scope, names, &mut look)),
+        "variable_declarator" => {
+            field("name").into_iter().for_each(|name| bind(name, scope, names, &mut look));
+            field("value").into_iter().for_each(|value| look(value, scope));
         }
+        "assignment_expression" | "for_in_statement" | "catch_clause" => {
+            let pattern = field("left").or_else(|| field("parameter"));
+            pattern.into_iter().for_each(|left| bind(left, scope, names, &mut look));
+            children(node).filter(|child| Some(*child) != pattern).for_each(|child| look(child, scope));
+        }
+        "import_statement" => import(node, scope, names),
+        "ambient_declaration" => bind_all(node, names),
+        "with_statement" => names.is_open = true,
+        // `typeof x` is allowed for an undefined name.
+        "unary_expression" if names.content(node).starts_with("typeof") => {
+            children(node).filter(|child| child.kind() != "identifier").for_each(|child| look(child, scope))
+        }
+        "jsx_opening_element" | "jsx_self_closing_element" => {
+            let small = |name: &Node<'t>| names.content(*name).starts_with(char::is_lowercase);
+            let tag = field("name").filter(|name| name.kind() == "identifier" && small(name));
+            children(node).filter(|child| Some(*child) != tag).for_each(|child| look(child, scope));
+        }
+        _ => children(node).for_each(|child| look(child, scope)),
     }
 }
 

@@ -124,17 +124,15 @@ fn is_extended(class: Node, text: &str) -> bool {
         || decorators.any(|one| !is_plain(one))
 }
 
+/// Statements of a class body that may define attributes.
+const UNCLEAR: &str = "\
+    for_statement with_statement if_statement try_statement match_statement import_statement import_from_statement \
+    index_signature";
+
 /// The names that a member of a class body defines; `None` where the text does not show them.
 fn defined_by<'t>(member: Node, text: &'t str) -> Option<Vec<&'t str>> {
     match member.kind() {
-        "for_statement"
-        | "with_statement"
-        | "if_statement"
-        | "try_statement"
-        | "match_statement"
-        | "import_statement"
-        | "import_from_statement"
-        | "index_signature" => None,
+        kind if is_listed(UNCLEAR, kind) => None,
         "expression_statement" => {
             let chain = std::iter::successors(member.named_child(0), |one| one.child_by_field_name("right"));
             let left =

@@ -2,10 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step};
+use super::{Names, Step};
 use crate::index::syntax::children;
-
-pub(super) struct Python;
 
 const BUILT_IN: &str = " ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError \
     BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError \
@@ -24,62 +22,56 @@ const BUILT_IN: &str = " ArithmeticError AssertionError AttributeError BaseExcep
     slice sorted staticmethod str sum super tuple type vars zip reveal_type unicode basestring xrange raw_input long \
     unichr reduce file cmp execfile reload buffer intern coerce _ ";
 
-impl Binding for Python {
-    fn is_built_in(&self, name: &str) -> bool {
-        BUILT_IN.contains(&format!(" {name} ")) || (name.starts_with("__") && name.ends_with("__"))
-    }
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&format!(" {name} ")) || (name.starts_with("__") && name.ends_with("__"))
+}
 
-    fn visit<'t>(&self, (node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
-        let field = |name: &str| node.child_by_field_name(name);
-        let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
-        match node.kind() {
-            "identifier" => names.used.push((node, scope)),
-            "function_definition" => function(node, scope, names, &mut look),
-            "class_definition" => {
-                field("name").into_iter().for_each(|name| names.bind(name, scope));
-                let inner = names.open(node, true, false);
-                for child in children(node).filter(|child| Some(*child) != field("name")) {
-                    look(child, if child.kind() == "argument_list" { scope } else { inner });
-                }
+pub(super) fn visit<'t>((node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
+    let field = |name: &str| node.child_by_field_name(name);
+    let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
+    match node.kind() {
+        "identifier" => names.used.push((node, scope)),
+        "function_definition" => function(node, scope, names, &mut look),
+        "class_definition" => {
+            field("name").into_iter().for_each(|name| names.bind(name, scope));
+            let inner = names.open(node, true, false);
+            for child in children(node).filter(|child| Some(*child) != field("name")) {
+                look(child, if child.kind() == "argument_list" { scope } else { inner });
             }
-            "lambda"
-            | "list_comprehension"
-            | "set_comprehension"
-            | "dictionary_comprehension"
-            | "generator_expression" => {
-                let inner = names.open(node, false, node.kind() == "lambda");
-                children(node).for_each(|child| look(child, inner));
-            }
-            "lambda_parameters" => children(node).for_each(|child| parameter(child, scope, names, &mut look)),
-            "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => {
-                field("left").into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                let rest = children(node).filter(|child| Some(*child) != field("left"));
-                rest.for_each(|child| look(child, scope));
-            }
-            "as_pattern_target" => children(node).for_each(|child| bind(child, scope, names, &mut look)),
-            "named_expression" => {
-                field("name").into_iter().for_each(|name| names.bind(name, scope));
-                // In a comprehension it binds in a scope further out, here taken to be the whole file.
-                if !names.scopes[scope].is_function {
-                    field("name").into_iter().for_each(|name| names.bind(name, 0));
-                }
-                field("value").into_iter().for_each(|value| look(value, scope));
-            }
-            // Any function may set the name at the top of the file.
-            "global_statement" | "nonlocal_statement" => children(node).for_each(|name| names.bind(name, 0)),
-            "import_statement" | "import_from_statement" | "future_import_statement" => import(node, scope, names),
-            "keyword_argument" => field("value").into_iter().for_each(|value| look(value, scope)),
-            "attribute" => field("object").into_iter().for_each(|object| look(object, scope)),
-            "case_pattern" => bind_all(node, scope, names),
-            // Methods of a class see its type parameters.
-            "type_parameter" => bind_all(node, 0, names),
-            "type_alias_statement" => {
-                field("left").into_iter().for_each(|left| bind_all(left, scope, names));
-                field("right").into_iter().for_each(|right| look(right, scope));
-            }
-            "call" if is_open_call(node, names) => names.is_open = true,
-            _ => children(node).for_each(|child| look(child, scope)),
         }
+        "lambda" | "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
+            let inner = names.open(node, false, node.kind() == "lambda");
+            children(node).for_each(|child| look(child, inner));
+        }
+        "lambda_parameters" => children(node).for_each(|child| parameter(child, scope, names, &mut look)),
+        "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => {
+            field("left").into_iter().for_each(|left| bind(left, scope, names, &mut look));
+            let rest = children(node).filter(|child| Some(*child) != field("left"));
+            rest.for_each(|child| look(child, scope));
+        }
+        "as_pattern_target" => children(node).for_each(|child| bind(child, scope, names, &mut look)),
+        "named_expression" => {
+            field("name").into_iter().for_each(|name| names.bind(name, scope));
+            // In a comprehension it binds in a scope further out, here taken to be the whole file.
+            if !names.scopes[scope].is_function {
+                field("name").into_iter().for_each(|name| names.bind(name, 0));
+            }
+            field("value").into_iter().for_each(|value| look(value, scope));
+        }
+        // Any function may set the name at the top of the file.
+        "global_statement" | "nonlocal_statement" => children(node).for_each(|name| names.bind(name, 0)),
+        "import_statement" | "import_from_statement" | "future_import_statement" => import(node, scope, names),
+        "keyword_argument" => field("value").into_iter().for_each(|value| look(value, scope)),
+        "attribute" => field("object").into_iter().for_each(|object| look(object, scope)),
+        "case_pattern" => bind_all(node, scope, names),
+        // Methods of a class see its type parameters.
+        "type_parameter" => bind_all(node, 0, names),
+        "type_alias_statement" => {
+            field("left").into_iter().for_each(|left| bind_all(left, scope, names));
+            field("right").into_iter().for_each(|right| look(right, scope));
+        }
+        "call" if is_open_call(node, names) => names.is_open = true,
+        _ => children(node).for_each(|child| look(child, scope)),
     }
 }
 
