@@ -5,14 +5,15 @@ mod reach;
 mod select;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use super::IndexError;
 use super::resolve::EdgeKind;
 use super::store::Store;
+use super::{FileImportance, IndexError};
 use crate::base::Bytes;
 
 pub use question::{Unclear, Unresolved, View};
@@ -62,6 +63,8 @@ pub struct Graph {
     by_name: HashMap<String, Vec<NodeIndex>>,
     modules: HashMap<String, NodeIndex>,
     of_chunk: HashMap<i64, Vec<NodeIndex>>,
+    /// Computed on first use.
+    importance: OnceLock<FileImportance>,
 }
 
 impl Graph {
@@ -126,7 +129,7 @@ impl Graph {
 
     /// Links between two files: (source, target, weight). The weight is the edge's confidence, halved for imports; containment
     /// is left out.
-    pub fn file_links(&self) -> Vec<(&str, &str, f64)> {
+    fn file_links(&self) -> Vec<(&str, &str, f64)> {
         let weight = |link: &Link| link.confidence * if link.kind == EdgeKind::Imports { 0.5 } else { 1.0 };
         let ends = |e: petgraph::graph::EdgeReference<'_, Link>| (e.source(), e.target());
         let links = self.graph.edge_references().filter(|e| e.weight().kind != EdgeKind::Contains);
@@ -137,6 +140,11 @@ impl Graph {
             })
             .filter(|(source, target, _)| source != target)
             .collect()
+    }
+
+    /// Importance of the files, and which of them are superseded.
+    pub fn importance(&self) -> &FileImportance {
+        self.importance.get_or_init(|| FileImportance::new(&self.files(), &self.file_links()))
     }
 
     fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {

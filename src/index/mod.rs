@@ -19,7 +19,7 @@ pub(crate) mod words;
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached, Unclear, Unresolved, View};
@@ -71,8 +71,6 @@ pub struct Index {
     vectors: RwLock<Option<(String, Vectors)>>,
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
-    /// Importance of the files, with the graph it was computed from; computed on first use.
-    importance: RwLock<Option<(Weak<Graph>, Arc<FileImportance>)>>,
     /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     note: Option<String>,
 }
@@ -97,7 +95,6 @@ impl Index {
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),
             graph: RwLock::new(None),
-            importance: RwLock::new(None),
             note,
         })
     }
@@ -158,19 +155,6 @@ impl Index {
         let graph = Arc::new(Graph::load(&self.reader())?);
         *held = Some(graph.clone());
         Ok(graph)
-    }
-
-    /// Importance of the files, and which of them are superseded, as of the last refresh.
-    pub fn importance(&self) -> Result<Arc<FileImportance>, IndexError> {
-        let graph = self.graph()?;
-        if let Some((of, importance)) = &*read_lock(&self.importance)
-            && of.ptr_eq(&Arc::downgrade(&graph))
-        {
-            return Ok(importance.clone());
-        }
-        let importance = Arc::new(FileImportance::new(&graph.files(), &graph.file_links()));
-        *write_lock(&self.importance) = Some((Arc::downgrade(&graph), importance.clone()));
-        Ok(importance)
     }
 
     /// At most `limit` of the distinct texts that get embedded.

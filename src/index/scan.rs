@@ -125,14 +125,16 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
 }
 
 fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
-    let path = match relative(project, entry.path()) {
-        Some(Ok(path)) => path,
-        Some(Err(path)) => {
-            let reason = "its name is not UTF-8: rename it to have it indexed".into();
-            return scan.skipped.push(Skipped { path, reason });
-        }
-        None => return,
-    };
+    let Ok(relative) = entry.path().strip_prefix(project) else { return };
+    let pieces: Vec<_> = relative.iter().map(|piece| piece.to_string_lossy()).collect();
+    let path = pieces.join("/");
+    if path.is_empty() {
+        return;
+    }
+    if relative.to_str().is_none() {
+        let reason = "its name is not UTF-8: rename it to have it indexed".into();
+        return scan.skipped.push(Skipped { path, reason });
+    }
     let why = match (entry.file_type(), entry.metadata()) {
         (Some(kind), _) if kind.is_dir() => {
             if entry.depth() < DEPTH_MAX {
@@ -169,15 +171,6 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     }
     let too_large = about.len() > FILE_BYTES_MAX;
     too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
-}
-
-/// The path within the project, with `/`; `Err` with a readable form if it is not UTF-8; `None` for the project itself.
-fn relative(project: &Path, path: &Path) -> Option<Result<String, String>> {
-    let relative = path.strip_prefix(project).ok()?;
-    let pieces: Vec<&str> = relative.iter().map_while(|piece| piece.to_str()).collect();
-    let whole = pieces.len() == relative.iter().count();
-    let shown = || relative.to_string_lossy().into_owned();
-    (relative.iter().count() > 0).then(|| if whole { Ok(pieces.join("/")) } else { Err(shown()) })
 }
 
 #[cfg(test)]

@@ -62,13 +62,13 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let dense = by_meaning(index, query_vector, &mut notes);
     let keys = query.keys();
     let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);
-    let importance = index.importance()?;
-    let mut ranking = Ranking::new(&query, &rarity, &importance, definitions);
+    let graph = index.graph()?;
+    let mut ranking = Ranking::new(&query, &rarity, graph.importance(), definitions);
     ranking.gather(&lexical, &dense, CANDIDATES);
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_files();
     let (sources, steps, most) = GRAPH;
-    let near = index.graph()?.near(&ranking.best(sources), steps, most);
+    let near = graph.near(&ranking.best(sources), steps, most);
     ranking.admit(near.iter().map(|(chunk, _)| *chunk));
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_neighbours(&near);

@@ -132,6 +132,11 @@ fn content<'t>(node: Node, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
+/// The text of a field of a node; empty if it has none of that name.
+fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
+    node.child_by_field_name(name).map_or("", |node| content(node, text))
+}
+
 /// The bytes between the brackets or quotes that a node begins and ends with.
 fn interior(node: Node) -> Range<usize> {
     let start = node.start_byte() + 1;

@@ -245,10 +245,6 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     (faults, texts)
 }
 
-fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
-    node.child_by_field_name(name).map_or("", |n| content(n, text))
-}
-
 /// Where `node` ends without white space at its end (comments of Rust hold their line end).
 fn trimmed(node: Node, text: &str) -> Range<usize> {
     node.start_byte()..node.start_byte() + content(node, text).trim_end().len()

@@ -2,9 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, field, imported, siblings};
+use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
 use crate::index::syntax::ecmascript::{is_function, unquoted};
-use crate::index::syntax::{all_children, children, content, interior};
+use crate::index::syntax::{all_children, children, content, field, interior};
 
 pub(super) const DIVISION: Division = Division { attribute: "decorator", part };
 

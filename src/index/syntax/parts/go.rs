@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Part, Sort, field, imported, siblings};
-use crate::index::syntax::{all_children, content, interior};
+use super::{Division, Part, Sort, imported, siblings};
+use crate::index::syntax::{all_children, content, field, interior};
 
 pub(super) const DIVISION: Division = Division { attribute: "", part };
 

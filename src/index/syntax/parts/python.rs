@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, field, imported, siblings, trimmed};
-use crate::index::syntax::{all_children, children, content};
+use super::{Division, Imported, Part, Sort, imported, siblings, trimmed};
+use crate::index::syntax::{all_children, children, content, field};
 
 pub(super) const DIVISION: Division = Division { attribute: "", part };
 

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, field, imported, siblings};
-use crate::index::syntax::{all_children, children, content, interior};
+use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
+use crate::index::syntax::{all_children, children, content, field, interior};
 
 pub(super) const DIVISION: Division = Division { attribute: "attribute_item", part };
 

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::{DEPTH_MAX, Use};
 use crate::base::is_listed;
-use crate::index::syntax::{children, content, language_of, tree_of};
+use crate::index::syntax::{children, content, field, language_of, tree_of};
 
 /// A class and its attributes.
 #[derive(Clone, Debug)]
@@ -102,10 +102,6 @@ fn class(node: Node, text: &str, words: &Words) -> Members {
         note_uses(member, text, words, &mut all);
     }
     all
-}
-
-fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
-    node.child_by_field_name(name).map_or("", |n| content(n, text))
 }
 
 /// Whether a base class or a decorator may give the class attributes.
