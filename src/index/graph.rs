@@ -129,7 +129,7 @@ impl Graph {
 
     /// Links between two files: (source, target, weight). The weight is the edge's confidence, halved for imports; containment
     /// is left out.
-    fn file_links(&self) -> Vec<(&str, &str, f64)> {
+    pub fn file_links(&self) -> Vec<(&str, &str, f64)> {
         let weight = |link: &Link| link.confidence * if link.kind == EdgeKind::Imports { 0.5 } else { 1.0 };
         let ends = |e: petgraph::graph::EdgeReference<'_, Link>| (e.source(), e.target());
         let links = self.graph.edge_references().filter(|e| e.weight().kind != EdgeKind::Contains);
