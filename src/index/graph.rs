@@ -12,7 +12,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
 use super::resolve::EdgeKind;
-use super::store::Store;
+use super::store::{Store, SymbolRow};
 use super::{FileImportance, IndexError};
 use crate::base::Bytes;
 
@@ -72,20 +72,12 @@ impl Graph {
     pub fn load(store: &Store) -> Result<Graph, IndexError> {
         let mut graph = Graph::default();
         for symbol in store.symbols()? {
-            let (id, module, chunk) = (symbol.id, symbol.kind == "module" && symbol.container.is_none(), symbol.chunk);
-            let (name, path) = (symbol.name.clone(), symbol.path.clone());
-            let node = Node {
-                id,
-                name: symbol.name,
-                kind: symbol.kind,
-                path: symbol.path,
-                start: symbol.start,
-                end: symbol.end,
-                chunk,
-            };
+            let is_module = symbol.kind == "module" && symbol.container.is_none();
+            let SymbolRow { id, name, kind, path, start, end, chunk, .. } = symbol;
+            let node = Node { id, name: name.clone(), kind, path: path.clone(), start, end, chunk };
             let at = graph.graph.add_node(node);
             graph.by_id.insert(id, at);
-            if module {
+            if is_module {
                 graph.modules.insert(path, at);
             } else {
                 graph.by_name.entry(name).or_default().push(at);

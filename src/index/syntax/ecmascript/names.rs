@@ -63,11 +63,8 @@ pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
         reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
     }
-    if let Some(single) = node.child_by_field_name("parameter") {
-        let value = expected.map_or(Value::Unknown, |e| Value::Parameter(Box::new(e), 0));
-        return bind(single, value, lines, reader);
-    }
-    let all = node.child_by_field_name("parameters").into_iter().flat_map(children).filter(|p| p.kind() != "comment");
+    let listed = node.child_by_field_name("parameters").into_iter().flat_map(children);
+    let all = node.child_by_field_name("parameter").into_iter().chain(listed).filter(|p| p.kind() != "comment");
     for (at, parameter) in all.enumerate() {
         let pattern = parameter.child_by_field_name("pattern").unwrap_or(parameter);
         let value = match (annotated(parameter.child_by_field_name("type"), reader), &expected) {
