@@ -76,13 +76,10 @@ impl Project<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::check as calls;
     use super::*;
 
     const MODULE: (&str, &str) = ("go.mod", "module example.com/shop\n");
-
-    fn calls(files: &[(&str, &str)], expected: &[&str]) {
-        super::super::tests::check(files, expected);
-    }
 
     #[test]
     fn a_package_is_a_folder_and_an_import_its_path() {

@@ -336,19 +336,16 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
         if !is_comment && !matches!(comment.kind(), "attribute_item" | "decorator") {
             break;
         }
-        let first = comment.start_position();
-        let ends = comment.end_position();
-        let last_row = if ends.column == 0 { ends.row.saturating_sub(1) } else { ends.row };
         // A comment followed by a blank line, or behind code on its line, belongs to something else.
         let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
         let alone = source[line_start..comment.start_byte()].trim().is_empty();
-        if last_row + 1 < start || !alone {
+        if last_line(comment) < start || !alone {
             break;
         }
         if is_comment {
             comments.push(source.get(comment.byte_range()).unwrap_or_default());
         }
-        start = first.row;
+        start = comment.start_position().row;
         above = comment.prev_sibling();
     }
     let doc = comments.iter().rev().flat_map(|c| c.lines()).map(strip_marks).filter(|l| !l.is_empty());

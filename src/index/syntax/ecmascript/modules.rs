@@ -40,21 +40,15 @@ pub(super) fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         reader.export(node, "*", "*", Some(source));
     } else if let Some(value) = node.child_by_field_name("value").or_else(|| child_of_kind(node, "identifier")) {
         let mut local = if value.kind() == "identifier" { reader.text(value) } else { "" };
-        if (is_function(value) || matches!(value.kind(), "class" | "object" | "call_expression" | "new_expression"))
-            && reader.define(
-                node,
-                value,
-                "default",
-                if is_function(value) { Kind::Function } else { Kind::Variable },
-                true,
-            )
+        let function = is_function(value);
+        let kind = if function { Kind::Function } else { Kind::Variable };
+        if (function || matches!(value.kind(), "class" | "object" | "call_expression" | "new_expression"))
+            && reader.define(node, value, "default", kind, true)
         {
             local = "default";
-            if is_function(value) {
-                reader.typed(called(value, reader));
-            } else {
-                reader.typed(Typing { value: Some(value_of(value, reader)), ..Typing::default() });
-            }
+            let held = || Typing { value: Some(value_of(value, reader)), ..Typing::default() };
+            let typing = if function { called(value, reader) } else { held() };
+            reader.typed(typing);
         }
         reader.export(node, "default", local, None);
     }

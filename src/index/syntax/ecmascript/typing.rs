@@ -97,26 +97,18 @@ fn many(node: Node, reader: &Reader, depth: usize) -> Type {
 fn fields(node: Node, reader: &Reader, depth: usize) -> Vec<Field> {
     let mut fields = Vec::new();
     for part in children(node).take(PARTS_MAX) {
-        let line = Line(part.start_position().row + 1);
-        let name = unquoted(reader.field(part, "name").unwrap_or_default()).to_owned();
-        let ty = match part.kind() {
-            "property_signature" => annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown),
-            "method_signature" | "construct_signature" | "call_signature" => {
-                Type::Function(Box::new(callable(part, reader, depth + 1)))
-            }
-            "index_signature" => {
-                let ty = annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown);
-                fields.push(Field { name: "[]".into(), ty, line });
-                continue;
-            }
+        let name = || unquoted(reader.field(part, "name").unwrap_or_default()).to_owned();
+        let typed = || annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown);
+        let called = || Type::Function(Box::new(callable(part, reader, depth + 1)));
+        let (name, ty) = match part.kind() {
+            "property_signature" => (name(), typed()),
+            "method_signature" => (name(), called()),
+            "construct_signature" => ("new".to_owned(), called()),
+            "call_signature" => ("()".to_owned(), called()),
+            "index_signature" => ("[]".to_owned(), typed()),
             _ => continue,
         };
-        let name = match part.kind() {
-            "construct_signature" => "new".to_owned(),
-            "call_signature" => "()".to_owned(),
-            _ => name,
-        };
-        fields.push(Field { name, ty, line });
+        fields.push(Field { name, ty, line: Line(part.start_position().row + 1) });
     }
     fields
 }
@@ -253,24 +245,14 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
     let mut fields = Vec::new();
     for part in children(node).take(PARTS_MAX / 4) {
         let name = |field: &str| unquoted(reader.field(part, field).unwrap_or_default()).to_owned();
-        match part.kind() {
-            "pair" => {
-                let value =
-                    part.child_by_field_name("value").map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
-                fields.push((name("key"), value));
-            }
-            "shorthand_property_identifier" => {
-                fields.push((reader.text(part).to_owned(), Value::Name(reader.text(part).to_owned())))
-            }
-            "method_definition" => {
-                fields.push((name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))))
-            }
-            "spread_element" => {
-                let of = part.named_child(0).map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
-                fields.push((SPREAD.to_owned(), of));
-            }
-            _ => {}
-        }
+        let value = |node: Option<Node>| node.map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
+        fields.push(match part.kind() {
+            "pair" => (name("key"), value(part.child_by_field_name("value"))),
+            "shorthand_property_identifier" => (reader.text(part).to_owned(), value(Some(part))),
+            "method_definition" => (name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))),
+            "spread_element" => (SPREAD.to_owned(), value(part.named_child(0))),
+            _ => continue,
+        });
     }
     fields
 }
