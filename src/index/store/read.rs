@@ -29,8 +29,6 @@ pub struct FileRow {
 pub struct ChunkRow {
     pub id: i64,
     pub path: String,
-    pub number: usize,
-    pub language: String,
     /// First and last line, counted from 1.
     pub start: usize,
     pub end: usize,
@@ -39,8 +37,6 @@ pub struct ChunkRow {
     pub signature: String,
     pub doc: String,
     pub content: String,
-    pub functions: Vec<String>,
-    pub exports: Vec<String>,
     pub imports: Vec<String>,
     pub vector_key: i64,
 }
@@ -280,27 +276,21 @@ impl Index {
 }
 
 const SELECT_CHUNK: &str =
-    "SELECT id, path, number, language, start, end, symbol, kind, signature, doc, content, functions, exports, imports,
-    vector_key FROM chunks";
+    "SELECT id, path, start, end, symbol, kind, signature, doc, content, imports, vector_key FROM chunks";
 
 fn chunk_row(r: &Row) -> rusqlite::Result<ChunkRow> {
-    let names = |i: usize| r.get::<_, String>(i).map(|json| serde_json::from_str(&json).unwrap_or_default());
     Ok(ChunkRow {
         id: r.get(0)?,
         path: r.get(1)?,
-        number: r.get::<_, i64>(2)? as usize,
-        language: r.get(3)?,
-        start: r.get::<_, i64>(4)? as usize,
-        end: r.get::<_, i64>(5)? as usize,
-        symbol: r.get(6)?,
-        kind: r.get(7)?,
-        signature: r.get(8)?,
-        doc: r.get(9)?,
-        content: r.get(10)?,
-        functions: names(11)?,
-        exports: names(12)?,
-        imports: names(13)?,
-        vector_key: r.get(14)?,
+        start: r.get::<_, i64>(2)? as usize,
+        end: r.get::<_, i64>(3)? as usize,
+        symbol: r.get(4)?,
+        kind: r.get(5)?,
+        signature: r.get(6)?,
+        doc: r.get(7)?,
+        content: r.get(8)?,
+        imports: serde_json::from_str(&r.get::<_, String>(9)?).unwrap_or_default(),
+        vector_key: r.get(10)?,
     })
 }
 
