@@ -33,32 +33,20 @@ impl Project<'_> {
     /// Looks a name up in `from` and in the definitions around it, up to the top of the file.
     /// An error if a parameter or local variable of that name hides outer definitions.
     pub(super) fn scoped(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
-        let outline = &self.files[file].outline;
-        let mut scope = from;
-        for _ in 0..=outline.definitions.len() {
+        for scope in self.around(file, from) {
             if let Some(found) = self.declared_in(file, scope, name) {
                 return Ok(Some(found));
             }
-            let Some(inside) = scope else { return Ok(None) };
-            if self.locals.contains(&(file, inside, name)) {
+            if scope.is_some_and(|inside| self.locals.contains(&(file, inside, name))) {
                 return Err(format!("`{name}` is a local value"));
             }
-            scope = outline.definitions[inside].container;
         }
         Ok(None)
     }
 
     /// Like `scoped`, without looking at local names.
     pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
-        let definitions = &self.files[file].outline.definitions;
-        let mut scope = from;
-        for _ in 0..=definitions.len() {
-            if let Some(found) = self.declared_in(file, scope, name) {
-                return Some(found);
-            }
-            scope = definitions[scope?].container;
-        }
-        None
+        self.around(file, from).find_map(|scope| self.declared_in(file, scope, name))
     }
 
     /// A definition directly inside `scope` that is visible there by its bare name.
@@ -213,19 +201,14 @@ impl Project<'_> {
 
     /// The class, impl or object that `this` or `self` means inside `from`.
     pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Meaning> {
-        let definitions = &self.files[file].outline.definitions;
-        let mut at = from?;
-        for _ in 0..definitions.len() {
-            let container = definitions[at].container;
-            if let Some(owner) = &definitions[at].member_of {
-                return self.go_name(file, owner);
+        self.around(file, from).flatten().find_map(|at| {
+            let definition = &self.files[file].outline.definitions[at];
+            match &definition.member_of {
+                Some(owner) => self.go_name(file, owner),
+                None if definition.kind == Kind::Method => definition.container.map(|at| Meaning::symbol(file, at)),
+                None => None,
             }
-            if definitions[at].kind == Kind::Method {
-                return container.map(|c| Meaning::symbol(file, c));
-            }
-            at = container?;
-        }
-        None
+        })
     }
 
     /// A member of a definition or of its bases, in order of distance; true if it was inherited. `of_bases` leaves out the

@@ -173,12 +173,17 @@ impl<'a> Project<'a> {
         all.iter().copied().take(CANDIDATES_MAX).collect()
     }
 
+    /// A definition and those around it, innermost first; last the file (`None`).
+    pub(super) fn around(&self, file: usize, from: Option<usize>) -> impl Iterator<Item = Option<usize>> {
+        let definitions = &self.files[file].outline.definitions;
+        std::iter::successors(Some(from), |scope| scope.map(|at| definitions[at].container))
+    }
+
     /// The binding of a local name on a line inside a definition: the innermost one that covers the line.
     pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
         let outline = &self.files[file].outline;
         let known = self.bindings.get(&(file, name))?;
-        let mut scope = from;
-        for _ in 0..=outline.definitions.len() {
+        for scope in self.around(file, from) {
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
             // Of nested blocks the inner one is shorter; of two bindings of one block the later one counts.
@@ -189,7 +194,6 @@ impl<'a> Project<'a> {
             if self.members.contains_key(&(file, scope, name)) {
                 return None;
             }
-            scope = outline.definitions[scope?].container;
         }
         None
     }

@@ -194,13 +194,9 @@ impl<'p, 'a> Types<'p, 'a> {
     /// The type of `this` at a place: the class or object around it.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
         // Inside a class `this` is taken for its instance, since callbacks in methods are nearly always arrow functions.
-        let mut around = from;
-        for _ in 0..DEPTH_MAX {
-            let Some(at) = around else { break };
-            if self.definition(file, at).kind == Kind::Class {
-                return self.instance(file, at, Vec::new());
-            }
-            around = self.definition(file, at).container;
+        let mut around = self.project.around(file, from).flatten();
+        if let Some(at) = around.find(|at| self.definition(file, *at).kind == Kind::Class) {
+            return self.instance(file, at, Vec::new());
         }
         match self.project.holder_of_self(file, from) {
             Some(Meaning::Symbol(Symbol { file: f, at: d })) if self.definition(f, d).kind == Kind::Class => {
@@ -258,17 +254,11 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// A type parameter of the definitions around a place.
     fn generic(&self, name: &str, scope: &Scope<'a>) -> Option<&'a Generic> {
-        let mut at = scope.from;
-        for _ in 0..DEPTH_MAX {
-            let definition = self.definition(scope.file, at?);
-            let typing = definition.typing.as_deref();
-            let own = typing.into_iter().flat_map(|t| t.generics.iter().chain(t.call.iter().flat_map(|c| &c.generics)));
-            if let Some(found) = own.into_iter().find(|generic| generic.name == name) {
-                return Some(found);
-            }
-            at = definition.container;
-        }
-        None
+        self.project.around(scope.file, scope.from).flatten().find_map(|at| {
+            let typing = self.typing(scope.file, at)?;
+            let mut own = typing.generics.iter().chain(typing.call.iter().flat_map(|call| &call.generics));
+            own.find(|generic| generic.name == name)
+        })
     }
 
     /// The type that a declaration names; an alias is replaced by what it stands for.
