@@ -63,6 +63,9 @@ pub enum Role {
     Unclear,
 }
 
+const LOCAL: Role = Role::Local { parameter: false };
+const PARAMETER: Role = Role::Local { parameter: true };
+
 /// One place of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
@@ -112,6 +115,11 @@ impl Place {
     fn bound(role: Role, scope: Node) -> Place {
         let bind = Bind { seen: scope.byte_range(), home: scope.start_byte(), class: false };
         Place { role, bind: Some(bind), qualifier: false }
+    }
+
+    /// Behind the receiver in this field of `node`.
+    fn behind(node: Node, field: &str, source: &str) -> Place {
+        Place::member(text_of(node.child_by_field_name(field), source))
     }
 
     fn member(receiver: &str) -> Place {

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Place, Role, ancestors, enclosing, parent, text, text_of};
+use super::{LOCAL, PARAMETER, Place, Role, ancestors, enclosing, parent, text, text_of};
 use crate::base::is_listed;
 use crate::index::syntax::all_children;
 use crate::index::syntax::ecmascript::unquoted;
@@ -33,7 +33,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
         "property_identifier" | "private_property_identifier" => property(node, around, field, source),
         "shorthand_property_identifier" if exports(around, source) => Place::plain(Role::Reference),
         "shorthand_property_identifier" => Place::plain(Role::Shorthand),
-        "shorthand_property_identifier_pattern" => pattern(node, Role::ShorthandLocal, source),
+        "shorthand_property_identifier_pattern" => pattern(node, true, source),
         "identifier" | "type_identifier" => name(node, around, field, source),
         "statement_identifier" => Place::plain(Role::Property),
         _ => text(node),
@@ -48,9 +48,7 @@ fn exports(object: Node, source: &str) -> bool {
 
 fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
     match around.kind() {
-        "member_expression" | "nested_identifier" => {
-            Place::member(text_of(around.child_by_field_name("object"), source))
-        }
+        "member_expression" | "nested_identifier" => Place::behind(around, "object", source),
         kind if is_listed(MEMBERS, kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
         "pair" if field == "key" => {
             let value = around.child_by_field_name("value").map_or("", |v| v.kind());
@@ -89,25 +87,19 @@ fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
         "function_expression" | "generator_function" | "class" if field == "name" => {
             Place::bound(Role::Definition, around)
         }
-        "nested_type_identifier" if field == "name" => {
-            Place::member(text_of(around.child_by_field_name("module"), source))
-        }
-        "nested_identifier" if field == "property" => {
-            Place::member(text_of(around.child_by_field_name("object"), source))
-        }
+        "nested_type_identifier" if field == "name" => Place::behind(around, "module", source),
+        "nested_identifier" if field == "property" => Place::behind(around, "object", source),
         "type_parameter" if field == "name" => {
             let owner = around.parent().and_then(|list| list.parent()).unwrap_or(around);
-            Place::bound(Role::Local { parameter: false }, owner)
+            Place::bound(LOCAL, owner)
         }
         "index_signature" if field == "name" => Place::plain(Role::Property),
         "catch_clause" | "required_parameter" | "optional_parameter" | "formal_parameters" | "variable_declarator" => {
-            pattern(node, Role::Local { parameter: false }, source)
+            pattern(node, false, source)
         }
-        "arrow_function" if field == "parameter" => Place::bound(Role::Local { parameter: true }, around),
-        "for_in_statement" if field == "left" => pattern(node, Role::Local { parameter: false }, source),
-        kind if is_listed(PATTERNS, kind) && field != "right" => {
-            pattern(node, Role::Local { parameter: false }, source)
-        }
+        "arrow_function" if field == "parameter" => Place::bound(PARAMETER, around),
+        "for_in_statement" if field == "left" => pattern(node, false, source),
+        kind if is_listed(PATTERNS, kind) && field != "right" => pattern(node, false, source),
         _ => Place::plain(Role::Reference),
     }
 }
@@ -136,20 +128,17 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
 }
 
 /// The place of a name in a pattern, by the statement that the whole pattern belongs to.
-fn pattern(node: Node, role: Role, source: &str) -> Place {
-    if role == Role::ShorthandLocal
-        && let Some(source) = required(node, source)
-    {
+fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
+    if is_shorthand && let Some(source) = required(node, source) {
         return Place::bound(Role::Import { source }, enclosing(node, SCOPES));
     }
     let mut at = node;
     while let Some((around, field)) = parent(at) {
-        let shorthand = role == Role::ShorthandLocal;
-        let local = |parameter| if shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
+        let local = |parameter| if is_shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
         match around.kind() {
             kind if is_listed(PATTERNS, kind) && field != "right" => at = around,
             "variable_declarator" if field == "name" => {
-                let own = at == node && !shorthand;
+                let own = at == node && !is_shorthand;
                 let var = around.parent().is_some_and(|p| p.kind() == "variable_declaration");
                 let scope = enclosing(around, if var { FUNCTIONS } else { SCOPES });
                 return Place::bound(if own { Role::Definition } else { local(false) }, scope);
@@ -166,5 +155,5 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
             _ => break,
         }
     }
-    Place::plain(if role == Role::ShorthandLocal { Role::Shorthand } else { Role::Reference })
+    Place::plain(if is_shorthand { Role::Shorthand } else { Role::Reference })
 }

@@ -4,7 +4,7 @@ use tree_sitter::{Node, Tree};
 
 use crate::base::is_listed;
 
-use super::{Bind, Found, Place, Role, ancestors, enclosing, parent, text, text_of};
+use super::{Bind, Found, LOCAL, PARAMETER, Place, Role, ancestors, enclosing, parent, text, text_of};
 
 /// Node kinds that are scopes.
 const SCOPES: &str = "\
@@ -43,7 +43,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     let Some((around, field)) = parent(node) else { return Place::plain(Role::Unclear) };
     match around.kind() {
         "function_definition" | "class_definition" if field == "name" => bound(Role::Definition, around, BODIES),
-        "attribute" if field == "attribute" => Place::member(text_of(around.child_by_field_name("object"), source)),
+        "attribute" if field == "attribute" => Place::behind(around, "object", source),
         "keyword_argument" if field == "name" => {
             let call = enclosing(around, "call").child_by_field_name("function");
             Place::plain(Role::Keyword { call: text_of(call, source).to_owned() })
@@ -61,13 +61,13 @@ pub(super) fn place(node: Node, source: &str) -> Place {
             }
             _ => pattern(node),
         },
-        "named_expression" if field == "name" => bound(Role::Local { parameter: false }, around, BODIES),
+        "named_expression" if field == "name" => bound(LOCAL, around, BODIES),
         _ => pattern(node),
     }
 }
 
 fn parameter(node: Node) -> Place {
-    bound(Role::Local { parameter: true }, node, "function_definition lambda")
+    bound(PARAMETER, node, "function_definition lambda")
 }
 
 /// A binding in the nearest of these scopes: a definition in a module or class, else a local name.
@@ -104,7 +104,7 @@ fn dotted(node: Node, dotted: Node, source: &str) -> Place {
         }
         "case_pattern" if alone => {
             let captures = !text_of(Some(node), source).starts_with(char::is_uppercase);
-            if captures { bound(Role::Local { parameter: false }, statement, BODIES) } else { Place::qualifier() }
+            if captures { bound(LOCAL, statement, BODIES) } else { Place::qualifier() }
         }
         _ if dotted.named_child(0) == Some(node) => Place::plain(Role::Reference),
         _ => {
@@ -121,11 +121,11 @@ fn pattern(node: Node) -> Place {
         match around.kind() {
             kind if is_listed(PATTERNS, kind) => at = around,
             "assignment" | "augmented_assignment" | "for_statement" if field == "left" => {
-                return bound(Role::Local { parameter: false }, around, BODIES);
+                return bound(LOCAL, around, BODIES);
             }
-            "for_in_clause" if field == "left" => return bound(Role::Local { parameter: false }, around, SCOPES),
+            "for_in_clause" if field == "left" => return bound(LOCAL, around, SCOPES),
             "as_pattern" if at.kind() == "as_pattern_target" => {
-                return bound(Role::Local { parameter: false }, around, BODIES);
+                return bound(LOCAL, around, BODIES);
             }
             "type_alias_statement" if field == "left" => return bound(Role::Definition, around, BODIES),
             "type" if around.parent().is_some_and(|p| p.kind() == "type_alias_statement") => at = around,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{Bind, Place, Role, ancestors, enclosing, parent, text, text_of};
+use super::{Bind, LOCAL, Place, Role, ancestors, enclosing, parent, text, text_of};
 use crate::base::is_listed;
 use crate::index::syntax::all_children;
 
@@ -34,16 +34,12 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     match (around.kind(), field) {
         (kind, "name") if is_listed(DEFINITIONS, kind) => item(around),
         ("enum_variant" | "field_declaration", "name") => Place::plain(Role::Property),
-        ("field_expression", "field") => Place::member(text_of(around.child_by_field_name("value"), source)),
-        ("scoped_identifier" | "scoped_type_identifier", "name") => {
-            Place::member(text_of(around.child_by_field_name("path"), source))
-        }
+        ("field_expression", "field") => Place::behind(around, "value", source),
+        ("scoped_identifier" | "scoped_type_identifier", "name") => Place::behind(around, "path", source),
         ("scoped_identifier" | "scoped_type_identifier", "path") => Place::qualifier(),
         ("field_initializer", "field" | "name") => Place::plain(Role::Property),
         ("shorthand_field_initializer", _) => Place::plain(Role::Shorthand),
-        ("field_pattern", "name") if node.kind() == "shorthand_field_identifier" => {
-            pattern(node, Role::ShorthandLocal, source)
-        }
+        ("field_pattern", "name") if node.kind() == "shorthand_field_identifier" => pattern(node, true, source),
         ("field_pattern", "name") | ("label" | "lifetime", _) => Place::plain(Role::Property),
         ("type_parameters", _) => type_parameter(around),
         ("constrained_type_parameter", "left") | ("type_parameter" | "const_parameter", "name") => {
@@ -51,7 +47,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
         }
         ("token_tree", _) => token(node, source),
         _ => match node.kind() {
-            "identifier" => pattern(node, Role::Local { parameter: false }, source),
+            "identifier" => pattern(node, false, source),
             "type_identifier" => Place::qualifier(),
             "field_identifier" => Place::plain(Role::Property),
             _ => text(node),
@@ -70,7 +66,7 @@ fn item(node: Node) -> Place {
 }
 
 fn type_parameter(list: Node) -> Place {
-    Place::bound(Role::Local { parameter: false }, list.parent().unwrap_or(list))
+    Place::bound(LOCAL, list.parent().unwrap_or(list))
 }
 
 /// The role of a name in macro arguments, which are plain tokens.
@@ -138,14 +134,14 @@ fn prefix(node: Node, source: &str) -> String {
 }
 
 /// A name that a pattern binds, or one that is read: names of constants and variants begin with a capital letter.
-fn pattern(node: Node, role: Role, source: &str) -> Place {
+fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     let own = text_of(Some(node), source);
     let read = Place::plain(Role::Reference);
     if own.starts_with(char::is_uppercase) {
         return read;
     }
     let mut at = node;
-    let local = |parameter| if role == Role::ShorthandLocal { role.clone() } else { Role::Local { parameter } };
+    let local = |parameter| if is_shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
     while let Some((around, field)) = parent(at) {
         let end = around.end_byte();
         let seen = match (around.kind(), field) {
