@@ -35,15 +35,6 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    pub const ALL: [EdgeKind; 6] = [
-        EdgeKind::Contains,
-        EdgeKind::Imports,
-        EdgeKind::Exports,
-        EdgeKind::Calls,
-        EdgeKind::References,
-        EdgeKind::Extends,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             EdgeKind::Contains => "contains",
@@ -56,7 +47,8 @@ impl EdgeKind {
     }
 
     pub fn named(name: &str) -> Option<EdgeKind> {
-        EdgeKind::ALL.into_iter().find(|k| k.name() == name)
+        use EdgeKind::*;
+        [Contains, Imports, Exports, Calls, References, Extends].into_iter().find(|kind| kind.name() == name)
     }
 }
 
