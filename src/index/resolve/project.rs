@@ -176,7 +176,7 @@ impl<'a> Project<'a> {
     /// A definition and those around it, innermost first; last the file (`None`).
     pub(super) fn around(&self, file: usize, from: Option<usize>) -> impl Iterator<Item = Option<usize>> {
         let definitions = &self.files[file].outline.definitions;
-        std::iter::successors(Some(from), |scope| scope.map(|at| definitions[at].container))
+        std::iter::successors(Some(from), move |scope| scope.map(|at| definitions[at].container))
     }
 
     /// The binding of a local name on a line inside a definition: the innermost one that covers the line.
