@@ -20,7 +20,7 @@ const FAULTS_MAX: usize = 100;
 pub const MODULE: &str = "module";
 
 /// The kinds of part that edits distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sort {
     Function,
     /// A class, `impl`, trait, module, namespace or `describe`: its members are edited one by one.
@@ -33,11 +33,12 @@ pub enum Sort {
     /// `test('name', …)` and similar calls.
     Test,
     /// Anything else; it has no name.
+    #[default]
     Statement,
 }
 
 /// One statement or member.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Part {
     pub sort: Sort,
     /// Empty if it has none.
@@ -90,24 +91,8 @@ fn imported(source: &str, name: &str, local: &str, node: Node, open: bool) -> Im
 
 impl Part {
     fn new(sort: Sort, name: &str, node: Node) -> Part {
-        Part {
-            sort,
-            name: name.to_owned(),
-            variant: String::new(),
-            comments: Vec::new(),
-            attributes: Vec::new(),
-            core: node.byte_range(),
-            end: node.end_byte(),
-            value: None,
-            body: None,
-            docstring: None,
-            members: Vec::new(),
-            has_receiver: false,
-            owner: None,
-            imports: Vec::new(),
-            listed: false,
-            is_test: false,
-        }
+        let (core, end) = (node.byte_range(), node.end_byte());
+        Part { sort, name: name.to_owned(), core, end, ..Part::default() }
     }
 
     /// First byte, with comments and attributes.

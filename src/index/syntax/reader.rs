@@ -15,6 +15,7 @@ const DOC_CHARS_MAX: usize = 1_200;
 const ITEMS_MAX: usize = 20_000;
 
 /// Collects an outline during the walk over the tree, and knows the definitions around the current node.
+#[derive(Default)]
 pub(super) struct Reader<'t> {
     pub source: &'t str,
     outline: Outline,
@@ -49,18 +50,7 @@ struct Open<'t> {
 
 impl<'t> Reader<'t> {
     pub fn new(source: &'t str) -> Reader<'t> {
-        Reader {
-            source,
-            outline: Outline::default(),
-            open: Vec::new(),
-            field: None,
-            lists_exports: false,
-            seen: HashSet::new(),
-            blocks: Vec::new(),
-            function_end: 0,
-            bindings: HashMap::new(),
-            expected: HashMap::new(),
-        }
+        Reader { source, ..Reader::default() }
     }
 
     /// The walk reaches a node that begins at `byte`, in this field of its parent.
