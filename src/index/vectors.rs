@@ -200,7 +200,9 @@ mod tests {
         let mut loaded = Vectors::load(&path, 48, 100, &mark).unwrap();
         (100..400).for_each(|key| loaded.add(key, &vector(key as u64, 48)).unwrap());
         assert_eq!(loaded.len(), 400);
-        [7, 333].map(|key| assert_eq!(loaded.search(&vector(key, 48), 1).unwrap()[0].0, key as i64));
+        for key in [7, 333] {
+            assert_eq!(loaded.search(&vector(key, 48), 1).unwrap()[0].0, key as i64);
+        }
         let mut bytes = fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0x40;
