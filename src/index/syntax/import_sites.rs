@@ -51,7 +51,7 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     }
     let tree = tree_of(language, source)?;
     let mut found = Vec::new();
-    descend(&tree, |node| {
+    descend(tree.root_node(), |node| {
         match node.kind() {
             "import_from_statement" => found.extend(from(node, source)),
             "import_statement" if python => found.extend(modules(node, source)),

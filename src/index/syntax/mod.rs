@@ -143,9 +143,10 @@ fn interior(node: Node) -> Range<usize> {
     start..node.end_byte().saturating_sub(1).max(start)
 }
 
-/// Calls `look` with every node in source order, without recursion; children of a node for which it says `false` are left out.
-fn descend<'t>(tree: &'t Tree, mut look: impl FnMut(Node<'t>) -> bool) {
-    let mut cursor = tree.walk();
+/// Calls `look` with a node and those inside it, in source order and without recursion; children of a node for which it says
+/// `false` are left out.
+fn descend<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>) -> bool) {
+    let mut cursor = root.walk();
     loop {
         if look(cursor.node()) && cursor.goto_first_child() {
             continue;

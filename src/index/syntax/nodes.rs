@@ -62,7 +62,7 @@ pub fn comments(path: &str, text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let tree = tree_of(language_of(path), text).filter(|tree| !tree.root_node().has_error());
     let Some(tree) = tree else { return found };
-    descend(&tree, |node| {
+    descend(tree.root_node(), |node| {
         let is_comment = node.kind().ends_with("comment");
         if is_comment {
             found.push(node.start_byte()..node.start_byte() + content(node, text).trim_end().len());

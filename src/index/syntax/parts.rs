@@ -215,7 +215,7 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
         &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
     let mut is_docstring = false;
-    descend(tree, |node| {
+    descend(tree.root_node(), |node| {
         if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
             faults.push(node.start_position().row + 1);
         }

@@ -17,8 +17,6 @@ pub use members::{Members, members};
 use super::{children, content, descend, language_of, tree_of};
 use crate::base::is_listed;
 
-/// Deepest nesting that is visited.
-const DEPTH_MAX: usize = 400;
 /// Most nodes visited of one pattern; people write smaller ones.
 const PATTERN_NODES_MAX: usize = 2_000;
 /// Patterns that bind all names in them.
@@ -105,14 +103,12 @@ impl<'t> Names<'t> {
 
     /// Binds every name inside a node.
     fn bind_all(&mut self, node: Node<'t>, scope: usize) {
-        let mut waiting = vec![node];
-        for _ in 0..PATTERN_NODES_MAX {
-            let Some(node) = waiting.pop() else { return };
+        descend(node, |node| {
             if matches!(node.kind(), "identifier" | "type_identifier") {
                 self.bind_in(node, scope);
             }
-            waiting.extend(children(node));
-        }
+            true
+        });
     }
 
     /// Whether a name bound in `scope` is visible at `place`.
@@ -152,7 +148,7 @@ pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let (bound, used, silent) = (Vec::new(), Vec::new(), HashSet::new());
     let mut names = Names { text, scopes: Vec::new(), bound, used, silent, is_open: false };
     names.open(0..text.len(), false, false);
-    descend(&tree, |node| {
+    descend(tree.root_node(), |node| {
         let is_name = matches!(node.kind(), "identifier" | "shorthand_property_identifier");
         if is_name && !names.silent.contains(&node.id()) {
             names.used.push(node);

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::{DEPTH_MAX, Use};
+use super::Use;
 use crate::base::is_listed;
-use crate::index::syntax::{children, content, field, language_of, tree_of};
+use crate::index::syntax::{children, content, descend, field, language_of, tree_of};
 
 /// A class and its attributes.
 #[derive(Clone, Debug)]
@@ -66,16 +66,16 @@ pub fn members(path: &str, text: &str) -> Vec<Members> {
     };
     let tree = tree_of(language, text).filter(|tree| !tree.root_node().has_error());
     let mut found = Vec::new();
-    let mut waiting: Vec<(Node, usize)> = tree.iter().map(|tree| (tree.root_node(), 0)).collect();
-    while let Some((node, depth)) = waiting.pop() {
-        if matches!(node.kind(), "class_definition" | "class_declaration" | "abstract_class_declaration" | "class") {
+    let Some(tree) = tree else { return found };
+    descend(tree.root_node(), |node| {
+        let is_class =
+            matches!(node.kind(), "class_definition" | "class_declaration" | "abstract_class_declaration" | "class");
+        if is_class && node.is_named() {
             found.push(class(node, text, words));
         }
         // Classes inside functions are left out: they may use names around them.
-        if depth < DEPTH_MAX && !is_listed(FUNCTIONS, node.kind()) {
-            waiting.extend(children(node).map(|child| (child, depth + 1)));
-        }
-    }
+        !is_listed(FUNCTIONS, node.kind())
+    });
     found
 }
 
@@ -148,17 +148,16 @@ fn defined_by<'t>(member: Node, text: &'t str) -> Option<Vec<&'t str>> {
 
 /// Notes the attributes that a member sets or uses.
 fn note_uses(member: Node, text: &str, words: &Words, all: &mut Members) {
-    let mut waiting = vec![(member, 0)];
-    while let Some((node, depth)) = waiting.pop() {
+    descend(member, |node| {
         let kind = node.kind();
         let is_apart = words.apart.contains(&kind) || kind == "method_definition" && node != member;
-        if is_apart || content(node, text).starts_with("lambda self") {
-            continue;
+        if is_apart && node.is_named() || content(node, text).starts_with("lambda self") {
+            return false;
         }
         let is_own = field(node, "object", text) == words.own;
         match kind {
             _ if is_own && kind == words.attribute => {
-                let Some(name) = node.child_by_field_name(words.name) else { continue };
+                let Some(name) = node.child_by_field_name(words.name) else { return true };
                 let found = content(name, text).to_owned();
                 if is_set(node) {
                     all.defined.insert(found);
@@ -176,10 +175,8 @@ fn note_uses(member: Node, text: &str, words: &Words, all: &mut Members) {
             }
             _ => {}
         }
-        if depth < DEPTH_MAX {
-            waiting.extend(children(node).map(|child| (child, depth + 1)));
-        }
-    }
+        true
+    });
 }
 
 /// Whether an attribute is the target of an assignment, a loop or `with`.
