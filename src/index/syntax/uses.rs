@@ -127,7 +127,7 @@ impl<'t> Names<'t> {
             let mut scopes = by_name.get(self.content(*node)).into_iter().flatten();
             scopes.any(|scope| self.is_seen(*scope, &node.byte_range()))
         };
-        let unbound = self.used.iter().filter(|node| !is_bound(*node) && !is_built_in(self.content(**node)));
+        let unbound = self.used.iter().filter(|node| !is_bound(node) && !is_built_in(self.content(**node)));
         unbound.map(|node| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
     }
 }

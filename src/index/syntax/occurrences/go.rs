@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Bind, LOCAL, PARAMETER, Place, Role, enclosing, parent, text, text_of};
+use super::{Bind, LOCAL, PARAMETER, Place, Role, enclosing, parent, text};
 use crate::index::syntax::all_children;
 
 /// Node kinds that are scopes.
