@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::chunk::chunks;
 use super::resolve::{self, Facts, Project};
 use super::scan::{self, Found, Skipped};
-use super::store::{FileRecord, FileRow, Store, StoredOutline};
+use super::store::{FileRecord, FileRow, Store};
 use super::syntax::{self, Outline};
 use super::{Index, IndexError, ids};
 use crate::base::Cancel;
@@ -17,6 +17,8 @@ mod parallel;
 
 /// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
+/// Most threads that parse. More do not help, because one thread writes.
+const PARSERS: usize = 4;
 /// Threads that resolve references. Each builds its own tables over all files, so more would cost memory.
 const RESOLVERS: usize = 2;
 /// Fewer files than this are resolved by one thread: building the tables costs more than resolving the files.
@@ -116,30 +118,38 @@ impl Index {
         }
         store.remove_files(&change.gone)?;
         let before = |path: &str| known.binary_search_by(|k| k.path.as_str().cmp(path)).ok().map(|at| &known[at]);
-        let read = |found: &Found| self.read_file(found, before(&found.path));
+        let read = |(): &mut (), found: &Found| self.read_file(found, before(&found.path));
         let mut done = 0;
-        parallel::read(&change.look, BATCH_FILES, read, cancel, |batch| {
-            let (mut records, mut touched) = (Vec::new(), Vec::new());
-            done += batch.len();
-            for (found, record) in batch {
-                match record {
-                    Some(record) => records.push(record),
-                    None => touched.push((found.path.clone(), found.size, found.mtime_ns)),
+        parallel::read(
+            &change.look,
+            PARSERS,
+            BATCH_FILES,
+            || (),
+            read,
+            cancel,
+            |batch| {
+                let (mut records, mut touched) = (Vec::new(), Vec::new());
+                done += batch.len();
+                for (found, record) in batch {
+                    match record {
+                        Some(record) => records.push(record),
+                        None => touched.push((found.path.clone(), found.size, found.mtime_ns)),
+                    }
                 }
-            }
-            let differs = |record: &FileRecord| {
-                before(&record.path).is_none_or(|b| b.interface != record.interface || b.skipped != record.skipped)
-            };
-            if !interface_changed && records.iter().any(differs) {
-                interface_changed = true;
-                store.set_meta(RESOLVE_ALL, "1")?;
-            }
-            report.parsed += records.len();
-            store.put_files(&records)?;
-            store.touch_files(&touched)?;
-            progress(Progress { stage: Stage::Parse, done, total: change.look.len() });
-            Ok(())
-        })?;
+                let differs = |record: &FileRecord| {
+                    before(&record.path).is_none_or(|b| b.interface != record.interface || b.skipped != record.skipped)
+                };
+                if !interface_changed && records.iter().any(differs) {
+                    interface_changed = true;
+                    store.set_meta(RESOLVE_ALL, "1")?;
+                }
+                report.parsed += records.len();
+                store.put_files(&records)?;
+                store.touch_files(&touched)?;
+                progress(Progress { stage: Stage::Parse, done, total: change.look.len() });
+                Ok(())
+            },
+        )?;
         self.resolve(&mut store, progress, cancel)?;
         self.report(&store, scan.skipped, &mut report)?;
         report.usable_ms = begun.elapsed().as_millis() as u64;
@@ -176,10 +186,7 @@ impl Index {
         if !all && !store.files()?.iter().any(|f| f.resolution == 0 && f.skipped.is_none()) {
             return Ok(());
         }
-        let stored = store.outlines()?;
-        let before: Vec<i64> = stored.iter().map(|outline| outline.resolution).collect();
-        let facts = parallel::map(&stored, StoredOutline::facts);
-        drop(stored);
+        let (facts, before): (Vec<Facts>, Vec<i64>) = store.outlines()?.into_iter().unzip();
         let manifests = self.manifests(&facts);
         let waiting: Vec<usize> = (0..facts.len()).filter(|at| all || before[*at] == 0).collect();
         let resolve = |project: &mut Project, at: &usize| {
@@ -189,7 +196,7 @@ impl Index {
         let mut done = 0;
         let threads = if waiting.len() < ALONE_MAX { 1 } else { RESOLVERS };
         let start = || Project::new(&facts, &manifests);
-        parallel::read_with(&waiting, threads, BATCH_FILES, start, resolve, cancel, |batch| {
+        parallel::read(&waiting, threads, BATCH_FILES, start, resolve, cancel, |batch| {
             done += batch.len();
             let changed: Vec<_> = batch
                 .into_iter()

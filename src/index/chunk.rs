@@ -168,8 +168,7 @@ fn summary<'a>(path: &str, content: &str, definitions: impl Iterator<Item = &'a 
         .lines()
         .map(str::trim)
         .filter(|l| l.starts_with("//") || l.starts_with(['*', '#']) || l.starts_with("/*"));
-    let comments: Vec<&str> = comments.flat_map(words::identifiers).collect();
-    text.extend(comments.iter().map(|w| (*w).to_owned()));
+    text.extend(comments.flat_map(words::identifiers).map(str::to_owned));
     if text.len() < WORDS_MIN {
         text.extend(words::identifiers(content).flat_map(words::parts));
     }

@@ -65,17 +65,12 @@ impl Index {
     fn by_importance(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
         let mut waiting = self.reader().without_embedding(model)?;
         if waiting.len() > BATCH_TEXTS {
-            let importance = self.importance()?;
-            let importance = |one: &Unembedded| importance.importance(&one.path);
+            let graph = self.graph()?;
+            let importance = |one: &Unembedded| graph.importance().importance(&one.path);
             // The sort is stable: equally important texts stay ordered by path.
             waiting.sort_by(|a, b| importance(b).total_cmp(&importance(a)));
         }
         Ok(waiting)
-    }
-
-    /// How many texts have no vector of `model` yet.
-    pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
-        self.reader().missing_embeddings(model)
     }
 
     /// How many chunks have a vector of `model`.

@@ -5,14 +5,15 @@ mod reach;
 mod select;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use super::IndexError;
 use super::resolve::EdgeKind;
-use super::store::Store;
+use super::store::{Store, SymbolRow};
+use super::{FileImportance, IndexError};
 use crate::base::Bytes;
 
 pub use question::{Unclear, Unresolved, View};
@@ -62,6 +63,8 @@ pub struct Graph {
     by_name: HashMap<String, Vec<NodeIndex>>,
     modules: HashMap<String, NodeIndex>,
     of_chunk: HashMap<i64, Vec<NodeIndex>>,
+    /// Computed on first use.
+    importance: OnceLock<FileImportance>,
 }
 
 impl Graph {
@@ -69,20 +72,12 @@ impl Graph {
     pub fn load(store: &Store) -> Result<Graph, IndexError> {
         let mut graph = Graph::default();
         for symbol in store.symbols()? {
-            let (id, module, chunk) = (symbol.id, symbol.kind == "module" && symbol.container.is_none(), symbol.chunk);
-            let (name, path) = (symbol.name.clone(), symbol.path.clone());
-            let node = Node {
-                id,
-                name: symbol.name,
-                kind: symbol.kind,
-                path: symbol.path,
-                start: symbol.start,
-                end: symbol.end,
-                chunk,
-            };
+            let is_module = symbol.kind == "module" && symbol.container.is_none();
+            let SymbolRow { id, name, kind, path, start, end, chunk, .. } = symbol;
+            let node = Node { id, name: name.clone(), kind, path: path.clone(), start, end, chunk };
             let at = graph.graph.add_node(node);
             graph.by_id.insert(id, at);
-            if module {
+            if is_module {
                 graph.modules.insert(path, at);
             } else {
                 graph.by_name.entry(name).or_default().push(at);
@@ -137,6 +132,11 @@ impl Graph {
             })
             .filter(|(source, target, _)| source != target)
             .collect()
+    }
+
+    /// Importance of the files, and which of them are superseded.
+    pub fn importance(&self) -> &FileImportance {
+        self.importance.get_or_init(|| FileImportance::new(&self.files(), &self.file_links()))
     }
 
     fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::resolve::{Facts, Meaning, Project, Symbol};
-use super::store::StoredOutline;
 use super::syntax::{self, Definition, Import, Kind, Outline};
 use super::{Index, IndexError};
 
@@ -14,14 +13,10 @@ pub struct Snapshot {
     manifests: Vec<(String, String)>,
 }
 
-/// What `receiver.name` may resolve to (the target, then the alias that leads to it), or why that is unknown.
-pub type MemberMeaning = Result<Vec<Meaning>, String>;
-
 impl Index {
     /// The outlines of the indexed files, with the files of `texts` (path, text) read anew.
     pub fn snapshot(&self, texts: &[(String, String)]) -> Result<Snapshot, IndexError> {
-        let stored = self.reader().outlines()?;
-        let facts: Vec<Facts> = stored.iter().map(StoredOutline::facts).collect();
+        let facts: Vec<Facts> = self.reader().outlines()?.into_iter().map(|(facts, _)| facts).collect();
         let manifests = self.manifests(&facts);
         let mut snapshot = Snapshot { facts, manifests };
         texts.iter().for_each(|(path, text)| snapshot.put(path, text));
@@ -51,37 +46,33 @@ impl Snapshot {
         }
     }
 
-    pub fn names(&self) -> Names<'_> {
-        Names { project: Project::new(&self.facts, &self.manifests) }
+    pub fn names(&self) -> Project<'_> {
+        Project::new(&self.facts, &self.manifests)
     }
 }
 
-/// Answers questions about the names of one snapshot.
-pub struct Names<'a> {
-    project: Project<'a>,
-}
-
-impl<'a> Names<'a> {
+/// Questions about the names of one snapshot.
+impl<'a> Project<'a> {
     /// Position of a file, valid for this snapshot only.
     pub fn file(&self, path: &str) -> Option<usize> {
-        self.project.files.iter().position(|f| f.path == path)
+        self.files.iter().position(|f| f.path == path)
     }
 
     pub fn path(&self, file: usize) -> &'a str {
-        &self.project.files[file].path
+        &self.files[file].path
     }
 
     pub fn language(&self, file: usize) -> &'a str {
-        &self.project.files[file].language
+        &self.files[file].language
     }
 
     pub fn files(&self) -> impl Iterator<Item = &'a str> {
-        let files: &'a [Facts] = self.project.files;
+        let files: &'a [Facts] = self.files;
         files.iter().map(|f| f.path.as_str())
     }
 
     pub fn outline(&self, file: usize) -> &'a Outline {
-        &self.project.files[file].outline
+        &self.files[file].outline
     }
 
     pub fn definition(&self, symbol: Symbol) -> &'a Definition {
@@ -90,7 +81,7 @@ impl<'a> Names<'a> {
 
     /// Every definition of that name, without the `impl` blocks of Rust.
     pub fn named(&self, name: &str) -> Vec<Symbol> {
-        let all = self.project.files.iter().enumerate().flat_map(|(file, facts)| {
+        let all = self.files.iter().enumerate().flat_map(|(file, facts)| {
             let own = facts.outline.definitions.iter().enumerate().filter(move |(_, d)| d.name == name);
             own.filter(|(_, d)| d.kind != Kind::Impl).map(move |(at, _)| Symbol { file, at })
         });
@@ -128,42 +119,7 @@ impl<'a> Names<'a> {
     /// What an import of `name` from `source` resolves to.
     pub fn imported(&self, file: usize, source: &str, name: &str) -> Option<Meaning> {
         let import = Import { source: source.to_owned(), name: name.to_owned(), local: name.to_owned(), line: 0 };
-        self.project.import_target(file, &import)
-    }
-
-    /// The file that the import source `source` resolves to.
-    pub fn module(&self, file: usize, source: &str) -> Option<usize> {
-        self.project.module(file, source)
-    }
-
-    /// The file that an import resolves to.
-    pub fn module_of(&self, file: usize, import: &Import) -> Option<usize> {
-        self.project.module_of_import(file, import)
-    }
-
-    /// What a bare name means that its own file does not declare: a name of the same Go package, or an imported one.
-    pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
-        self.project.free(file, name)
-    }
-
-    /// What a Rust path (`crate::a::B`) means at the top of a file.
-    pub fn rust_path(&self, file: usize, path: &str) -> Option<Meaning> {
-        self.project.path(file, path)
-    }
-
-    /// What the file exports under a name.
-    pub fn exported(&self, file: usize, name: &str) -> Option<Meaning> {
-        self.project.exported(file, name)
-    }
-
-    /// What `receiver.name` may mean on a line of the definition `inside`.
-    pub fn member(&self, file: usize, inside: Option<usize>, receiver: &str, name: &str, line: usize) -> MemberMeaning {
-        self.project.member_meanings(file, inside, (receiver, name), line)
-    }
-
-    /// Whether types of the language's standard library have methods of that name, so that the name alone says nothing.
-    pub fn is_common(&self, file: usize, name: &str) -> bool {
-        self.project.is_common(file, name)
+        self.import_target(file, &import)
     }
 
     /// A definition with its siblings; for a method also those that override it or that it overrides, within the project.
@@ -184,16 +140,11 @@ impl<'a> Names<'a> {
         all.filter(|one| self.owner(*one).is_some_and(|owner| related.contains(&owner))).collect()
     }
 
-    /// What a bare name means inside a definition.
-    pub fn in_scope(&self, file: usize, inside: Option<usize>, name: &str) -> Option<Meaning> {
-        self.project.named_in(file, inside, name)
-    }
-
     /// The type a member belongs to: for a member of an `impl` block, the type itself.
     fn owner(&self, symbol: Symbol) -> Option<Symbol> {
         let definition = self.definition(symbol);
         if let Some(owner) = &definition.member_of {
-            return match self.project.free(symbol.file, owner) {
+            return match self.free(symbol.file, owner) {
                 Some(Meaning::Symbol(owner)) => Some(owner),
                 _ => None,
             };
@@ -207,7 +158,7 @@ impl<'a> Names<'a> {
         if definition.kind != Kind::Impl {
             return symbol;
         }
-        match self.project.path(symbol.file, &definition.name) {
+        match self.rust_path(symbol.file, &definition.name) {
             Some(Meaning::Symbol(whole)) => whole,
             _ => symbol,
         }
@@ -217,7 +168,7 @@ impl<'a> Names<'a> {
     fn related_types(&self, symbol: Symbol) -> HashSet<Symbol> {
         let Some(start) = self.owner(symbol) else { return HashSet::new() };
         let mut links: HashMap<Symbol, Vec<Symbol>> = HashMap::new();
-        for (source, target) in self.project.bases() {
+        for (source, target) in self.bases() {
             let [own, base] = [source, target].map(|one| self.whole_type(one));
             links.entry(own).or_default().push(base);
             links.entry(base).or_default().push(own);
@@ -229,11 +180,5 @@ impl<'a> Names<'a> {
             waiting.extend(around.filter(|other| all.insert(**other)));
         }
         all
-    }
-
-    /// A base of the member's type that is not in the project, if there is one: it may prescribe the name of the member.
-    pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
-        let container = self.definition(symbol).container?;
-        self.project.unknown_base(symbol.file, container)
     }
 }

@@ -3,7 +3,6 @@
 mod build;
 mod chunk;
 mod embedding;
-mod find;
 mod graph;
 mod ids;
 mod importance;
@@ -20,20 +19,20 @@ pub(crate) mod words;
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 pub use build::{Progress, Report, Stage};
 pub use graph::{Graph, Neighbour, Node, Reach, Reached, Unclear, Unresolved, View};
 pub use importance::FileImportance;
-pub use meaning::{MemberMeaning, Names, Snapshot};
-pub use resolve::{EdgeKind, Meaning, Symbol};
+pub use meaning::Snapshot;
+pub use resolve::{EdgeKind, Meaning, Project as Names, Symbol};
 pub use scan::{Skipped, by_reason};
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
-    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SiteName,
-    SyntaxNode, comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches,
-    syntax_nodes, uses, words as whole_words,
+    Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SyntaxNode,
+    comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches, syntax_nodes,
+    uses, words as whole_words,
 };
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};
@@ -72,8 +71,6 @@ pub struct Index {
     vectors: RwLock<Option<(String, Vectors)>>,
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
-    /// Importance of the files, with the graph it was computed from; computed on first use.
-    importance: RwLock<Option<(Weak<Graph>, Arc<FileImportance>)>>,
     /// What was discarded when the index was opened (a damaged or outdated database), if anything.
     note: Option<String>,
 }
@@ -98,7 +95,6 @@ impl Index {
             reader: Mutex::new(reader),
             vectors: RwLock::new(None),
             graph: RwLock::new(None),
-            importance: RwLock::new(None),
             note,
         })
     }
@@ -123,11 +119,6 @@ impl Index {
 
     fn reader(&self) -> MutexGuard<'_, Store> {
         lock(&self.reader)
-    }
-
-    /// Chunks that contain any of the words: (id, BM25 score), best first. `weights`: name, path, signature, doc, body.
-    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
-        self.reader().by_words(words, weights, limit)
     }
 
     /// Chunks whose vectors are nearest to `query`: (id, cosine), best first. Empty while there are no vectors.
@@ -155,36 +146,6 @@ impl Index {
         read_lock(&self.vectors).as_ref().map_or(0, |(_, v)| v.len())
     }
 
-    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
-        self.reader().chunks(ids)
-    }
-
-    /// The chunks of a file, in file order.
-    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
-        self.reader().chunks_of_file(path)
-    }
-
-    /// Definitions of any of these names, letter case ignored.
-    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
-        self.reader().symbols_named(names)
-    }
-
-    /// The symbols of a file by line: its definitions, and its module, whose `container` is `None`.
-    /// Empty for a file that is not in the index.
-    pub fn file_symbols(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
-        self.reader().symbols_of_file(path)
-    }
-
-    /// References to `name` whose target is unknown: (path, line, reason).
-    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
-        self.reader().unresolved(name)
-    }
-
-    /// Calls in these symbols whose target is unknown: (name, path, line, reason), by path and line.
-    pub fn unresolved_from(&self, symbols: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
-        self.reader().unresolved_from(symbols)
-    }
-
     /// The code graph as of the last refresh.
     pub fn graph(&self) -> Result<Arc<Graph>, IndexError> {
         if let Some(graph) = &*read_lock(&self.graph) {
@@ -194,44 +155,6 @@ impl Index {
         let graph = Arc::new(Graph::load(&self.reader())?);
         *held = Some(graph.clone());
         Ok(graph)
-    }
-
-    /// Importance of the files, and which of them are superseded, as of the last refresh.
-    pub fn importance(&self) -> Result<Arc<FileImportance>, IndexError> {
-        let graph = self.graph()?;
-        if let Some((of, importance)) = &*read_lock(&self.importance)
-            && of.ptr_eq(&Arc::downgrade(&graph))
-        {
-            return Ok(importance.clone());
-        }
-        let importance = Arc::new(FileImportance::new(&graph.files(), &graph.file_links()));
-        *write_lock(&self.importance) = Some((Arc::downgrade(&graph), importance.clone()));
-        Ok(importance)
-    }
-
-    /// Definitions whose names have these keys ([`words::key`]).
-    pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
-        self.reader().symbols_keyed(keys)
-    }
-
-    /// Names with these keys that a file re-exports and no file of the project defines.
-    pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOnName>, IndexError> {
-        self.reader().handed_on(keys)
-    }
-
-    /// The number of chunks, and for each word the number of chunks that contain it.
-    pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
-        self.reader().chunks_with(words)
-    }
-
-    /// A number that changes whenever this or another process changes the index.
-    pub fn state(&self) -> Result<i64, IndexError> {
-        self.reader().state()
-    }
-
-    /// Path and symbol of chunks, in no particular order.
-    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
-        self.reader().places(ids)
     }
 
     /// At most `limit` of the distinct texts that get embedded.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::syntax;
+use crate::base::is_listed;
 
 /// Sorts of file that a search seldom wants unless it asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,45 +24,41 @@ pub enum Sort {
     Prose,
 }
 
+/// For each sort: names of folders, and parts of the name of a file, separated by white space.
+const MARKS: &[(Sort, &str, &str)] = &[
+    (
+        Sort::Test,
+        "test tests __tests__ spec specs fixtures __mocks__ testing testdata",
+        ".test. .spec. _test. _spec. -test.",
+    ),
+    (Sort::Example, "examples example demo demos samples benches benchmarks benchmark bench", ""),
+    (Sort::Old, "compat legacy deprecated _compat", "compat legacy deprecated"),
+    (Sort::Private, "internal internals private", ""),
+    (Sort::Experimental, "experimental unstable", ""),
+    (Sort::Locale, "locales locale i18n translations", ""),
+    (Sort::Declarations, "", ""),
+    (Sort::Prose, "", ""),
+];
+
 /// All sorts of a file, by the naming conventions of the supported languages.
 pub fn sorts(path: &str) -> Vec<Sort> {
     let lower = path.to_lowercase();
-    let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
-    let folder = |names: &[&str]| folders.split('/').any(|f| names.contains(&f));
-    let in_name = |marks: &[&str]| marks.iter().any(|m| name.contains(m));
-    let mut sorts = Vec::new();
-    let mut note = |is: bool, sort: Sort| {
-        if is {
-            sorts.push(sort);
+    let (above, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let is_also = |sort: Sort| match sort {
+        Sort::Test => {
+            name.starts_with("test_") || is_listed("test tests conftest", name.split('.').next().unwrap_or(""))
         }
+        Sort::Private => lower.split('/').any(|piece| piece.starts_with('_') && !piece.starts_with("__")),
+        Sort::Declarations => name.ends_with(".d.ts"),
+        Sort::Prose => is_listed("markdown json text toml yaml html css", syntax::language_of(&lower)),
+        _ => false,
     };
-    note(
-        folder(&["test", "tests", "__tests__", "spec", "specs", "fixtures", "__mocks__", "testing", "testdata"])
-            || in_name(&[".test.", ".spec.", "_test.", "_spec.", "-test."])
-            || name.starts_with("test_")
-            || matches!(name.split('.').next(), Some("test" | "tests" | "conftest")),
-        Sort::Test,
-    );
-    note(
-        folder(&["examples", "example", "demo", "demos", "samples", "benches", "benchmarks", "benchmark", "bench"]),
-        Sort::Example,
-    );
-    note(
-        folder(&["compat", "legacy", "deprecated", "_compat"]) || in_name(&["compat", "legacy", "deprecated"]),
-        Sort::Old,
-    );
-    let dunder = |piece: &str| piece.starts_with("__");
-    note(
-        lower.split('/').any(|piece| piece.starts_with('_') && !dunder(piece))
-            || folder(&["internal", "internals", "private"]),
-        Sort::Private,
-    );
-    note(folder(&["experimental", "unstable"]), Sort::Experimental);
-    note(folder(&["locales", "locale", "i18n", "translations"]), Sort::Locale);
-    note(name.ends_with(".d.ts"), Sort::Declarations);
-    let prose = ["markdown", "json", "text", "toml", "yaml", "html", "css"];
-    note(prose.contains(&syntax::language_of(&lower)), Sort::Prose);
-    sorts
+    let fits = |(sort, folders, parts): &&(Sort, &str, &str)| {
+        above.split('/').any(|folder| is_listed(folders, folder))
+            || parts.split_whitespace().any(|part| name.contains(part))
+            || is_also(*sort)
+    };
+    MARKS.iter().filter(fits).map(|(sort, ..)| *sort).collect()
 }
 
 /// The folder of a file or folder; empty at the root.

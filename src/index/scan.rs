@@ -93,7 +93,11 @@ pub fn scan(project: &Path) -> Scan {
     for entry in walk {
         match entry {
             Ok(entry) => consider(project, &entry, &mut scan),
-            Err(error) => scan.skipped.push(unreadable(project, &error)),
+            // The error names the path.
+            Err(error) => {
+                let reason = format!("{}: {error}", text::UNREADABLE);
+                scan.skipped.push(Skipped { path: String::new(), reason });
+            }
         }
         if scan.files.len() + scan.skipped.len() >= FILES_MAX {
             let reason =
@@ -121,14 +125,16 @@ fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
 }
 
 fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
-    let path = match relative(project, entry.path()) {
-        Some(Ok(path)) => path,
-        Some(Err(path)) => {
-            let reason = "its name is not UTF-8: rename it to have it indexed".into();
-            return scan.skipped.push(Skipped { path, reason });
-        }
-        None => return,
-    };
+    let Ok(relative) = entry.path().strip_prefix(project) else { return };
+    let pieces: Vec<_> = relative.iter().map(|piece| piece.to_string_lossy()).collect();
+    let path = pieces.join("/");
+    if path.is_empty() {
+        return;
+    }
+    if relative.to_str().is_none() {
+        let reason = "its name is not UTF-8: rename it to have it indexed".into();
+        return scan.skipped.push(Skipped { path, reason });
+    }
     let why = match (entry.file_type(), entry.metadata()) {
         (Some(kind), _) if kind.is_dir() => {
             if entry.depth() < DEPTH_MAX {
@@ -155,7 +161,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
         return Some("a link: links are not followed".into());
     }
     if !kind.is_some_and(|k| k.is_file()) {
-        return Some(format!("no plain file: {}", special(kind)));
+        return Some("no plain file: a pipe, a socket or a device".into());
     }
     if is_listed(LOCK_FILES, path.rsplit('/').next().unwrap_or_default()) {
         return Some("a lock file".into());
@@ -165,51 +171,6 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     }
     let too_large = about.len() > FILE_BYTES_MAX;
     too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
-}
-
-#[cfg(unix)]
-fn special(kind: Option<FileType>) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    match kind {
-        Some(kind) if kind.is_fifo() => "a named pipe",
-        Some(kind) if kind.is_socket() => "a socket",
-        Some(kind) if kind.is_block_device() || kind.is_char_device() => "a device",
-        _ => "of a sort that cannot be told",
-    }
-}
-
-#[cfg(not(unix))]
-fn special(_: Option<FileType>) -> &'static str {
-    "of a sort that cannot be told"
-}
-
-/// The path within the project, with `/`; `Err` with a readable form if it is not UTF-8; `None` for the project itself.
-fn relative(project: &Path, path: &Path) -> Option<Result<String, String>> {
-    let relative = path.strip_prefix(project).ok()?;
-    let pieces: Vec<&str> = relative.iter().map_while(|piece| piece.to_str()).collect();
-    let whole = pieces.len() == relative.iter().count();
-    let shown = || relative.to_string_lossy().into_owned();
-    (relative.iter().count() > 0).then(|| if whole { Ok(pieces.join("/")) } else { Err(shown()) })
-}
-
-fn unreadable(project: &Path, error: &ignore::Error) -> Skipped {
-    /// The walker wraps errors in a path, a depth and a line at most.
-    const WRAPS_MAX: usize = 8;
-    let (mut error, mut path) = (error, String::new());
-    for _ in 0..WRAPS_MAX {
-        error = match error {
-            ignore::Error::WithPath { path: at, err } => {
-                path = match relative(project, at) {
-                    Some(Ok(path) | Err(path)) => path,
-                    None => at.to_string_lossy().into_owned(),
-                };
-                err
-            }
-            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => err,
-            _ => break,
-        };
-    }
-    Skipped { path, reason: format!("{}: {error}", text::UNREADABLE) }
 }
 
 #[cfg(test)]

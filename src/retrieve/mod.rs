@@ -62,22 +62,22 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let dense = by_meaning(index, query_vector, &mut notes);
     let keys = query.keys();
     let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);
-    let importance = index.importance()?;
-    let mut ranking = Ranking::new(&query, &rarity, &importance, definitions);
+    let graph = index.graph()?;
+    let mut ranking = Ranking::new(&query, &rarity, graph.importance(), definitions);
     ranking.gather(&lexical, &dense, CANDIDATES);
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_files();
     let (sources, steps, most) = GRAPH;
-    let near = index.graph()?.near(&ranking.best(sources), steps, most);
+    let near = graph.near(&ranking.best(sources), steps, most);
     ranking.admit(near.iter().map(|(chunk, _)| *chunk));
     ranking.fill(index.places(&ranking.missing())?);
     ranking.weigh_neighbours(&near);
     let ranked = ranking.finish(k);
-    let ids: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
+    let ids: Vec<i64> = ranked.iter().map(|(chunk, ..)| *chunk).collect();
     let mut rows: HashMap<i64, ChunkRow> = index.chunks(&ids)?.into_iter().map(|row| (row.id, row)).collect();
     let hits: Vec<Hit> = ranked
         .into_iter()
-        .filter_map(|one| rows.remove(&one.chunk).map(|row| Hit::new(row, one.score, one.parts)))
+        .filter_map(|(chunk, score, parts)| Some(Hit::new(rows.remove(&chunk)?, score, parts)))
         .collect();
     if hits.is_empty() {
         notes.push(why_nothing(index, &query)?);

@@ -45,12 +45,7 @@ struct File {
 }
 
 /// A chunk with its final score and the score's parts: summands first, then factors.
-#[derive(Debug)]
-pub struct Ranked {
-    pub chunk: i64,
-    pub score: f64,
-    pub parts: Vec<(&'static str, f64)>,
-}
+pub type Ranked = (i64, f64, Vec<(&'static str, f64)>);
 
 /// The candidates of a search with their scores so far.
 pub struct Ranking<'q> {
@@ -197,7 +192,7 @@ impl<'q> Ranking<'q> {
             if score < before {
                 parts.push(("×repeat", score / before));
             }
-            ranked.push(Ranked { chunk: candidate.id, score, parts });
+            ranked.push((candidate.id, score, parts));
         }
         ranked
     }

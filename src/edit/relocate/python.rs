@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::{Edits, MoveError, View, doubt_folder, paths, stuck};
 use crate::edit::text::indent_at;
-use crate::index::{ImportForm, ImportSite, Meaning, Role, SiteName, import_sites, names as places};
+use crate::index::parts::Imported;
+use crate::index::{ImportForm, ImportSite, Meaning, Role, import_sites, names as places};
 
 /// Plans the edits; returns the `__init__.py` files that have to be made.
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<Vec<String>, MoveError> {
@@ -219,7 +220,7 @@ fn rewrite_submodule_import(
 }
 
 /// The bytes to remove so that one of several names leaves its list.
-fn without_name(import: &ImportSite, name: &SiteName) -> Range<usize> {
+fn without_name(import: &ImportSite, name: &Imported) -> Range<usize> {
     let at = import.names.iter().position(|n| n == name).unwrap_or(0);
     match (import.names.get(at + 1), at.checked_sub(1)) {
         (Some(after), _) => name.bytes.start..after.bytes.start,

@@ -8,25 +8,13 @@ use super::stop;
 use crate::base::Cancel;
 use crate::index::IndexError;
 
-/// Most threads that parse. More do not help, because one thread writes.
-const READERS_MAX: usize = 4;
 /// Results per thread that may wait to be written: enough to bridge a large file, few enough to bound memory.
 const WAITING: usize = 32;
 
-/// Calls `read` once per item on a few threads, and `write` with batches of at most `batch` results, in no particular order.
-/// Ends early when `write` fails or `cancel` is set; results not written by then are lost.
-pub fn read<'a, I: Sync, T: Send>(
-    items: &'a [I],
-    batch: usize,
-    read: impl Fn(&I) -> T + Sync,
-    cancel: &Cancel,
-    write: impl FnMut(Vec<(&'a I, T)>) -> Result<(), IndexError>,
-) -> Result<(), IndexError> {
-    read_with(items, READERS_MAX, batch, || (), |(), item| read(item), cancel, write)
-}
-
-/// Like `read`, on at most `threads` threads, each with its own state from `start`.
-pub fn read_with<'a, I: Sync, T: Send, S>(
+/// Calls `read` once per item on at most `threads` threads, each with its own state from `start`, and `write` with batches of at
+/// most `batch` results, in no particular order. Ends early when `write` fails or `cancel` is set; results not written by then
+/// are lost.
+pub fn read<'a, I: Sync, T: Send, S>(
     items: &'a [I],
     threads: usize,
     batch: usize,
@@ -73,22 +61,6 @@ pub fn read_with<'a, I: Sync, T: Send, S>(
     })
 }
 
-/// Applies `of` to every item on a few threads; the results keep the order of the items.
-pub fn map<I: Sync, T: Send>(items: &[I], of: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).clamp(1, READERS_MAX);
-    let part = items.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
-        let of = &of;
-        let parts: Vec<_> =
-            items.chunks(part).map(|part| scope.spawn(move || part.iter().map(of).collect::<Vec<T>>())).collect();
-        let joined = |part: thread::ScopedJoinHandle<'_, Vec<T>>| match part.join() {
-            Ok(part) => part,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        parts.into_iter().flat_map(joined).collect()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,31 +74,33 @@ mod tests {
             seen.extend(batch.into_iter().map(|(item, double)| (*item, double)));
             Ok(())
         };
-        read(&items, 64, |item| item * 2, &Cancel::new(), write).unwrap();
+        read(&items, 4, 64, || (), |(), item| item * 2, &Cancel::new(), write).unwrap();
         seen.sort_unstable();
         assert_eq!(seen, (0..1_000).map(|i| (i, i * 2)).collect::<Vec<_>>());
-        read(&[] as &[usize], 64, |item| *item, &Cancel::new(), |_| panic!("there is nothing to write")).unwrap();
-    }
-
-    #[test]
-    fn a_map_keeps_the_order_of_its_items() {
-        let items: Vec<usize> = (0..101).collect();
-        assert_eq!(map(&items, |item| item + 1), (1..102).collect::<Vec<_>>());
-        assert!(map(&[] as &[usize], |item| *item).is_empty());
+        let nothing: &[usize] = &[];
+        read(nothing, 4, 64, || (), |(), item| *item, &Cancel::new(), |_| panic!("there is nothing to write")).unwrap();
     }
 
     #[test]
     fn a_cancellation_or_a_failed_write_ends_the_run_early() {
         let items: Vec<usize> = (0..100_000).collect();
         let reads = AtomicUsize::new(0);
-        let count = |_: &usize| reads.fetch_add(1, Ordering::Relaxed);
+        let count = |(): &mut (), _: &usize| reads.fetch_add(1, Ordering::Relaxed);
         let cancel = Cancel::new();
-        let cancelled = read(&items, 10, count, &cancel, |_| {
-            cancel.cancel();
-            Ok(())
-        });
+        let cancelled = read(
+            &items,
+            4,
+            10,
+            || (),
+            count,
+            &cancel,
+            |_| {
+                cancel.cancel();
+                Ok(())
+            },
+        );
         assert!(matches!(cancelled, Err(IndexError::Cancelled)));
-        let failed = read(&items, 10, count, &Cancel::new(), |_| Err(IndexError::Cancelled));
+        let failed = read(&items, 4, 10, || (), count, &Cancel::new(), |_| Err(IndexError::Cancelled));
         assert!(failed.is_err());
         assert!(reads.load(Ordering::Relaxed) < 10_000, "{reads:?} of 200,000 were read");
     }

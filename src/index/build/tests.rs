@@ -21,21 +21,20 @@ fn refresh(index: &Index) -> Report {
 
 /// Everything that can be read from an index, as text.
 fn contents(index: &Index) -> String {
-    let store = index.reader();
-    let paths: Vec<String> =
-        store.files().unwrap().into_iter().filter(|f| f.skipped.is_none()).map(|f| f.path).collect();
-    let mut chunks: Vec<String> =
-        paths.iter().flat_map(|p| store.chunks_of_file(p).unwrap()).map(|c| format!("{c:?}")).collect();
+    let paths = index.paths().unwrap();
+    let chunks = paths.iter().flat_map(|p| index.chunks_of_file(p).unwrap());
+    let mut chunks: Vec<String> = chunks.map(|c| format!("{c:?}")).collect();
     chunks.sort();
+    let words = NAMES.map(|w| {
+        let mut found = index.by_words(&[w.to_owned()], [1.0; 5], 1_000).unwrap();
+        found.sort_by_key(|(id, _)| *id);
+        let lost = index.unresolved(w).unwrap();
+        format!("{:?} {lost:?}", found.iter().map(|(id, score)| (*id, (score * 1e6) as i64)).collect::<Vec<_>>())
+    });
+    let store = index.reader();
     let mut edges: Vec<String> = store.edges().unwrap().into_iter().map(|e| format!("{e:?}")).collect();
     edges.sort();
     let symbols = store.symbols().unwrap();
-    let words = ["alpha", "beta", "gamma", "shared"].map(|w| {
-        let mut found = store.by_words(&[w.to_owned()], [1.0; 5], 1_000).unwrap();
-        found.sort_by_key(|(id, _)| *id);
-        let lost = store.unresolved(w).unwrap();
-        format!("{:?} {lost:?}", found.iter().map(|(id, score)| (*id, (score * 1e6) as i64)).collect::<Vec<_>>())
-    });
     format!("{paths:#?}\n{chunks:#?}\n{symbols:#?}\n{edges:#?}\n{words:#?}\n{:?}", store.counts().unwrap())
 }
 
@@ -157,65 +156,6 @@ fn an_unchanged_project_is_not_read_again_and_a_touched_one_not_parsed() {
 }
 
 #[test]
-fn a_deleted_file_leaves_no_symbols_and_no_edges() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "a.ts", "export function alpha() {}\n");
-    write(folder.path(), "b.ts", "import { alpha } from './a';\nexport function beta() { alpha(); }\n");
-    let index = Index::open(folder.path()).unwrap();
-    refresh(&index);
-    assert_eq!(index.graph().unwrap().callers("alpha").len(), 1);
-    fs::remove_file(folder.path().join("a.ts")).unwrap();
-    assert_eq!(refresh(&index).removed, 1);
-    let graph = index.graph().unwrap();
-    assert!(graph.named("alpha").is_empty() && graph.callees("beta").is_empty());
-    assert_eq!(index.symbols_named(&["alpha".into()]).unwrap(), []);
-    assert_eq!(index.unresolved("alpha").unwrap().len(), 1);
-    assert!(index.by_words(&["alpha".into()], [1.0; 5], 9).unwrap().len() == 1);
-}
-
-#[test]
-fn a_cancelled_run_is_finished_by_the_next() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "a.ts", "export function alpha() {}\n");
-    write(folder.path(), "b.ts", "import { alpha } from './a';\nalpha();\n");
-    let index = Index::open(folder.path()).unwrap();
-    let cancel = Cancel::new();
-    let stopped = index.refresh_lexical(
-        &mut |p| {
-            if p.stage == Stage::Parse {
-                cancel.cancel()
-            }
-        },
-        &cancel,
-    );
-    assert!(matches!(stopped, Err(IndexError::Cancelled)));
-    drop(index);
-    let index = Index::open(folder.path()).unwrap();
-    refresh(&index);
-    assert_eq!(index.graph().unwrap().callers("alpha").len(), 1);
-}
-
-#[test]
-fn skipped_files_are_reported_with_the_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "a.ts", "export function alpha() {}\n");
-    write(folder.path(), "a.min.js", &"var a=1;".repeat(5_000));
-    write(folder.path(), "picture.bin", "a\0b");
-    let index = Index::open(folder.path()).unwrap();
-    for _ in 0..2 {
-        let report = refresh(&index);
-        assert_eq!(report.files, 1);
-        let reason =
-            |path: &str| report.skipped.iter().find(|s| s.path == path).map(|s| s.reason.clone()).unwrap_or_default();
-        assert!(
-            reason("a.min.js").contains("minified") && reason("picture.bin").contains("binary"),
-            "{:?}",
-            report.skipped
-        );
-    }
-}
-
-#[test]
 fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.ts", "export function alpha() {}\n");
@@ -226,14 +166,12 @@ fn a_run_that_ended_before_it_resolved_leaves_no_stale_edge() {
     // The name disappears from one file, while the file that refers to it stays unchanged.
     write(folder.path(), "a.ts", "export function other() { return 1; }\n");
     let cancel = Cancel::new();
-    let ended = index.refresh_lexical(
-        &mut |p| {
-            if p.stage == Stage::Parse {
-                cancel.cancel()
-            }
-        },
-        &cancel,
-    );
+    let mut stop = |p: Progress| {
+        if p.stage == Stage::Parse {
+            cancel.cancel()
+        }
+    };
+    let ended = index.refresh_lexical(&mut stop, &cancel);
     assert!(matches!(ended, Err(IndexError::Cancelled)));
     assert!(index.status(None).unwrap().unfinished);
     assert!(index.graph().unwrap().named("alpha").is_empty());
@@ -253,7 +191,11 @@ fn status_lists_changed_removed_and_skipped_files() {
     write(folder.path(), "picture.bin", "a\0b");
     let index = Index::open(folder.path()).unwrap();
     assert_eq!(index.status(None).unwrap().changed.len(), 3);
-    refresh(&index);
+    for _ in 0..2 {
+        let report = refresh(&index);
+        assert_eq!((report.files, report.skipped.len()), (2, 1));
+        assert!(report.skipped[0].reason.contains("binary"), "{:?}", report.skipped);
+    }
     embed(&index, &mut 0);
     let status = index.status(Some("model")).unwrap();
     assert!(status.changed.is_empty() && status.gone.is_empty() && !status.unfinished, "{status:?}");
@@ -304,24 +246,6 @@ fn embed(index: &Index, embedded: &mut usize) -> usize {
         Ok(texts.iter().map(|t| letters(t)).collect())
     };
     index.refresh_vectors_with("model", 4, &mut count, &mut |_| {}, &Cancel::new()).unwrap()
-}
-
-#[test]
-fn a_renamed_file_is_not_embedded_again() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "a.ts", "export function alpha() {}\n");
-    write(folder.path(), "b.ts", "export function beta() {}\n");
-    let index = Index::open(folder.path()).unwrap();
-    refresh(&index);
-    let mut embedded = 0;
-    assert_eq!(embed(&index, &mut embedded), 2);
-    fs::rename(folder.path().join("a.ts"), folder.path().join("c.ts")).unwrap();
-    refresh(&index);
-    assert_eq!(embed(&index, &mut embedded), 2);
-    assert_eq!(embedded, 2);
-    let found = index.by_vector(&letters("a alpha export function alpha"), 5).unwrap();
-    assert_eq!(found.len(), 2);
-    assert!(index.chunks(&[found[0].0]).unwrap()[0].path == "c.ts");
 }
 
 #[test]

@@ -95,36 +95,20 @@ impl Graph {
     /// The shortest path from one symbol to another: over calls if there is one, else also over references, bases and imports.
     /// Empty if there is none.
     pub fn path(&self, from: &str, to: &str, steps_max: usize) -> Vec<Reached> {
-        let ends: HashSet<NodeIndex> = self.indices(to).into_iter().collect();
+        let ends: HashSet<i64> = self.named(to).into_iter().map(|node| node.id).collect();
         let calls = self.shortest(from, &ends, &[EdgeKind::Calls], steps_max);
         if calls.is_empty() { self.shortest(from, &ends, USES, steps_max) } else { calls }
     }
 
-    fn shortest(&self, from: &str, ends: &HashSet<NodeIndex>, kinds: &[EdgeKind], steps_max: usize) -> Vec<Reached> {
-        let starts = self.indices(from);
-        let mut came_from: HashMap<NodeIndex, Option<(NodeIndex, Reached)>> =
-            starts.iter().map(|at| (*at, None)).collect();
-        let mut queue: VecDeque<(NodeIndex, usize, f64)> = starts.into_iter().map(|at| (at, 0, 1.0)).collect();
-        while let Some((at, steps, confidence)) = queue.pop_front().filter(|(_, steps, _)| *steps < steps_max) {
-            for (other, reached) in self.onward((at, steps, confidence), Direction::Outgoing, kinds) {
-                if came_from.contains_key(&other) {
-                    continue;
-                }
-                queue.push_back((other, reached.steps, reached.confidence));
-                came_from.insert(other, Some((at, reached)));
-                if ends.contains(&other) {
-                    let mut path = Vec::new();
-                    let mut next = Some(other);
-                    while let Some((earlier, reached)) = next.and_then(|at| came_from.remove(&at)).flatten() {
-                        path.push(reached);
-                        next = Some(earlier);
-                    }
-                    path.reverse();
-                    return path;
-                }
-            }
-        }
-        Vec::new()
+    fn shortest(&self, from: &str, ends: &HashSet<i64>, kinds: &[EdgeKind], steps_max: usize) -> Vec<Reached> {
+        let reach = Reach { steps_max, count_max: usize::MAX };
+        let reached = self.within(from, Direction::Outgoing, kinds, reach);
+        let end = reached.iter().find(|one| ends.contains(&one.near.node.id));
+        // Every symbol is reached once, from one that is a step nearer to the start.
+        let back = |later: &&Reached| reached.iter().find(|one| one.near.node.id == later.by_id);
+        let mut path: Vec<Reached> = std::iter::successors(end, back).cloned().collect();
+        path.reverse();
+        path
     }
 
     /// Chunks near any of the chunks `seeds`, along edges of any kind: (chunk, steps to the nearest other seed), nearest first, at

@@ -3,7 +3,7 @@
 use super::names::Meaning;
 use super::project::Project;
 use crate::index::paths::{folder_of, join};
-use crate::index::syntax::Kind;
+use crate::index::syntax::{Definition, Kind};
 
 /// Methods of the standard library: a call by such a name on an unknown receiver seldom means a method of the project.
 pub(super) const COMMON_METHODS: &str = "\
@@ -47,24 +47,20 @@ impl Project<'_> {
 
     /// A definition at the top of any file of the same package.
     pub(super) fn go_name(&self, file: usize, name: &str) -> Option<Meaning> {
-        let find = |file: &usize| {
-            let found = self.members.get(&(*file, None, name))?;
-            let definitions = &self.files[*file].outline.definitions;
-            let plain = found.iter().find(|d| definitions[**d].kind != Kind::Method)?;
-            Some(Meaning::symbol(*file, *plain))
-        };
-        self.beside(file).iter().find_map(find)
+        self.in_package(file, name, |definition| definition.kind != Kind::Method)
     }
 
     /// A method of a type, in any file of the package.
     pub(super) fn go_method(&self, file: usize, owner: &str, name: &str) -> Option<Meaning> {
-        let find = |file: &usize| {
-            let found = self.members.get(&(*file, None, name))?;
+        self.in_package(file, name, |definition| definition.member_of.as_deref() == Some(owner))
+    }
+
+    fn in_package(&self, file: usize, name: &str, fits: impl Fn(&Definition) -> bool) -> Option<Meaning> {
+        self.beside(file).iter().find_map(|file| {
             let definitions = &self.files[*file].outline.definitions;
-            let own = found.iter().find(|d| definitions[**d].member_of.as_deref() == Some(owner))?;
-            Some(Meaning::symbol(*file, *own))
-        };
-        self.beside(file).iter().find_map(find)
+            let found = self.members.get(&(*file, None, name))?.iter().find(|at| fits(&definitions[**at]))?;
+            Some(Meaning::symbol(*file, *found))
+        })
     }
 
     /// Lists the Go files of each folder.
@@ -80,13 +76,10 @@ impl Project<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::check as calls;
     use super::*;
 
     const MODULE: (&str, &str) = ("go.mod", "module example.com/shop\n");
-
-    fn calls(files: &[(&str, &str)], expected: &[&str]) {
-        super::super::tests::check(files, expected);
-    }
 
     #[test]
     fn a_package_is_a_folder_and_an_import_its_path() {

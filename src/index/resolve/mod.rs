@@ -35,15 +35,6 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    pub const ALL: [EdgeKind; 6] = [
-        EdgeKind::Contains,
-        EdgeKind::Imports,
-        EdgeKind::Exports,
-        EdgeKind::Calls,
-        EdgeKind::References,
-        EdgeKind::Extends,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             EdgeKind::Contains => "contains",
@@ -56,7 +47,8 @@ impl EdgeKind {
     }
 
     pub fn named(name: &str) -> Option<EdgeKind> {
-        EdgeKind::ALL.into_iter().find(|k| k.name() == name)
+        use EdgeKind::*;
+        [Contains, Imports, Exports, Calls, References, Extends].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -167,7 +159,7 @@ fn imports(project: &Project, file: usize, out: &mut Resolution) {
     let module = project.id(file, None);
     for import in &project.files[file].outline.imports {
         let line = import.line;
-        match project.module_of_import(file, import) {
+        match project.module_of(file, import) {
             Some(target) => {
                 // A Go import means every file of the package.
                 let package = if project.is_go(file) { project.go_package(&import.source) } else { &[target] };

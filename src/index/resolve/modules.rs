@@ -12,7 +12,7 @@ pub use packages::is_manifest;
 
 impl Project<'_> {
     /// The file that an import refers to, if it is in the project.
-    pub fn module_of_import(&self, file: usize, import: &Import) -> Option<usize> {
+    pub fn module_of(&self, file: usize, import: &Import) -> Option<usize> {
         if self.is_script(file) || self.is_go(file) {
             return self.module(file, &import.source);
         }
@@ -36,7 +36,7 @@ impl Project<'_> {
             "rust" => {}
             _ => return self.script_module(file, source),
         }
-        match self.path(file, source) {
+        match self.rust_path(file, source) {
             Some(Meaning::File(target)) => Some(target),
             _ => None,
         }

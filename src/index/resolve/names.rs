@@ -32,33 +32,21 @@ const CHAIN_MAX: usize = 32;
 impl Project<'_> {
     /// Looks a name up in `from` and in the definitions around it, up to the top of the file.
     /// An error if a parameter or local variable of that name hides outer definitions.
-    pub(super) fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
-        let outline = &self.files[file].outline;
-        let mut scope = from;
-        for _ in 0..=outline.definitions.len() {
+    pub(super) fn scoped(&self, file: usize, from: Option<usize>, name: &str) -> Result<Option<Meaning>, String> {
+        for scope in self.around(file, from) {
             if let Some(found) = self.declared_in(file, scope, name) {
                 return Ok(Some(found));
             }
-            let Some(inside) = scope else { return Ok(None) };
-            if self.locals.contains(&(file, inside, name)) {
+            if scope.is_some_and(|inside| self.locals.contains(&(file, inside, name))) {
                 return Err(format!("`{name}` is a local value"));
             }
-            scope = outline.definitions[inside].container;
         }
         Ok(None)
     }
 
-    /// Like `in_scope`, without looking at local names.
+    /// Like `scoped`, without looking at local names.
     pub(super) fn declared_around(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
-        let definitions = &self.files[file].outline.definitions;
-        let mut scope = from;
-        for _ in 0..=definitions.len() {
-            if let Some(found) = self.declared_in(file, scope, name) {
-                return Some(found);
-            }
-            scope = definitions[scope?].container;
-        }
-        None
+        self.around(file, from).find_map(|scope| self.declared_in(file, scope, name))
     }
 
     /// A definition directly inside `scope` that is visible there by its bare name.
@@ -76,7 +64,7 @@ impl Project<'_> {
     }
 
     /// A name that an import of the file binds.
-    pub(super) fn imported(&self, file: usize, name: &str) -> Option<Meaning> {
+    pub(super) fn imported_as(&self, file: usize, name: &str) -> Option<Meaning> {
         self.once(false, file, name, |project| {
             let imports = &project.files[file].outline.imports;
             let named = project.imports.get(&(file, name)).into_iter().flatten();
@@ -100,7 +88,7 @@ impl Project<'_> {
             }
             let exports = &project.files[file].outline.exports;
             let rust = project.is_rust(file);
-            let own = |name: &str| project.in_scope(file, None, name).ok().flatten();
+            let own = |name: &str| project.scoped(file, None, name).ok().flatten();
             if let Some(target) = own(name).filter(|_| rust) {
                 return Some(target);
             }
@@ -110,10 +98,12 @@ impl Project<'_> {
                     Some(source) => {
                         let found =
                             project.holder(file, source).and_then(|holder| project.inside(holder, &export.local));
-                        found.or_else(|| project.path(file, &format!("{source}::{}", export.local)).filter(|_| rust))
+                        found.or_else(|| {
+                            project.rust_path(file, &format!("{source}::{}", export.local)).filter(|_| rust)
+                        })
                     }
                     None if export.local.is_empty() => Some(Meaning::File(file)),
-                    None => own(&export.local).or_else(|| project.imported(file, &export.local)),
+                    None => own(&export.local).or_else(|| project.imported_as(file, &export.local)),
                 };
                 if target.is_some() {
                     return target;
@@ -125,7 +115,7 @@ impl Project<'_> {
             // `require` of a file that assigns to `exports` gives the whole module.
             target
                 .or_else(|| (name == "default" && !rust && !exports.is_empty()).then_some(Meaning::File(file)))
-                .or_else(|| project.imported(file, name).filter(|_| rust))
+                .or_else(|| project.imported_as(file, name).filter(|_| rust))
         })
     }
 
@@ -136,9 +126,9 @@ impl Project<'_> {
         if self.is_rust(file) {
             let source = self.path_from_top(file, import);
             return match import.name.as_str() {
-                "*" => self.path(file, &source),
-                name if source.is_empty() => self.path(file, name),
-                name => self.path(file, &format!("{source}::{name}")),
+                "*" => self.rust_path(file, &source),
+                name if source.is_empty() => self.rust_path(file, name),
+                name => self.rust_path(file, &format!("{source}::{name}")),
             };
         }
         if self.is_python(file) {
@@ -167,18 +157,18 @@ impl Project<'_> {
 
     /// What an import source means: a module, or in Rust also an enum whose variants are imported.
     fn holder(&self, file: usize, source: &str) -> Option<Meaning> {
-        if self.is_rust(file) { self.path(file, source) } else { self.module(file, source).map(Meaning::File) }
+        if self.is_rust(file) { self.rust_path(file, source) } else { self.module(file, source).map(Meaning::File) }
     }
 
     fn inside(&self, holder: Meaning, name: &str) -> Option<Meaning> {
         match holder {
             Meaning::File(file) => self.exported(file, name),
-            symbol => self.member(symbol, name).map(|(target, _)| target),
+            symbol => self.member_of(symbol, name, false).map(|(target, _)| target),
         }
     }
 
     /// A Rust path, `crate::a::B`, `super::c`, `Self::D` or a bare name, as seen from the top of a file.
-    pub fn path(&self, file: usize, path: &str) -> Option<Meaning> {
+    pub fn rust_path(&self, file: usize, path: &str) -> Option<Meaning> {
         if !self.is_rust(file) {
             return None;
         }
@@ -189,10 +179,7 @@ impl Project<'_> {
             "self" => Meaning::File(file),
             // The parent module, as at the top of a file; for imports in an inline module see `path_from_top`.
             "super" => Meaning::File(self.parents.get(&file).copied().unwrap_or(file)),
-            name => {
-                let own = self.in_scope(file, None, name).ok().flatten().or_else(|| self.imported(file, name));
-                own.or_else(|| self.crates.get(name).map(|root| Meaning::File(*root)))?
-            }
+            name => self.by_bare_name(file, name).or_else(|| self.crates.get(name).map(|root| Meaning::File(*root)))?,
         };
         for name in segments {
             target = match (target, name) {
@@ -201,48 +188,32 @@ impl Project<'_> {
                     Some(found) => found,
                     None => Meaning::File(self.child_module(f, name)?),
                 },
-                (symbol, name) => self.member(symbol, name)?.0,
+                (symbol, name) => self.member_of(symbol, name, false)?.0,
             };
         }
         Some(target)
     }
 
     /// What a bare name means at the top of a file.
-    fn by_bare_name(&self, file: usize, name: &str) -> Option<Meaning> {
-        let own = self.in_scope(file, None, name).ok().flatten();
-        let own = own.or_else(|| self.go_name(file, name).filter(|_| self.is_go(file)));
-        own.or_else(|| self.imported(file, name))
+    pub(super) fn by_bare_name(&self, file: usize, name: &str) -> Option<Meaning> {
+        self.scoped(file, None, name).ok().flatten().or_else(|| self.free(file, name))
     }
 
     /// The class, impl or object that `this` or `self` means inside `from`.
     pub(super) fn holder_of_self(&self, file: usize, from: Option<usize>) -> Option<Meaning> {
-        let definitions = &self.files[file].outline.definitions;
-        let mut at = from?;
-        for _ in 0..definitions.len() {
-            let container = definitions[at].container;
-            if let Some(owner) = &definitions[at].member_of {
-                return self.go_name(file, owner);
+        self.around(file, from).flatten().find_map(|at| {
+            let definition = &self.files[file].outline.definitions[at];
+            match &definition.member_of {
+                Some(owner) => self.go_name(file, owner),
+                None if definition.kind == Kind::Method => definition.container.map(|at| Meaning::symbol(file, at)),
+                None => None,
             }
-            if definitions[at].kind == Kind::Method {
-                return container.map(|c| Meaning::symbol(file, c));
-            }
-            at = container?;
-        }
-        None
+        })
     }
 
-    /// A member of a definition or of its bases; true if it was inherited.
-    pub(super) fn member(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
-        self.member_after(0, holder, name)
-    }
-
-    /// A member of a definition's bases, as `super` means it.
-    pub(super) fn base_member(&self, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
-        self.member_after(1, holder, name)
-    }
-
-    /// A member of the definition or of its bases, in order of distance; `first` = 1 leaves out the definition itself.
-    fn member_after(&self, first: usize, holder: Meaning, name: &str) -> Option<(Meaning, bool)> {
+    /// A member of a definition or of its bases, in order of distance; true if it was inherited. `of_bases` leaves out the
+    /// definition itself.
+    pub(super) fn member_of(&self, holder: Meaning, name: &str, of_bases: bool) -> Option<(Meaning, bool)> {
         let mut waiting = vec![holder];
         for step in 0..CHAIN_MAX {
             let Meaning::Symbol(Symbol { file, at }) = *waiting.get(step)? else { continue };
@@ -250,7 +221,7 @@ impl Project<'_> {
             let own = &definitions[at];
             // A Rust type has its members in impl blocks of its name, here or in another file of the crate.
             let blocks: Vec<(usize, usize)> = if self.is_rust(file) && own.kind.has_members() {
-                let same_name = self.named(&own.name).into_iter();
+                let same_name = self.called(&own.name).into_iter();
                 let same_crate = same_name.filter(|(f, _)| self.crate_root(*f) == self.crate_root(file));
                 let is_block = |f: usize, d: usize| self.files[f].outline.definitions[d].kind == Kind::Impl;
                 same_crate.filter(|(f, d)| is_block(*f, *d) || (*f, *d) == (file, at)).collect()
@@ -261,7 +232,7 @@ impl Project<'_> {
                 .iter()
                 .find_map(|(f, d)| self.members.get(&(*f, Some(*d), name)).map(|m| Meaning::symbol(*f, m[0])))
                 .or_else(|| self.go_method(file, &own.name, name).filter(|_| self.is_go(file)));
-            if let Some(found) = found.filter(|_| step >= first) {
+            if let Some(found) = found.filter(|_| step > 0 || !of_bases) {
                 return Some((found, step > 0));
             }
             for (f, d) in blocks {
@@ -274,7 +245,7 @@ impl Project<'_> {
                     let target = match base.receiver.as_deref().filter(|_| !self.is_rust(f)) {
                         Some(receiver) => match self.by_bare_name(f, receiver) {
                             Some(Meaning::File(module)) => self.exported(module, &base.name),
-                            // Not `member`, which would look into its bases and come back to this one.
+                            // Not `member_of`, which would look into its bases and come back to this one.
                             Some(Meaning::Symbol(Symbol { file: f, at: d })) => {
                                 self.members.get(&(f, Some(d), &base.name)).map(|m| Meaning::symbol(f, m[0]))
                             }

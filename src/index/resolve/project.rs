@@ -167,18 +167,23 @@ impl<'a> Project<'a> {
     }
 
     /// The definitions of that name, at most 256: among more, the right one cannot be found, and searching them is slow.
-    pub(super) fn named(&self, name: &str) -> Vec<(usize, usize)> {
+    pub(super) fn called(&self, name: &str) -> Vec<(usize, usize)> {
         const CANDIDATES_MAX: usize = 256;
         let all = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         all.iter().copied().take(CANDIDATES_MAX).collect()
+    }
+
+    /// A definition and those around it, innermost first; last the file (`None`).
+    pub(super) fn around(&self, file: usize, from: Option<usize>) -> impl Iterator<Item = Option<usize>> {
+        let definitions = &self.files[file].outline.definitions;
+        std::iter::successors(Some(from), move |scope| scope.map(|at| definitions[at].container))
     }
 
     /// The binding of a local name on a line inside a definition: the innermost one that covers the line.
     pub(super) fn binding(&self, file: usize, from: Option<usize>, name: &str, line: usize) -> Option<&'a Binding> {
         let outline = &self.files[file].outline;
         let known = self.bindings.get(&(file, name))?;
-        let mut scope = from;
-        for _ in 0..=outline.definitions.len() {
+        for scope in self.around(file, from) {
             let here = known.iter().rev().map(|at| &outline.bindings[*at]);
             let covers = here.filter(|b| b.inside == scope && (b.start..=b.end).contains(&line));
             // Of nested blocks the inner one is shorter; of two bindings of one block the later one counts.
@@ -189,14 +194,13 @@ impl<'a> Project<'a> {
             if self.members.contains_key(&(file, scope, name)) {
                 return None;
             }
-            scope = outline.definitions[scope?].container;
         }
         None
     }
 
     /// What a name declared or imported in a file means inside a definition, parameters and local variables aside.
-    pub fn named_in(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
-        self.declared_around(file, from, name).or_else(|| self.imported(file, name))
+    pub fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
+        self.declared_around(file, from, name).or_else(|| self.imported_as(file, name))
     }
 
     pub(super) fn is_imported(&self, file: usize, name: &str) -> bool {
@@ -221,18 +225,22 @@ impl<'a> Project<'a> {
         if fits(definitions[at].kind) {
             return target;
         }
-        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
-        let other = same.into_iter().flatten().find(|d| fits(definitions[**d].kind));
+        let other = self.same_named(file, at).iter().find(|d| fits(definitions[**d].kind));
         other.map_or(target, |d| Meaning::symbol(file, *d))
+    }
+
+    /// The definitions of the same name in the same container, itself included.
+    fn same_named(&self, file: usize, at: usize) -> &[usize] {
+        let own = &self.files[file].outline.definitions[at];
+        self.members.get(&(file, own.container, own.name.as_str())).map_or(&[], Vec::as_slice)
     }
 
     /// All declarations of a type, `at` first: interfaces of one name are one type.
     pub(super) fn type_siblings(&self, file: usize, at: usize) -> Vec<usize> {
         let definitions = &self.files[file].outline.definitions;
-        let same = self.members.get(&(file, definitions[at].container, definitions[at].name.as_str()));
-        let types = same.into_iter().flatten().copied();
+        let same = self.same_named(file, at).iter().copied();
         let mut all: Vec<usize> =
-            types.filter(|d| matches!(definitions[*d].kind, Kind::Interface | Kind::Class)).collect();
+            same.filter(|d| matches!(definitions[*d].kind, Kind::Interface | Kind::Class)).collect();
         all.sort_by_key(|d| *d != at);
         all
     }

@@ -64,8 +64,7 @@ impl Project<'_> {
 
     /// What importers of the module get for a name: a definition, an import of the module, or a submodule of the package.
     pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Meaning> {
-        let own = self.in_scope(file, None, name).ok().flatten();
-        own.or_else(|| self.imported(file, name)).or_else(|| self.python_submodule(file, name))
+        self.by_bare_name(file, name).or_else(|| self.python_submodule(file, name))
     }
 
     fn python_submodule(&self, file: usize, name: &str) -> Option<Meaning> {
@@ -92,15 +91,15 @@ impl Project<'_> {
         let first = parts.next()?;
         let mut target = match first {
             "self" => self.holder_of_self(file, from)?,
-            name => match self.in_scope(file, from, name) {
-                Ok(found) => found.or_else(|| self.imported(file, name))?,
+            name => match self.scoped(file, from, name) {
+                Ok(found) => found.or_else(|| self.imported_as(file, name))?,
                 Err(_) => return None,
             },
         };
         for part in parts {
             target = match target {
                 Meaning::File(module) => self.exported(module, part)?,
-                symbol => self.member(symbol, part)?.0,
+                symbol => self.member_of(symbol, part, false)?.0,
             };
         }
         Some(target)

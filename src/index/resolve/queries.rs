@@ -2,23 +2,24 @@
 
 use super::names::{Meaning, Symbol};
 use super::project::Project;
-use super::{Resolution, references};
+use super::references;
 use crate::index::syntax::{Reference, ReferenceKind};
 
 impl Project<'_> {
     /// What a name means that its own file does not declare: a name of the same Go package, or an imported one.
     pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
-        let package = self.go_name(file, name).filter(|_| self.is_go(file));
-        package.or_else(|| self.imported(file, name))
+        let package = if self.is_go(file) { self.go_name(file, name) } else { None };
+        package.or_else(|| self.imported_as(file, name))
     }
 
     /// What `receiver.name` may mean: the target, then the alias that leads to it. The type of the receiver is known only if
     /// the outline has the reference.
-    pub fn member_meanings(
+    pub fn member(
         &self,
         file: usize,
         from: Option<usize>,
-        (receiver, name): (&str, &str),
+        receiver: &str,
+        name: &str,
         line: usize,
     ) -> Result<Vec<Meaning>, String> {
         let receiver = &self.as_self(file, from, receiver);
@@ -84,15 +85,12 @@ impl Project<'_> {
         all
     }
 
-    /// A base of a definition that is not found in the project.
-    pub fn unknown_base(&self, file: usize, at: usize) -> Option<String> {
-        let outline = &self.files[file].outline;
-        let mut bases = outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(at));
-        let unknown = bases.find(|r| {
-            let mut out = Resolution::default();
-            references::refer(self, file, r, &mut out);
-            out.edges.is_empty()
-        });
-        unknown.map(|r| r.name.clone())
+    /// A base of the member's type that is not in the project, if there is one: it may prescribe the name of the member.
+    pub fn foreign_base(&self, symbol: Symbol) -> Option<String> {
+        let outline = &self.files[symbol.file].outline;
+        let container = outline.definitions[symbol.at].container?;
+        let mut bases =
+            outline.references.iter().filter(|r| r.kind == ReferenceKind::Extends && r.from == Some(container));
+        bases.find(|r| references::meanings(self, symbol.file, r).is_err()).map(|r| r.name.clone())
     }
 }

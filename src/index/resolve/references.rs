@@ -82,13 +82,13 @@ pub(super) fn found(target: Meaning, confidence: f64, reason: &'static str) -> S
 
 fn bare(project: &Project, file: usize, reference: &Reference) -> Search {
     let name = reference.name.as_str();
-    if let Some(target) = project.in_scope(file, reference.from, name)? {
+    if let Some(target) = project.scoped(file, reference.from, name)? {
         return found(target, IN_SCOPE, "same file");
     }
     if let Some(target) = project.go_name(file, name).filter(|_| project.is_go(file)) {
         return found(target, IN_SCOPE, "same package");
     }
-    if let Some(target) = project.imported(file, name) {
+    if let Some(target) = project.imported_as(file, name) {
         return found(target, BY_IMPORT, "import");
     }
     undeclared(project, file, name)
@@ -101,7 +101,7 @@ pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
         return Err("imported from outside the project".into());
     }
     let scripts = outline.imports.is_empty() && outline.exports.is_empty() && project.is_script(file);
-    match project.named(name).as_slice() {
+    match project.called(name).as_slice() {
         [(f, d)] if project.same_language(file, *f) => {
             let kind = project.files[*f].outline.definitions[*d].kind;
             let others = &project.files[*f].outline;
@@ -117,31 +117,25 @@ pub(super) fn undeclared(project: &Project, file: usize, name: &str) -> Search {
 
 fn member(project: &Project, file: usize, reference: &Reference, receiver: &str) -> Search {
     let name = reference.name.as_str();
-    if let Some(holder) =
-        project.holder_of_self(file, reference.from).filter(|_| matches!(receiver, "this" | "self" | "Self" | "super"))
-    {
-        let member = match receiver {
-            "super" => project.base_member(holder, name),
-            _ => project.member(holder, name),
-        };
-        return match member {
-            Some((target, false)) => found(target, BY_IMPORT, "member of the same type"),
-            Some((target, true)) => found(target, INHERITED, "inherited member"),
-            None => only_method(project, file, name, receiver),
-        };
+    let member_or_only = |member: Option<(Meaning, bool)>, reason: &'static str| match member {
+        Some((target, false)) => found(target, BY_IMPORT, reason),
+        Some((target, true)) => found(target, INHERITED, "inherited member"),
+        None => only_method(project, file, name, receiver),
+    };
+    let is_own = matches!(receiver, "this" | "self" | "Self" | "super");
+    if let Some(holder) = project.holder_of_self(file, reference.from).filter(|_| is_own) {
+        // `super` leaves out the type itself.
+        return member_or_only(project.member_of(holder, name, receiver == "super"), "member of the same type");
     }
     let target = if project.is_rust(file) && receiver.contains("::") {
-        project.path(file, receiver)
+        project.rust_path(file, receiver)
     } else {
-        match project.in_scope(file, reference.from, receiver) {
+        match project.scoped(file, reference.from, receiver) {
             Ok(Some(target)) => Some(target),
             Ok(None) if project.is_python(file) || project.is_go(file) => {
-                let named = project.go_name(file, receiver).filter(|_| project.is_go(file));
-                named
-                    .or_else(|| project.imported(file, receiver))
-                    .or_else(|| project.dotted(file, reference.from, receiver))
+                project.free(file, receiver).or_else(|| project.dotted(file, reference.from, receiver))
             }
-            Ok(None) => project.imported(file, receiver).or_else(|| project.path(file, receiver)),
+            Ok(None) => project.imported_as(file, receiver).or_else(|| project.rust_path(file, receiver)),
             Err(_) => None,
         }
     };
@@ -150,11 +144,7 @@ fn member(project: &Project, file: usize, reference: &Reference, receiver: &str)
             Some(target) => found(target, BY_IMPORT, "member of an imported module"),
             None => Err(format!("`{receiver}` has no `{name}`")),
         },
-        Some(holder) => match project.member(holder, name) {
-            Some((target, false)) => found(target, BY_IMPORT, "member of a known type"),
-            Some((target, true)) => found(target, INHERITED, "inherited member"),
-            None => only_method(project, file, name, receiver),
-        },
+        Some(holder) => member_or_only(project.member_of(holder, name, false), "member of a known type"),
         None => only_method(project, file, name, receiver),
     }
 }
@@ -181,7 +171,7 @@ pub(super) fn only_method(project: &Project, file: usize, name: &str, receiver: 
     if is_common(&project.files[file].language, name) {
         return Err(format!("type of `{receiver}` is not known"));
     }
-    let all = project.named(name);
+    let all = project.called(name);
     let methods: Vec<_> = all
         .iter()
         .filter(|(f, d)| {

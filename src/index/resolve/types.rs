@@ -71,6 +71,16 @@ pub(super) enum Look<'a> {
     Unknown,
 }
 
+impl<'a> Look<'a> {
+    fn ty(self) -> Ty<'a> {
+        match self {
+            Look::Found(member) => member.ty,
+            Look::Outside => Ty::Outside,
+            Look::Unknown => Ty::Unknown,
+        }
+    }
+}
+
 /// Answers one query within `DEPTH_MAX` and `STEPS_MAX`; make a new one for each query.
 pub(super) struct Types<'p, 'a> {
     pub project: &'p Project<'a>,
@@ -113,11 +123,7 @@ impl<'p, 'a> Types<'p, 'a> {
             Value::Name(name) => self.name(name, scope),
             Value::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
             Value::Super => self.bases(&self.own(scope.file, scope.from)),
-            Value::Member(of, name) => match self.member(&self.value(of, scope), name) {
-                Look::Found(member) => member.ty,
-                Look::Outside => Ty::Outside,
-                Look::Unknown => Ty::Unknown,
-            },
+            Value::Member(of, name) => self.member(&self.value(of, scope), name).ty(),
             Value::Call(callee, arguments, types) => {
                 let callee = self.value(callee, scope);
                 self.called(&callee, arguments, types, scope, None)
@@ -148,7 +154,7 @@ impl<'p, 'a> Types<'p, 'a> {
         if let Some(binding) = project.binding(scope.file, scope.from, name, scope.line) {
             return self.bound(binding, scope);
         }
-        match project.named_in(scope.file, scope.from, name) {
+        match project.in_scope(scope.file, scope.from, name) {
             Some(target) => self.held(project.as_value(target)),
             None if project.is_imported(scope.file, name) => Ty::Outside,
             None => builtin::global(name).unwrap_or(Ty::Unknown),
@@ -188,26 +194,17 @@ impl<'p, 'a> Types<'p, 'a> {
     /// The type of `this` at a place: the class or object around it.
     fn own(&self, file: usize, from: Option<usize>) -> Ty<'a> {
         // Inside a class `this` is taken for its instance, since callbacks in methods are nearly always arrow functions.
-        let mut around = from;
-        for _ in 0..DEPTH_MAX {
-            let Some(at) = around else { break };
-            if self.definition(file, at).kind == Kind::Class {
-                return self.open(file, at);
-            }
-            around = self.definition(file, at).container;
+        let mut around = self.project.around(file, from).flatten();
+        if let Some(at) = around.find(|at| self.definition(file, *at).kind == Kind::Class) {
+            return self.instance(file, at, Vec::new());
         }
         match self.project.holder_of_self(file, from) {
             Some(Meaning::Symbol(Symbol { file: f, at: d })) if self.definition(f, d).kind == Kind::Class => {
-                self.open(f, d)
+                self.instance(f, d, Vec::new())
             }
             Some(target) => self.held(target),
             None => Ty::Unknown,
         }
-    }
-
-    /// An instance of a class or interface without type arguments.
-    fn open(&self, file: usize, at: usize) -> Ty<'a> {
-        self.instance(file, at, Vec::new())
     }
 
     pub fn ty(&self, ty: &'a Type, scope: &Rc<Scope<'a>>) -> Ty<'a> {
@@ -218,11 +215,7 @@ impl<'p, 'a> Types<'p, 'a> {
             Type::Function(callable) => Ty::Function(callable, scope.clone()),
             Type::Many(parts) => many(parts.iter().take(PARTS_MAX).map(|part| self.ty(part, scope))),
             Type::Field(of, name) if name == "[]" => self.item(&self.ty(of, scope)),
-            Type::Field(of, name) => match self.member(&self.ty(of, scope), name) {
-                Look::Found(member) => member.ty,
-                Look::Outside => Ty::Outside,
-                Look::Unknown => Ty::Unknown,
-            },
+            Type::Field(of, name) => self.member(&self.ty(of, scope), name).ty(),
             Type::Of(value) => self.value(value, scope),
             Type::This => scope.this.clone().unwrap_or_else(|| self.own(scope.file, scope.from)),
             Type::Basic => Ty::Outside,
@@ -249,11 +242,11 @@ impl<'p, 'a> Types<'p, 'a> {
     /// The definition that a dotted name of a type means.
     fn type_target(&self, name: &str, scope: &Scope<'a>) -> Option<Meaning> {
         let mut pieces = name.split('.');
-        let mut target = self.project.named_in(scope.file, scope.from, pieces.next()?)?;
+        let mut target = self.project.in_scope(scope.file, scope.from, pieces.next()?)?;
         for piece in pieces {
             target = match self.project.as_type(target) {
                 Meaning::File(file) => self.project.exported(file, piece)?,
-                symbol => self.project.member(symbol, piece)?.0,
+                symbol => self.project.member_of(symbol, piece, false)?.0,
             };
         }
         Some(self.project.as_type(target))
@@ -261,17 +254,11 @@ impl<'p, 'a> Types<'p, 'a> {
 
     /// A type parameter of the definitions around a place.
     fn generic(&self, name: &str, scope: &Scope<'a>) -> Option<&'a Generic> {
-        let mut at = scope.from;
-        for _ in 0..DEPTH_MAX {
-            let definition = self.definition(scope.file, at?);
-            let typing = definition.typing.as_deref();
-            let own = typing.into_iter().flat_map(|t| t.generics.iter().chain(t.call.iter().flat_map(|c| &c.generics)));
-            if let Some(found) = own.into_iter().find(|generic| generic.name == name) {
-                return Some(found);
-            }
-            at = definition.container;
-        }
-        None
+        self.project.around(scope.file, scope.from).flatten().find_map(|at| {
+            let typing = self.typing(scope.file, at)?;
+            let mut own = typing.generics.iter().chain(typing.call.iter().flat_map(|call| &call.generics));
+            own.find(|generic| generic.name == name)
+        })
     }
 
     /// The type that a declaration names; an alias is replaced by what it stands for.

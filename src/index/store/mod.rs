@@ -1,9 +1,7 @@
 //! Opens the index database (SQLite): rebuilds it when its form has changed, sets it aside when it is damaged.
 
-mod graph;
 mod names;
 mod read;
-mod unembedded;
 mod write;
 
 use std::fs;
@@ -13,9 +11,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use names::{HandedOnName, Named};
-pub use read::{ChunkPlace, ChunkRow, FileRow, StoredOutline, SymbolRow};
+pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow, Unembedded};
 pub use rusqlite::Error as DatabaseError;
-pub use unembedded::Unembedded;
 pub use write::FileRecord;
 
 use super::IndexError;
@@ -143,9 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_database_is_set_aside_and_built_again() {
+    fn a_damaged_database_is_set_aside_and_built_again_in_a_folder_that_git_ignores() {
         let folder = tempfile::tempdir().unwrap();
         drop(Store::open(folder.path()).unwrap());
+        assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "*\n");
         for aside in ["monobloc.db.damaged", "monobloc.db.damaged-2"] {
             let text = format!("no database at all, but long enough to be looked at, to be {aside}").repeat(99);
             fs::write(folder.path().join("monobloc.db"), &text).unwrap();
@@ -166,12 +164,5 @@ mod tests {
         let (store, note) = Store::open(folder.path()).unwrap();
         assert!(note.is_some_and(|n| n.contains("form 0")));
         assert_eq!(store.db.query_row("SELECT line FROM journal", [], |r| r.get::<_, String>(0)).unwrap(), "kept");
-    }
-
-    #[test]
-    fn git_ignores_the_index_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        Store::open(folder.path()).unwrap();
-        assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "*\n");
     }
 }

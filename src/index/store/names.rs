@@ -2,9 +2,9 @@
 
 use rusqlite::{Transaction, params};
 
-use super::{FileRecord, Store};
+use super::FileRecord;
 use crate::index::syntax::Kind;
-use crate::index::{IndexError, ids, words};
+use crate::index::{Index, IndexError, ids, words};
 
 /// A definition found by the key of its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,11 +21,11 @@ pub struct Named {
 /// A name that a chunk exports and its file does not define: (key, name, chunk).
 pub type HandedOnName = (String, String, i64);
 
-impl Store {
+impl Index {
     /// Definitions whose names have these keys ([`words::key`]), in no order; modules left out.
     pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
         let sql = "SELECT key, name, path, kind, chunk FROM names WHERE symbol IS NOT NULL AND key IN ({})";
-        self.rows_among(sql, keys, |r| {
+        self.reader().rows_among(sql, keys, |r| {
             Ok(Named { key: r.get(0)?, name: r.get(1)?, path: r.get(2)?, kind: r.get(3)?, chunk: r.get(4)? })
         })
     }
@@ -35,19 +35,21 @@ impl Store {
         let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
                      (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
                    ORDER BY n.path, n.chunk, n.name";
-        self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        self.reader().rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
 
     /// The number of chunks, and for each word the number of chunks that contain it.
     pub fn chunks_with(&self, words: &[String]) -> Result<(usize, Vec<usize>), IndexError> {
         let sql = "SELECT COUNT(*) FROM chunks_text WHERE chunks_text MATCH ?1";
-        let counts = words.iter().map(|word| self.count(sql, &[&format!("\"{word}\"")])).collect::<Result<_, _>>()?;
-        Ok((self.count("SELECT COUNT(*) FROM chunks", &[])?, counts))
+        let store = self.reader();
+        let counts = words.iter().map(|word| store.count(sql, &[&format!("\"{word}\"")])).collect::<Result<_, _>>()?;
+        Ok((store.count("SELECT COUNT(*) FROM chunks", &[])?, counts))
     }
 
     /// A number that changes whenever another connection, of this process or another, changes the database.
     pub fn state(&self) -> Result<i64, IndexError> {
-        self.db.pragma_query_value(None, "data_version", |r| r.get(0)).map_err(|e| self.error(e))
+        let store = self.reader();
+        store.db.pragma_query_value(None, "data_version", |r| r.get(0)).map_err(|e| store.error(e))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Reads files, outlines, chunks, symbols and embeddings from the store.
+//! Reads files, outlines, chunks, symbols, edges and embeddings from the store.
 
 use half::f16;
 use rusqlite::{Row, ToSql};
 
 use super::Store;
-use crate::index::IndexError;
 use crate::index::resolve::Facts;
+use crate::index::{Index, IndexError};
 
 /// What the store keeps of a file between runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,31 +24,11 @@ pub struct FileRow {
     pub resolution: i64,
 }
 
-/// The outline of a file as stored.
-pub struct StoredOutline {
-    pub path: String,
-    pub language: String,
-    /// The outline in postcard form; see [`StoredOutline::facts`].
-    bytes: Vec<u8>,
-    /// Hash of the stored edges; 0 if it was not resolved yet.
-    pub resolution: i64,
-}
-
-impl StoredOutline {
-    /// Decodes the outline; it is empty if that fails.
-    pub fn facts(&self) -> Facts {
-        let outline = postcard::from_bytes(&self.bytes).unwrap_or_default();
-        Facts { path: self.path.clone(), language: self.language.clone(), outline }
-    }
-}
-
 /// One chunk as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkRow {
     pub id: i64,
     pub path: String,
-    pub number: usize,
-    pub language: String,
     /// First and last line, counted from 1.
     pub start: usize,
     pub end: usize,
@@ -57,8 +37,6 @@ pub struct ChunkRow {
     pub signature: String,
     pub doc: String,
     pub content: String,
-    pub functions: Vec<String>,
-    pub exports: Vec<String>,
     pub imports: Vec<String>,
     pub vector_key: i64,
 }
@@ -86,6 +64,18 @@ pub struct SymbolRow {
     pub container: Option<i64>,
     /// The chunk it begins in.
     pub chunk: Option<i64>,
+}
+
+/// An edge as stored: source, target, kind, confidence, reason, line, whether it runs when the file is loaded.
+pub type EdgeRow = (i64, i64, String, f64, String, usize, bool);
+
+/// A text to embed, with the key of the chunk content that it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unembedded {
+    pub vector_key: i64,
+    /// A file that has the content.
+    pub path: String,
+    pub text: String,
 }
 
 impl Store {
@@ -132,59 +122,20 @@ impl Store {
         })
     }
 
-    /// The outlines that edges are resolved from, by path.
-    pub fn outlines(&self) -> Result<Vec<StoredOutline>, IndexError> {
+    /// The files that edges are resolved from, by path, each with the hash of its stored edges (0 if it was not resolved yet). An
+    /// outline that cannot be decoded is empty.
+    pub fn outlines(&self) -> Result<Vec<(Facts, i64)>, IndexError> {
         let sql = "SELECT f.path, f.language, o.outline, f.resolution FROM files f JOIN outlines o ON o.path = f.path ORDER BY f.path";
         self.rows(sql, &[], |r| {
-            Ok(StoredOutline { path: r.get(0)?, language: r.get(1)?, bytes: r.get(2)?, resolution: r.get(3)? })
+            let outline = postcard::from_bytes(r.get_ref(2)?.as_bytes()?).unwrap_or_default();
+            Ok((Facts { path: r.get(0)?, language: r.get(1)?, outline }, r.get(3)?))
         })
-    }
-
-    /// Ids and BM25 scores (higher is better) of the chunks in which any of the words occur, best first.
-    /// `weights`: name, path, signature, doc, body.
-    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
-        if words.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
-        let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
-        let [name, path, signature, doc, body] = weights;
-        let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
-                   WHERE chunks_text MATCH ?1 ORDER BY score DESC, rowid LIMIT ?7";
-        self.rows(sql, &[&query, &name, &path, &signature, &doc, &body, &(limit as i64)], |r| {
-            Ok((r.get(0)?, r.get(1)?))
-        })
-    }
-
-    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
-        self.rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
-    }
-
-    /// Path and symbol of chunks, in no particular order.
-    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
-        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
-        self.rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
-    }
-
-    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
-        self.rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
     }
 
     /// Ids of the chunks that share these vectors: (vector key, chunk id).
     pub fn chunks_by_vector(&self, keys: &[i64]) -> Result<Vec<(i64, i64)>, IndexError> {
         let sql = "SELECT vector_key, id FROM chunks WHERE vector_key IN ({}) ORDER BY path, number";
         self.rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?)))
-    }
-
-    /// Definitions of these names, letter case ignored; modules left out.
-    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
-        let sql =
-            format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
-        self.rows_among(&sql, names, symbol_row)
-    }
-
-    pub fn symbols_of_file(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
-        self.rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
     }
 
     pub fn symbols(&self) -> Result<Vec<SymbolRow>, IndexError> {
@@ -224,30 +175,122 @@ impl Store {
                      (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
         self.count(sql, &[&model])
     }
+
+    pub fn edges(&self) -> Result<Vec<EdgeRow>, IndexError> {
+        let sql = "SELECT source, target, kind, confidence, reason, line, at_load FROM edges ORDER BY path, source, target, kind";
+        self.rows(sql, &[], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get::<_, i64>(5)? as usize, r.get(6)?))
+        })
+    }
+
+    /// Texts of chunks that have no vector of this model yet, each key once, by path.
+    pub fn without_embedding(&self, model: &str) -> Result<Vec<Unembedded>, IndexError> {
+        let sql = "SELECT vector_key, path, summary FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)
+                   GROUP BY vector_key ORDER BY MIN(path), MIN(number)";
+        self.rows(sql, &[&model], |r| Ok(Unembedded { vector_key: r.get(0)?, path: r.get(1)?, text: r.get(2)? }))
+    }
+
+    /// Size of the database in bytes, with free pages, without its log.
+    pub fn bytes(&self) -> Result<u64, IndexError> {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        Ok(self.count(sql, &[])? as u64)
+    }
+
+    /// Indexed files per language, most frequent first.
+    pub fn languages(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql = "SELECT language, COUNT(*) FROM files WHERE skipped IS NULL GROUP BY language ORDER BY COUNT(*) DESC, language";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+
+    /// Models with stored vectors: (fingerprint, number of vectors), most vectors first.
+    pub fn models(&self) -> Result<Vec<(String, usize)>, IndexError> {
+        let sql = "SELECT model, COUNT(*) FROM embeddings GROUP BY model ORDER BY COUNT(*) DESC, model";
+        self.rows(sql, &[], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize)))
+    }
+}
+
+impl Index {
+    /// Chunks that contain any of the words: (id, BM25 score, higher is better), best first. `weights`: name, path, signature, doc,
+    /// body.
+    pub fn by_words(&self, words: &[String], weights: [f64; 5], limit: usize) -> Result<Vec<(i64, f64)>, IndexError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Words hold letters and digits only; quotes keep AND, OR and NOT from being operators.
+        let query = words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" OR ");
+        let [name, path, signature, doc, body] = weights;
+        let sql = "SELECT rowid, -bm25(chunks_text, ?2, ?3, ?4, ?5, ?6) AS score FROM chunks_text
+                   WHERE chunks_text MATCH ?1 ORDER BY score DESC, rowid LIMIT ?7";
+        self.reader().rows(sql, &[&query, &name, &path, &signature, &doc, &body, &(limit as i64)], |r| {
+            Ok((r.get(0)?, r.get(1)?))
+        })
+    }
+
+    pub fn chunks(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, IndexError> {
+        self.reader().rows_among(&format!("{SELECT_CHUNK} WHERE id IN ({{}})"), ids, chunk_row)
+    }
+
+    /// Path and symbol of chunks, in no particular order.
+    pub fn places(&self, ids: &[i64]) -> Result<Vec<ChunkPlace>, IndexError> {
+        let sql = "SELECT id, path, symbol FROM chunks WHERE id IN ({})";
+        self.reader().rows_among(sql, ids, |r| Ok(ChunkPlace { id: r.get(0)?, path: r.get(1)?, symbol: r.get(2)? }))
+    }
+
+    /// The chunks of a file, in file order.
+    pub fn chunks_of_file(&self, path: &str) -> Result<Vec<ChunkRow>, IndexError> {
+        self.reader().rows(&format!("{SELECT_CHUNK} WHERE path = ?1 ORDER BY number"), &[&path], chunk_row)
+    }
+
+    /// Definitions of these names, letter case ignored; modules left out.
+    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<SymbolRow>, IndexError> {
+        let sql =
+            format!("{SELECT_SYMBOL} WHERE name COLLATE NOCASE IN ({{}}) AND kind != 'module' ORDER BY path, start");
+        self.reader().rows_among(&sql, names, symbol_row)
+    }
+
+    /// The symbols of a file by line: its definitions, and its module, whose `container` is `None`.
+    /// Empty for a file that is not in the index.
+    pub fn file_symbols(&self, path: &str) -> Result<Vec<SymbolRow>, IndexError> {
+        self.reader().rows(&format!("{SELECT_SYMBOL} WHERE path = ?1 ORDER BY start, id"), &[&path], symbol_row)
+    }
+
+    /// References to `name` whose target is not known: (path, line, reason).
+    pub fn unresolved(&self, name: &str) -> Result<Vec<(String, usize, String)>, IndexError> {
+        let sql = "SELECT path, line, reason FROM unresolved WHERE name = ?1 ORDER BY path, line LIMIT 1000";
+        self.reader().rows(sql, &[&name], |r| Ok((r.get(0)?, r.get::<_, i64>(1)? as usize, r.get(2)?)))
+    }
+
+    /// Calls in these symbols whose target is not known: (name, path, line, reason), by path and line.
+    pub fn unresolved_from(&self, sources: &[i64]) -> Result<Vec<(String, String, usize, String)>, IndexError> {
+        let sql = "SELECT name, path, line, reason FROM unresolved WHERE kind = 'calls' AND source IN ({}) ORDER BY path, line, name";
+        self.reader().rows_among(sql, sources, |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)? as usize, r.get(3)?)))
+    }
+
+    /// The number of different chunk contents that have no vector of this model yet.
+    pub fn vectors_missing(&self, model: &str) -> Result<usize, IndexError> {
+        let sql = "SELECT COUNT(DISTINCT vector_key) FROM chunks c WHERE NOT EXISTS
+                     (SELECT 1 FROM embeddings e WHERE e.model = ?1 AND e.vector_key = c.vector_key)";
+        self.reader().count(sql, &[&model])
+    }
 }
 
 const SELECT_CHUNK: &str =
-    "SELECT id, path, number, language, start, end, symbol, kind, signature, doc, content, functions, exports, imports,
-    vector_key FROM chunks";
+    "SELECT id, path, start, end, symbol, kind, signature, doc, content, imports, vector_key FROM chunks";
 
 fn chunk_row(r: &Row) -> rusqlite::Result<ChunkRow> {
-    let names = |i: usize| r.get::<_, String>(i).map(|json| serde_json::from_str(&json).unwrap_or_default());
     Ok(ChunkRow {
         id: r.get(0)?,
         path: r.get(1)?,
-        number: r.get::<_, i64>(2)? as usize,
-        language: r.get(3)?,
-        start: r.get::<_, i64>(4)? as usize,
-        end: r.get::<_, i64>(5)? as usize,
-        symbol: r.get(6)?,
-        kind: r.get(7)?,
-        signature: r.get(8)?,
-        doc: r.get(9)?,
-        content: r.get(10)?,
-        functions: names(11)?,
-        exports: names(12)?,
-        imports: names(13)?,
-        vector_key: r.get(14)?,
+        start: r.get::<_, i64>(2)? as usize,
+        end: r.get::<_, i64>(3)? as usize,
+        symbol: r.get(4)?,
+        kind: r.get(5)?,
+        signature: r.get(6)?,
+        doc: r.get(7)?,
+        content: r.get(8)?,
+        imports: serde_json::from_str(&r.get::<_, String>(9)?).unwrap_or_default(),
+        vector_key: r.get(10)?,
     })
 }
 

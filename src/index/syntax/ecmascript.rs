@@ -7,63 +7,50 @@ mod typing;
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::ecmascript::required;
 use super::reader::Reader;
 use super::types::{Type, Typing, Value};
-use super::{Grammar, all_children, children, unwrapped};
-use modules::{export, export_properties, import, require, required};
+use super::{all_children, children, unwrapped};
+use modules::{export, export_properties, import};
 use names::{bind, expect_arguments, parameters};
 use typing::{annotated, callable, declared, value_of};
 
-pub(super) struct EcmaScript(fn() -> tree_sitter::Language);
-
-pub(super) static TYPESCRIPT: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into());
-pub(super) static TSX: EcmaScript = EcmaScript(|| tree_sitter_typescript::LANGUAGE_TSX.into());
-pub(super) static JAVASCRIPT: EcmaScript = EcmaScript(|| tree_sitter_javascript::LANGUAGE.into());
-
-impl Grammar for EcmaScript {
-    fn language(&self) -> tree_sitter::Language {
-        (self.0)()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "function_declaration" | "generator_function_declaration" | "function_signature" => {
-                declare(node, reader, Kind::Function)
-            }
-            "class_declaration" | "abstract_class_declaration" => declare(node, reader, Kind::Class),
-            "interface_declaration" => declare(node, reader, Kind::Interface),
-            "type_alias_declaration" => declare(node, reader, Kind::Type),
-            "enum_declaration" => declare(node, reader, Kind::Enum),
-            "internal_module" | "module" => declare(node, reader, Kind::Module),
-            "method_definition" | "method_signature" | "abstract_method_signature" => {
-                member(node, reader, Kind::Method)
-            }
-            "property_signature" => property(node, reader),
-            "public_field_definition" | "field_definition" => field(node, reader),
-            "pair" => pair(node, reader),
-            "object" => names::expect_pairs(node, reader),
-            "variable_declarator" => variable(node, reader),
-            "assignment_expression" => assignment(node, reader),
-            "import_statement" => import(node, reader),
-            "export_statement" => export(node, reader),
-            "call_expression" => call(node, reader),
-            "new_expression" => {
-                name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call);
-                expect_arguments(node, reader);
-            }
-            "statement_block" | "for_statement" => reader.block(node),
-            "for_in_statement" => names::each(node, reader),
-            "if_statement" => names::narrowed(node, reader),
-            "catch_clause" => names::caught(node, reader),
-            "arrow_function" => parameters(node, reader),
-            "function_expression" | "generator_function" => function(node, reader),
-            "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
-            "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
-            "type_identifier" | "identifier" | "shorthand_property_identifier" => {
-                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
-            }
-            _ => {}
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "function_declaration" | "generator_function_declaration" | "function_signature" => {
+            declare(node, reader, Kind::Function)
         }
+        "class_declaration" | "abstract_class_declaration" => declare(node, reader, Kind::Class),
+        "interface_declaration" => declare(node, reader, Kind::Interface),
+        "type_alias_declaration" => declare(node, reader, Kind::Type),
+        "enum_declaration" => declare(node, reader, Kind::Enum),
+        "internal_module" | "module" => declare(node, reader, Kind::Module),
+        "method_definition" | "method_signature" | "abstract_method_signature" => member(node, reader, Kind::Method),
+        "property_signature" => property(node, reader),
+        "public_field_definition" | "field_definition" => field(node, reader),
+        "pair" => pair(node, reader),
+        "object" => names::expect_pairs(node, reader),
+        "variable_declarator" => variable(node, reader),
+        "assignment_expression" => assignment(node, reader),
+        "import_statement" => import(node, reader),
+        "export_statement" => export(node, reader),
+        "call_expression" => call(node, reader),
+        "new_expression" => {
+            name_of(node.child_by_field_name("constructor"), reader, ReferenceKind::Call);
+            expect_arguments(node, reader);
+        }
+        "statement_block" | "for_statement" => reader.block(node),
+        "for_in_statement" => names::each(node, reader),
+        "if_statement" => names::narrowed(node, reader),
+        "catch_clause" => names::caught(node, reader),
+        "arrow_function" => parameters(node, reader),
+        "function_expression" | "generator_function" => function(node, reader),
+        "extends_clause" | "implements_clause" | "extends_type_clause" | "class_heritage" => heritage(node, reader),
+        "jsx_opening_element" | "jsx_self_closing_element" => component(node, reader),
+        "type_identifier" | "identifier" | "shorthand_property_identifier" => {
+            reader.refer(node, reader.text(node), None, ReferenceKind::Use)
+        }
+        _ => {}
     }
 }
 
@@ -139,21 +126,12 @@ fn member<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
 
 /// `name: (x: X) => Y` in an interface: a method.
 fn property<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Deepest nesting of unions in which a function type is looked for.
-    const DEPTH_MAX: usize = 6;
-    let Some(ty) = annotated(node.child_by_field_name("type"), reader) else { return };
-    let mut waiting = vec![(0, &ty)];
-    let mut is_called = false;
-    while let Some((depth, ty)) = waiting.pop() {
-        match ty {
-            Type::Function(_) => is_called = true,
-            Type::Many(parts) if depth < DEPTH_MAX => waiting.extend(parts.iter().map(|part| (depth + 1, part))),
-            _ => {}
-        }
+    // Types nest a few levels: deeper ones are `Unknown`.
+    fn is_called(ty: &Type) -> bool {
+        matches!(ty, Type::Function(_)) || matches!(ty, Type::Many(parts) if parts.iter().any(is_called))
     }
-    if let Some(name) = reader.field(node, "name").filter(|_| is_called)
-        && reader.define(node, node, unquoted(name), Kind::Method, false)
-    {
+    let Some(ty) = annotated(node.child_by_field_name("type"), reader).filter(is_called) else { return };
+    if reader.field(node, "name").is_some_and(|name| reader.define(node, node, unquoted(name), Kind::Method, false)) {
         reader.typed(Typing { ty: Some(ty), ..Typing::default() });
     }
 }
@@ -163,11 +141,9 @@ pub(super) fn is_function(node: Node) -> bool {
 }
 
 /// A value without the parentheses, `as T` and the like around it.
-fn bare<'t>(node: Node<'t>) -> Node<'t> {
-    const LAYERS_MAX: usize = 8;
+fn bare(node: Node<'_>) -> Node<'_> {
     let wraps = ["parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"];
-    let inner = |node: &Node<'t>| node.named_child(0).filter(|_| wraps.contains(&node.kind()));
-    std::iter::successors(Some(node), inner).take(LAYERS_MAX).last().unwrap_or(node)
+    unwrapped(node, |node| node.named_child(0).filter(|_| wraps.contains(&node.kind())))
 }
 
 /// The declared type and the initial value of a name.
@@ -210,8 +186,8 @@ fn pair<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 fn variable<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(pattern) = node.child_by_field_name("name") else { return };
     let value = node.child_by_field_name("value");
-    if let Some(source) = value.and_then(|v| required(v, reader)) {
-        return require(node, pattern, source, reader);
+    if let Some(imports) = required(node, reader.source) {
+        return modules::note(node, imports, reader);
     }
     let function = value.is_some_and(|v| is_function(bare(v)));
     let typing = held(node, value, reader);

@@ -3,47 +3,39 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::go::package_name;
 use super::reader::Reader;
-use super::{Grammar, children, unwrapped};
+use super::{children, unwrapped};
 
-pub(super) struct Go;
-pub(super) static GO: Go = Go;
-
-impl Grammar for Go {
-    fn language(&self) -> tree_sitter::Language {
-        tree_sitter_go::LANGUAGE.into()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "function_declaration" => declare(node, node, reader, Kind::Function),
-            "method_declaration" => method(node, reader),
-            "method_elem" => declare(node, node, reader, Kind::Method),
-            "type_spec" => type_spec(node, reader),
-            "type_alias" => declare(statement(node), node, reader, Kind::Type),
-            "const_spec" => variables(node, reader, Kind::Constant),
-            "var_spec" => variables(node, reader, Kind::Variable),
-            "import_spec" => import(node, reader),
-            "call_expression" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
-            // The grammar reads `F[int](x)` as a conversion to a type.
-            "type_conversion_expression" => name_of(node.child_by_field_name("type"), reader, ReferenceKind::Call),
-            "qualified_type" | "selector_expression" => name_of(Some(node), reader, ReferenceKind::Use),
-            "type_identifier" | "identifier" if !reader.in_field("name") => {
-                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
-            }
-            "field_declaration" if node.child_by_field_name("name").is_none() => embedded(node, reader),
-            "type_elem" if reader.kind_inside() == Some(Kind::Interface) && node.named_child_count() == 1 => {
-                name_of(node.named_child(0), reader, ReferenceKind::Extends)
-            }
-            "parameter_declaration" | "variadic_parameter_declaration" => {
-                names(node, "name").for_each(|name| reader.local(reader.text(name)))
-            }
-            "short_var_declaration" | "range_clause" | "receive_statement" => {
-                bind(node.child_by_field_name("left"), reader)
-            }
-            "type_switch_statement" => bind(node.child_by_field_name("alias"), reader),
-            _ => {}
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "function_declaration" => declare(node, node, reader, Kind::Function),
+        "method_declaration" => method(node, reader),
+        "method_elem" => declare(node, node, reader, Kind::Method),
+        "type_spec" => type_spec(node, reader),
+        "type_alias" => declare(statement(node), node, reader, Kind::Type),
+        "const_spec" => variables(node, reader, Kind::Constant),
+        "var_spec" => variables(node, reader, Kind::Variable),
+        "import_spec" => import(node, reader),
+        "call_expression" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
+        // The grammar reads `F[int](x)` as a conversion to a type.
+        "type_conversion_expression" => name_of(node.child_by_field_name("type"), reader, ReferenceKind::Call),
+        "qualified_type" | "selector_expression" => name_of(Some(node), reader, ReferenceKind::Use),
+        "type_identifier" | "identifier" if !reader.in_field("name") => {
+            reader.refer(node, reader.text(node), None, ReferenceKind::Use)
         }
+        "field_declaration" if node.child_by_field_name("name").is_none() => embedded(node, reader),
+        "type_elem" if reader.kind_inside() == Some(Kind::Interface) && node.named_child_count() == 1 => {
+            name_of(node.named_child(0), reader, ReferenceKind::Extends)
+        }
+        "parameter_declaration" | "variadic_parameter_declaration" => {
+            names(node, "name").for_each(|name| reader.local(reader.text(name)))
+        }
+        "short_var_declaration" | "range_clause" | "receive_statement" => {
+            bind(node.child_by_field_name("left"), reader)
+        }
+        "type_switch_statement" => bind(node.child_by_field_name("alias"), reader),
+        _ => {}
     }
 }
 
@@ -120,7 +112,6 @@ fn variables<'t>(node: Node<'t>, reader: &mut Reader<'t>, kind: Kind) {
     }
 }
 
-/// The local name is the last part of the path that is not a version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let Some(path) = reader.field(node, "path").map(|p| p.trim_matches(['"', '`'])) else { return };
     match reader.field(node, "name") {
@@ -128,16 +119,6 @@ fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         Some(".") => reader.import(node, path, "*", "*"),
         Some(name) => reader.import(node, path, "*", name),
         None => reader.import(node, path, "*", package_name(path)),
-    }
-}
-
-fn package_name(path: &str) -> &str {
-    let is_version =
-        |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    let last = path.rsplit('/').find(|part| !is_version(part)).unwrap_or(path);
-    match last.rsplit_once('.') {
-        Some((name, version)) if is_version(version) => name,
-        _ => last,
     }
 }
 

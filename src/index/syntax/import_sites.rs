@@ -4,26 +4,17 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{all_children, content, interior, tree_of};
+use super::parts::Imported;
+use super::parts::python::imports;
+use super::{all_children, content, descend, interior, tree_of};
+use crate::base::is_listed;
 
 /// Most imports read from one file.
 const SITES_MAX: usize = 10_000;
 /// Calls whose first argument names a module.
-const CALLS: &[&str] = &[
-    "import",
-    "jest.doMock",
-    "jest.mock",
-    "jest.requireActual",
-    "jest.requireMock",
-    "jest.unmock",
-    "require",
-    "require.resolve",
-    "vi.doMock",
-    "vi.importActual",
-    "vi.importMock",
-    "vi.mock",
-    "vi.unmock",
-];
+const CALLS: &str = "\
+    import jest.doMock jest.mock jest.requireActual jest.requireMock jest.unmock require require.resolve vi.doMock \
+    vi.importActual vi.importMock vi.mock vi.unmock";
 
 /// One place that names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +26,7 @@ pub struct ImportSite {
     pub source: String,
     pub source_bytes: Range<usize>,
     /// The names that a Python statement imports, in order; empty for scripts.
-    pub names: Vec<SiteName>,
+    pub names: Vec<Imported>,
     /// Counted from 1.
     pub line: usize,
 }
@@ -52,14 +43,6 @@ pub enum ImportForm {
     Module,
 }
 
-/// `name as local`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteName {
-    pub name: String,
-    pub local: String,
-    pub bytes: Range<usize>,
-}
-
 /// The import statements of scripts and of Python, in order; `None` for other languages.
 pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     let python = language == "python";
@@ -68,28 +51,17 @@ pub fn import_sites(language: &str, source: &str) -> Option<Vec<ImportSite>> {
     }
     let tree = tree_of(language, source)?;
     let mut found = Vec::new();
-    let mut cursor = tree.walk();
-    loop {
-        let node = cursor.node();
-        if found.len() >= SITES_MAX {
-            return Some(found);
-        }
+    descend(tree.root_node(), |node| {
         match node.kind() {
             "import_from_statement" => found.extend(from(node, source)),
-            "import_statement" if python => modules(node, source, &mut found),
+            "import_statement" if python => found.extend(modules(node, source)),
             "import_statement" | "export_statement" => found.extend(script(node, source)),
             "call_expression" => found.extend(call(node, source)),
             _ => {}
         }
-        if cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return Some(found);
-            }
-        }
-    }
+        found.len() < SITES_MAX
+    });
+    Some(found)
 }
 
 fn line(node: Node) -> usize {
@@ -99,52 +71,33 @@ fn line(node: Node) -> usize {
 /// `from a.b import c as d, e`.
 fn from(node: Node, source: &str) -> Option<ImportSite> {
     let module = node.child_by_field_name("module_name")?;
-    let named = all_children(node).filter(|child| *child != module);
-    let names = named.filter_map(|child| match child.kind() {
-        "dotted_name" => Some(listed(content(child, source), content(child, source), child)),
-        "aliased_import" => Some(aliased(child, source)),
-        _ => None,
-    });
     Some(ImportSite {
         statement: node.byte_range(),
         form: ImportForm::From,
         source: content(module, source).split_whitespace().collect(),
         source_bytes: module.byte_range(),
-        names: names.collect(),
+        names: imports(node, source).into_iter().filter(|one| one.name != "*").collect(),
         line: line(node),
     })
 }
 
-fn listed(name: &str, local: &str, node: Node) -> SiteName {
-    SiteName { name: name.to_owned(), local: local.to_owned(), bytes: node.byte_range() }
-}
-
-fn aliased(node: Node, source: &str) -> SiteName {
-    let field = |field: &str| node.child_by_field_name(field).map_or("", |n| content(n, source));
-    listed(field("name"), field("alias"), node)
-}
-
 /// `import a.b, c as d`.
-fn modules(node: Node, source: &str, found: &mut Vec<ImportSite>) {
-    for child in all_children(node) {
-        let (module, local) = match child.kind() {
-            "dotted_name" => (Some(child), ""),
-            "aliased_import" => (
-                child.child_by_field_name("name"),
-                child.child_by_field_name("alias").map_or("", |n| content(n, source)),
-            ),
-            _ => continue,
-        };
-        let Some(module) = module else { continue };
-        found.push(ImportSite {
+fn modules<'t>(node: Node<'t>, source: &'t str) -> impl Iterator<Item = ImportSite> {
+    imports(node, source).into_iter().map(move |one| {
+        let is_aliased = one.bytes.len() > one.source.len();
+        ImportSite {
             statement: node.byte_range(),
             form: ImportForm::Module,
-            source: content(module, source).to_owned(),
-            source_bytes: module.byte_range(),
-            names: vec![listed("*", local, child)],
-            line: line(child),
-        });
-    }
+            source_bytes: one.bytes.start..one.bytes.start + one.source.len(),
+            line: source[..one.bytes.start].matches('\n').count() + 1,
+            source: one.source.clone(),
+            names: vec![Imported {
+                name: "*".to_owned(),
+                local: if is_aliased { one.local.clone() } else { String::new() },
+                ..one
+            }],
+        }
+    })
 }
 
 fn script(node: Node, source: &str) -> Option<ImportSite> {
@@ -163,7 +116,7 @@ fn call(node: Node, source: &str) -> Option<ImportSite> {
     let function = node.child_by_field_name("function")?;
     let argument =
         all_children(node.child_by_field_name("arguments")?).find(|c| c.is_named() && c.kind() != "comment")?;
-    if !CALLS.contains(&content(function, source)) {
+    if !is_listed(CALLS, content(function, source)) {
         return None;
     }
     Some(match argument.kind() {

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use tree_sitter::Node;
-
-use super::{language_of, tree_of};
+use super::syntax_nodes;
 
 /// A range of whole lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,22 +18,19 @@ pub struct LineRange {
 /// For each line of `within` on which a syntax node other than a comment begins: the largest such node of at most `longest`
 /// lines, else the line alone. Ranges may nest. Empty where the language has no grammar.
 pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -> Vec<LineRange> {
-    let Some(tree) = tree_of(language_of(path), text) else { return Vec::new() };
+    let nodes = syntax_nodes(path, text, &within);
     let mut found = Vec::new();
     let mut start = text[..within.start].rfind('\n').map_or(0, |at| at + 1);
     while start < within.end {
         let line = text[start..].lines().next().unwrap_or_default();
         let indent = line.len() - line.trim_start().len();
-        let at = start + indent;
-        if line.contains(char::is_alphanumeric)
-            && let Some(node) = begun_at(tree.root_node(), at, &within, longest)
-        {
-            let end = node.map_or(start + line.len(), |node| line_end(text, node.end_byte()));
-            found.push(LineRange {
-                bytes: start..end,
-                title: line.trim().to_owned(),
-                indent: line[..indent].to_owned(),
-            });
+        // Outer nodes come first.
+        let mut begun = nodes.iter().map(|node| &node.bytes).filter(|bytes| bytes.start == start + indent).peekable();
+        if line.contains(char::is_alphanumeric) && begun.peek().is_some() {
+            let fits = |bytes: &&Range<usize>| **bytes != within && text[(*bytes).clone()].lines().count() <= longest;
+            let end = begun.find(fits).map_or(start + line.len(), |bytes| line_end(text, bytes.end));
+            let (title, indent) = (line.trim().to_owned(), line[..indent].to_owned());
+            found.push(LineRange { bytes: start..end, title, indent });
         }
         start = line_end(text, start) + 1;
     }
@@ -45,22 +40,6 @@ pub fn stretches(path: &str, text: &str, within: Range<usize>, longest: usize) -
 fn line_end(text: &str, at: usize) -> usize {
     let end = text[at..].find('\n').map_or(text.len(), |line| at + line);
     if text[at..end].ends_with('\r') { end - 1 } else { end }
-}
-
-/// The largest node that begins at byte `at` and has at most `longest` lines. `None` if none begins there or it is a comment,
-/// `Some(None)` if all are too long.
-fn begun_at<'t>(root: Node<'t>, at: usize, within: &Range<usize>, longest: usize) -> Option<Option<Node<'t>>> {
-    let fits = |node: &Node| {
-        let lines = node.end_position().row + 1 - node.start_position().row;
-        lines <= longest && node.byte_range() != *within && node.end_byte() <= within.end
-    };
-    let smallest = root.descendant_for_byte_range(at, at + 1).filter(|node| node.start_byte() == at)?;
-    let begun = |node: &Node| node.start_byte() == at;
-    let chain = std::iter::successors(Some(smallest), Node::parent).take_while(begun);
-    if smallest.kind().ends_with("comment") {
-        return None;
-    }
-    Some(chain.filter(fits).last())
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Reads one source file into an outline: what it defines, imports, exports and refers to.
 
-mod comments;
 mod ecmascript;
 mod go;
 mod import_sites;
@@ -20,10 +19,9 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-pub use comments::comments;
-pub use import_sites::{ImportForm, ImportSite, SiteName, import_sites};
+pub use import_sites::{ImportForm, ImportSite, import_sites};
 pub use line_ranges::{LineRange, stretches};
-pub use nodes::{SyntaxNode, is_string, syntax_nodes};
+pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
 use reader::Reader;
@@ -33,13 +31,8 @@ const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Deepest syntax nesting that is visited. Generated expressions nest thousands deep and define nothing there.
 const DEPTH_MAX: usize = 200;
 
-/// What is needed to read one language. A new language is one file that implements this and one line in [`grammar_of`].
-trait Grammar: Sync {
-    fn language(&self) -> tree_sitter::Language;
-
-    /// Looks at one node, in source order, and notes in `reader` what it declares, imports, exports or refers to.
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>);
-}
+/// Looks at one node, in source order, and notes in `reader` what it declares, imports, exports or refers to.
+type Visit = for<'t> fn(Node<'t>, &mut Reader<'t>);
 
 /// The node inside wrappers (parentheses, type arguments), as deep as people nest them. `inner` gives the content of a wrapper,
 /// `None` for any other node.
@@ -74,28 +67,30 @@ pub fn language_of(path: &str) -> &'static str {
     }
 }
 
-fn grammar_of(language: &str) -> Option<&'static dyn Grammar> {
-    match language {
-        "typescript" => Some(&ecmascript::TYPESCRIPT),
-        "tsx" => Some(&ecmascript::TSX),
-        "javascript" | "jsx" => Some(&ecmascript::JAVASCRIPT),
-        "rust" => Some(&rust::RUST),
-        "python" => Some(&python::PYTHON),
-        "go" => Some(&go::GO),
-        _ => None,
-    }
+/// The parser of a language and its `Visit`. A new language is a file with a `visit`, and a line here.
+fn grammar_of(language: &str) -> Option<(tree_sitter::Language, Visit)> {
+    let (parser, visit): (_, Visit) = match language {
+        "typescript" => (tree_sitter_typescript::LANGUAGE_TYPESCRIPT, ecmascript::visit),
+        "tsx" => (tree_sitter_typescript::LANGUAGE_TSX, ecmascript::visit),
+        "javascript" | "jsx" => (tree_sitter_javascript::LANGUAGE, ecmascript::visit),
+        "rust" => (tree_sitter_rust::LANGUAGE, rust::visit),
+        "python" => (tree_sitter_python::LANGUAGE, python::visit),
+        "go" => (tree_sitter_go::LANGUAGE, go::visit),
+        _ => return None,
+    };
+    Some((parser.into(), visit))
 }
 
 /// The outline of `source`; empty for a language without grammar. Never fails: `Outline::incomplete` says what is missing.
 pub fn outline(language: &str, source: &str) -> Outline {
-    let Some(grammar) = grammar_of(language) else { return Outline::default() };
+    let Some((parser, visit)) = grammar_of(language) else { return Outline::default() };
     let until = Instant::now() + PARSE_TIME_MAX;
     let too_long = || Some(format!("syntax was not read within {} s", PARSE_TIME_MAX.as_secs()));
-    let Some(tree) = parse(grammar, source, until) else {
+    let Some(tree) = parse(&parser, source, until) else {
         return Outline { incomplete: too_long(), ..Outline::default() };
     };
     let mut reader = Reader::new(source);
-    let incomplete = match walk(grammar, &tree, &mut reader, until) {
+    let incomplete = match walk(visit, &tree, &mut reader, until) {
         Walked::All => None,
         Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
         Walked::TooLong => too_long(),
@@ -103,9 +98,9 @@ pub fn outline(language: &str, source: &str) -> Outline {
     Outline { incomplete, ..reader.finish() }
 }
 
-fn parse(grammar: &dyn Grammar, source: &str, until: Instant) -> Option<Tree> {
+fn parse(language: &tree_sitter::Language, source: &str, until: Instant) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&grammar.language()).ok()?;
+    parser.set_language(language).ok()?;
     let mut on_progress =
         |_: &ParseState| if Instant::now() < until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let mut read = |at: usize, _| source.as_bytes().get(at..).unwrap_or_default();
@@ -114,7 +109,7 @@ fn parse(grammar: &dyn Grammar, source: &str, until: Instant) -> Option<Tree> {
 
 /// The syntax tree of `text`; `None` where the language has no grammar or the text was not read in time.
 fn tree_of(language: &str, text: &str) -> Option<Tree> {
-    parse(grammar_of(language)?, text, Instant::now() + PARSE_TIME_MAX)
+    parse(&grammar_of(language)?.0, text, Instant::now() + PARSE_TIME_MAX)
 }
 
 /// The children of a node, with punctuation and keywords.
@@ -137,10 +132,31 @@ fn content<'t>(node: Node, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
+/// The text of a field of a node; empty if it has none of that name.
+fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
+    node.child_by_field_name(name).map_or("", |node| content(node, text))
+}
+
 /// The bytes between the brackets or quotes that a node begins and ends with.
 fn interior(node: Node) -> Range<usize> {
     let start = node.start_byte() + 1;
     start..node.end_byte().saturating_sub(1).max(start)
+}
+
+/// Calls `look` with a node and those inside it, in source order and without recursion; children of a node for which it says
+/// `false` are left out.
+fn descend<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>) -> bool) {
+    let mut cursor = root.walk();
+    loop {
+        if look(cursor.node()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
 }
 
 /// How a walk ended.
@@ -151,7 +167,7 @@ enum Walked {
 }
 
 /// Visits every named node in source order without recursion.
-fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
+fn walk<'t>(visit: Visit, tree: &'t Tree, reader: &mut Reader<'t>, until: Instant) -> Walked {
     /// Nodes between two checks of the time.
     const NODES: usize = 4_096;
     let mut cursor = tree.walk();
@@ -164,7 +180,7 @@ fn walk<'t>(grammar: &dyn Grammar, tree: &'t Tree, reader: &mut Reader<'t>, unti
         let node = cursor.node();
         reader.enter(node.start_byte(), cursor.field_name());
         if node.is_named() {
-            grammar.visit(node, reader);
+            visit(node, reader);
         }
         if depth < DEPTH_MAX {
             if cursor.goto_first_child() {

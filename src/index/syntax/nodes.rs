@@ -1,8 +1,8 @@
-//! Lists the syntax nodes of a range of text, for code that makes small syntactic changes.
+//! Lists the syntax nodes of a range of text, for code that makes small syntactic changes, and the comments of a text.
 
 use std::ops::Range;
 
-use super::{children, language_of, tree_of};
+use super::{children, content, descend, language_of, tree_of};
 
 /// Node kinds of code inside a string.
 const INSERTS: &[&str] = &["interpolation", "template_substitution"];
@@ -54,6 +54,22 @@ pub fn syntax_nodes(path: &str, text: &str, within: &Range<usize>) -> Vec<Syntax
 /// Whether nodes of this kind are string or character literals.
 pub fn is_string(kind: &str) -> bool {
     matches!(kind, "string" | "template_string" | "char_literal" | "rune_literal") || kind.ends_with("string_literal")
+}
+
+/// The comments of `text`, in the language of `path`, without their line ends. Empty where that has no grammar, and where the
+/// text has a syntax error, because ranges after it are not reliable.
+pub fn comments(path: &str, text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let tree = tree_of(language_of(path), text).filter(|tree| !tree.root_node().has_error());
+    let Some(tree) = tree else { return found };
+    descend(tree.root_node(), |node| {
+        let is_comment = node.kind().ends_with("comment");
+        if is_comment {
+            found.push(node.start_byte()..node.start_byte() + content(node, text).trim_end().len());
+        }
+        !is_comment
+    });
+    found
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::{Outline, grammar_of, outline, tree_of};
+use crate::base::is_listed;
 
 /// Most places of one name that are read in one file.
 const PLACES_MAX: usize = 20_000;
@@ -62,6 +63,9 @@ pub enum Role {
     Unclear,
 }
 
+const LOCAL: Role = Role::Local { parameter: false };
+const PARAMETER: Role = Role::Local { parameter: true };
+
 /// One place of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
@@ -111,6 +115,11 @@ impl Place {
     fn bound(role: Role, scope: Node) -> Place {
         let bind = Bind { seen: scope.byte_range(), home: scope.start_byte(), class: false };
         Place { role, bind: Some(bind), qualifier: false }
+    }
+
+    /// Behind the receiver in this field of `node`.
+    fn behind(node: Node, field: &str, source: &str) -> Place {
+        Place::member(text_of(node.child_by_field_name(field), source))
     }
 
     fn member(receiver: &str) -> Place {
@@ -193,11 +202,11 @@ fn ancestors<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
 }
 
 /// The nearest ancestor of one of these kinds; else the outermost one.
-fn enclosing<'t>(node: Node<'t>, kinds: &[&str]) -> Node<'t> {
+fn enclosing<'t>(node: Node<'t>, kinds: &str) -> Node<'t> {
     let mut last = node;
     for outer in ancestors(node).skip(1) {
         last = outer;
-        if kinds.contains(&outer.kind()) {
+        if is_listed(kinds, outer.kind()) {
             return outer;
         }
     }

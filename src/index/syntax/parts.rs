@@ -1,15 +1,15 @@
 //! Divides a text into its statements and members, each with the comments and attributes above it, so that one of them can be replaced.
 
-mod ecmascript;
-mod go;
-mod python;
-mod rust;
+pub(super) mod ecmascript;
+pub(super) mod go;
+pub(super) mod python;
+pub(super) mod rust;
 
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::{all_children, content, language_of, tree_of};
+use super::{all_children, content, descend, language_of, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
@@ -20,7 +20,7 @@ const FAULTS_MAX: usize = 100;
 pub const MODULE: &str = "module";
 
 /// The kinds of part that edits distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sort {
     Function,
     /// A class, `impl`, trait, module, namespace or `describe`: its members are edited one by one.
@@ -33,11 +33,12 @@ pub enum Sort {
     /// `test('name', …)` and similar calls.
     Test,
     /// Anything else; it has no name.
+    #[default]
     Statement,
 }
 
 /// One statement or member.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Part {
     pub sort: Sort,
     /// Empty if it has none.
@@ -71,7 +72,7 @@ pub struct Part {
 }
 
 /// One name of an import statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub source: String,
     pub name: String,
@@ -83,26 +84,15 @@ pub struct Imported {
     pub open: bool,
 }
 
+fn imported(source: &str, name: &str, local: &str, node: Node, open: bool) -> Imported {
+    let [source, name, local] = [source, name, local].map(str::to_owned);
+    Imported { source, name, local, bytes: node.byte_range(), open }
+}
+
 impl Part {
     fn new(sort: Sort, name: &str, node: Node) -> Part {
-        Part {
-            sort,
-            name: name.to_owned(),
-            variant: String::new(),
-            comments: Vec::new(),
-            attributes: Vec::new(),
-            core: node.byte_range(),
-            end: node.end_byte(),
-            value: None,
-            body: None,
-            docstring: None,
-            members: Vec::new(),
-            has_receiver: false,
-            owner: None,
-            imports: Vec::new(),
-            listed: false,
-            is_test: false,
-        }
+        let (core, end) = (node.byte_range(), node.end_byte());
+        Part { sort, name: name.to_owned(), core, end, ..Part::default() }
     }
 
     /// First byte, with comments and attributes.
@@ -156,32 +146,26 @@ pub struct Span {
     pub body: Option<Range<usize>>,
     /// Bytes of white space before it.
     pub indent: usize,
-    pub has_faults: bool,
     pub is_test: bool,
 }
 
-/// Turns the syntax nodes of one language into parts.
-trait Division {
-    fn is_comment(&self, kind: &str) -> bool {
-        kind.ends_with("comment")
-    }
-
-    fn is_attribute(&self, _kind: &str) -> bool {
-        false
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part;
+/// How the syntax nodes of a language become parts.
+struct Division {
+    /// Node kind of attributes that are siblings of what they belong to; empty if there is none.
+    attribute: &'static str,
+    /// The part of one node, with this many more levels of containers.
+    part: fn(Node, &str, usize) -> Part,
 }
 
 /// The parts of `text` in the language of `path`; `None` where that has no grammar or could not be read in time.
 pub fn parts(path: &str, text: &str) -> Option<Parts> {
     let language = language_of(path);
     let tree = tree_of(language, text)?;
-    let division: &dyn Division = match language {
-        "python" => &python::Python,
-        "rust" => &rust::Rust,
-        "go" => &go::Go,
-        _ => &ecmascript::EcmaScript,
+    let division = match language {
+        "python" => &python::DIVISION,
+        "rust" => &rust::DIVISION,
+        "go" => &go::DIVISION,
+        _ => &ecmascript::DIVISION,
     };
     let (faults, texts) = faults_and_texts(&tree, text);
     Some(Parts { items: siblings(division, all_children(tree.root_node()), text, DEPTH_MAX), faults, texts })
@@ -211,7 +195,6 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
             sort: part.sort,
             variant: part.variant.clone(),
             container: containers.chain(part.owner.clone()).collect(),
-            has_faults: parts.faults.iter().any(|line| (lines.0..=lines.1).contains(line)),
             is_test: part.is_test,
             bytes,
             lines,
@@ -231,10 +214,8 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
     const TEXTS: &[&str] =
         &["string", "template_string", "raw_string_literal", "string_literal", "interpreted_string_literal"];
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
-    let mut cursor = tree.walk();
     let mut is_docstring = false;
-    loop {
-        let node = cursor.node();
+    descend(tree.root_node(), |node| {
         if (node.is_error() || node.is_missing()) && faults.len() < FAULTS_MAX {
             faults.push(node.start_position().row + 1);
         }
@@ -243,20 +224,10 @@ fn faults_and_texts(tree: &Tree, text: &str) -> (Vec<usize>, Vec<Range<usize>>) 
             texts.push(node.byte_range());
         }
         is_docstring = node.kind() == "expression_statement" && text[node.byte_range()].starts_with(['"', '\'', 'r']);
-        if (many_lines || node.has_error()) && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                faults.dedup();
-                return (faults, texts);
-            }
-        }
-    }
-}
-
-fn field<'t>(node: Node, name: &str, text: &'t str) -> &'t str {
-    node.child_by_field_name(name).map_or("", |n| content(n, text))
+        many_lines || node.has_error()
+    });
+    faults.dedup();
+    (faults, texts)
 }
 
 /// Where `node` ends without white space at its end (comments of Rust hold their line end).
@@ -265,21 +236,21 @@ fn trimmed(node: Node, text: &str) -> Range<usize> {
 }
 
 /// The parts of sibling nodes. A comment belongs to the part below it if there is no blank line between them.
-fn siblings<'t>(division: &dyn Division, nodes: impl Iterator<Item = Node<'t>>, text: &str, depth: usize) -> Vec<Part> {
+fn siblings<'t>(division: &Division, nodes: impl Iterator<Item = Node<'t>>, text: &str, depth: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let (mut comments, mut attributes): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
     for node in nodes.filter(|_| depth > 0) {
         let kind = node.kind();
-        if division.is_comment(kind) {
+        if kind.ends_with("comment") {
             comments.push(trimmed(node, text));
-        } else if division.is_attribute(kind) {
+        } else if kind == division.attribute {
             attributes.push(trimmed(node, text));
         } else if !node.is_named() {
             if let (",", Some(last)) | (";", Some(last)) = (kind, parts.last_mut()) {
                 last.end = node.end_byte();
             }
         } else {
-            let mut part = division.part(node, text, depth);
+            let mut part = (division.part)(node, text, depth);
             part.attributes.splice(0..0, attributes.drain(..));
             part.comments = above(&part, std::mem::take(&mut comments), text);
             parts.push(part);

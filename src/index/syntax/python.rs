@@ -3,11 +3,9 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::python::imports;
 use super::reader::Reader;
-use super::{Grammar, children, unwrapped};
-
-pub(super) struct Python;
-pub(super) static PYTHON: Python = Python;
+use super::{children, unwrapped};
 
 /// Base classes that make a class an enum or an interface.
 const ENUM_BASES: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"];
@@ -15,32 +13,25 @@ const INTERFACE_BASES: &[&str] = &["ABC", "Protocol"];
 /// Calls that make a type.
 const TYPE_MAKERS: &[&str] = &["NewType", "ParamSpec", "TypeVar", "TypeVarTuple"];
 
-impl Grammar for Python {
-    fn language(&self) -> tree_sitter::Language {
-        tree_sitter_python::LANGUAGE.into()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "module" => listed_exports(node, reader),
-            "function_definition" => function(node, reader),
-            "class_definition" => class(node, reader),
-            "type_alias_statement" => alias(node, reader),
-            "assignment" => assignment(node, reader),
-            "import_statement" => import(node, reader),
-            "import_from_statement" => import_from(node, reader),
-            "call" if reader.field(node, "function") == Some("super") => {}
-            "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
-            "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
-            "identifier" if !reader.in_field("name") && !reader.in_field("attribute") => {
-                reader.refer(node, reader.text(node), None, ReferenceKind::Use)
-            }
-            "parameters" | "lambda_parameters" => children(node).for_each(|p| parameter(p, reader)),
-            "for_statement" | "for_in_clause" => bind(node.child_by_field_name("left"), reader),
-            "as_pattern_target" => children(node).for_each(|target| bind(Some(target), reader)),
-            "named_expression" => bind(node.child_by_field_name("name"), reader),
-            _ => {}
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "module" => listed_exports(node, reader),
+        "function_definition" => function(node, reader),
+        "class_definition" => class(node, reader),
+        "type_alias_statement" => alias(node, reader),
+        "assignment" => assignment(node, reader),
+        "import_statement" | "import_from_statement" => import(node, reader),
+        "call" if reader.field(node, "function") == Some("super") => {}
+        "call" => name_of(node.child_by_field_name("function"), reader, ReferenceKind::Call),
+        "attribute" => name_of(Some(node), reader, ReferenceKind::Use),
+        "identifier" if !reader.in_field("name") && !reader.in_field("attribute") => {
+            reader.refer(node, reader.text(node), None, ReferenceKind::Use)
         }
+        "parameters" | "lambda_parameters" => children(node).for_each(|p| parameter(p, reader)),
+        "for_statement" | "for_in_clause" => bind(node.child_by_field_name("left"), reader),
+        "as_pattern_target" => children(node).for_each(|target| bind(Some(target), reader)),
+        "named_expression" => bind(node.child_by_field_name("name"), reader),
+        _ => {}
     }
 }
 
@@ -58,7 +49,7 @@ fn listed_exports<'t>(module: Node<'t>, reader: &mut Reader<'t>) {
             let text = reader.text(name);
             reader.export(name, text, text, None);
         }
-        reader.list_exports();
+        reader.lists_exports = true;
     }
 }
 
@@ -72,8 +63,8 @@ fn define<'t>(node: Node<'t>, reader: &mut Reader<'t>, name: &'t str, kind: Kind
     let at_top = reader.inside().is_none();
     let special = name.starts_with("__") && name.ends_with("__");
     let exported =
-        if at_top && reader.lists_exports() { reader.is_exported(name) } else { !name.starts_with('_') || special };
-    if at_top && exported && !reader.lists_exports() {
+        if at_top && reader.lists_exports { reader.is_exported(name) } else { !name.starts_with('_') || special };
+    if at_top && exported && !reader.lists_exports {
         reader.export(node, name, name, None);
     }
     reader.define(node, node, name, kind, exported && !reader.in_function())
@@ -161,43 +152,25 @@ fn assignment<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     define(node, reader, name, kind);
 }
 
-/// `import a.b` imports `a` and, under the name by which it is used, `a.b`.
+/// `import a.b` imports `a` and, under the name by which it is used, `a.b`. `from a import b as b` re-exports `b` (PEP 484).
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    for part in children(node) {
-        match part.kind() {
-            "aliased_import" => {
-                let source = reader.field(part, "name").unwrap_or_default();
-                reader.import(node, source, "*", reader.field(part, "alias").unwrap_or_default());
-            }
-            "dotted_name" => {
-                let source = reader.text(part);
-                reader.import(node, source, "*", source);
-                if let Some((first, _)) = source.split_once('.') {
+    for one in imports(node, reader.source) {
+        let (source, local) = (one.source.as_str(), one.local.as_str());
+        match one.name.as_str() {
+            "" => {
+                reader.import(node, source, "*", local);
+                if let Some((first, _)) = source.split_once('.').filter(|_| source == local) {
                     reader.import(node, first, "*", first);
                 }
             }
-            _ => {}
-        }
-    }
-}
-
-/// `from a.b import c as d`, `from . import e`, `from f import *`. A name imported as itself is re-exported (PEP 484).
-fn import_from<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let Some(module) = node.child_by_field_name("module_name") else { return };
-    let source = reader.text(module);
-    let parts = children(node).filter(|part| *part != module);
-    for part in parts {
-        match part.kind() {
-            "wildcard_import" => reader.import(node, source, "*", "*"),
-            "dotted_name" => reader.import(node, source, reader.text(part), reader.text(part)),
-            "aliased_import" => {
-                let (name, local) = (reader.field(part, "name"), reader.field(part, "alias"));
-                reader.import(node, source, name.unwrap_or_default(), local.unwrap_or_default());
-                if let Some(name) = name.filter(|_| name == local && reader.inside().is_none()) {
+            "*" => reader.import(node, source, "*", "*"),
+            name => {
+                reader.import(node, source, name, local);
+                let is_aliased = one.bytes.len() > name.len();
+                if is_aliased && name == local && reader.inside().is_none() {
                     reader.export(node, name, name, Some(source));
                 }
             }
-            _ => {}
         }
     }
 }

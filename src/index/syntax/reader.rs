@@ -15,15 +15,16 @@ const DOC_CHARS_MAX: usize = 1_200;
 const ITEMS_MAX: usize = 20_000;
 
 /// Collects an outline during the walk over the tree, and knows the definitions around the current node.
+#[derive(Default)]
 pub(super) struct Reader<'t> {
-    source: &'t str,
+    pub source: &'t str,
     outline: Outline,
     /// Definitions around the current node.
     open: Vec<Open<'t>>,
     /// The field of its parent that the current node is in.
     field: Option<&'t str>,
-    /// The file lists its exports (`__all__` of Python), so that names do not decide what is exported.
-    exports_listed: bool,
+    /// The file lists its exports (`__all__` of Python): definitions that follow export nothing by their names.
+    pub lists_exports: bool,
     seen: HashSet<Seen>,
     /// Blocks around the current node: (last byte, first line, last line).
     blocks: Vec<(usize, usize, usize)>,
@@ -49,18 +50,7 @@ struct Open<'t> {
 
 impl<'t> Reader<'t> {
     pub fn new(source: &'t str) -> Reader<'t> {
-        Reader {
-            source,
-            outline: Outline::default(),
-            open: Vec::new(),
-            field: None,
-            exports_listed: false,
-            seen: HashSet::new(),
-            blocks: Vec::new(),
-            function_end: 0,
-            bindings: HashMap::new(),
-            expected: HashMap::new(),
-        }
+        Reader { source, ..Reader::default() }
     }
 
     /// The walk reaches a node that begins at `byte`, in this field of its parent.
@@ -136,15 +126,6 @@ impl<'t> Reader<'t> {
         if let Some(open) = self.open.last_mut() {
             open.own_value = Some(name);
         }
-    }
-
-    /// The exports noted so far are a complete list: definitions that follow export nothing by their names.
-    pub fn list_exports(&mut self) {
-        self.exports_listed = true;
-    }
-
-    pub fn lists_exports(&self) -> bool {
-        self.exports_listed
     }
 
     pub fn is_exported(&self, name: &str) -> bool {
@@ -345,19 +326,16 @@ fn doc_above(source: &str, node: Node) -> (String, usize) {
         if !is_comment && !matches!(comment.kind(), "attribute_item" | "decorator") {
             break;
         }
-        let first = comment.start_position();
-        let ends = comment.end_position();
-        let last_row = if ends.column == 0 { ends.row.saturating_sub(1) } else { ends.row };
         // A comment followed by a blank line, or behind code on its line, belongs to something else.
         let line_start = source[..comment.start_byte()].rfind('\n').map_or(0, |n| n + 1);
         let alone = source[line_start..comment.start_byte()].trim().is_empty();
-        if last_row + 1 < start || !alone {
+        if last_line(comment) < start || !alone {
             break;
         }
         if is_comment {
             comments.push(source.get(comment.byte_range()).unwrap_or_default());
         }
-        start = first.row;
+        start = comment.start_position().row;
         above = comment.prev_sibling();
     }
     let doc = comments.iter().rev().flat_map(|c| c.lines()).map(strip_marks).filter(|l| !l.is_empty());

@@ -3,36 +3,28 @@
 use tree_sitter::Node;
 
 use super::outline::{Kind, ReferenceKind};
+use super::parts::rust::imports;
 use super::reader::Reader;
-use super::{Grammar, all_children, children, unwrapped};
+use super::{all_children, children, unwrapped};
 
-pub(super) struct Rust;
-pub(super) static RUST: Rust = Rust;
-
-impl Grammar for Rust {
-    fn language(&self) -> tree_sitter::Language {
-        tree_sitter_rust::LANGUAGE.into()
-    }
-
-    fn visit<'t>(&self, node: Node<'t>, reader: &mut Reader<'t>) {
-        match node.kind() {
-            "function_item" | "function_signature_item" => function(node, reader),
-            "struct_item" | "union_item" => declare(node, reader, Kind::Struct),
-            "enum_item" => declare(node, reader, Kind::Enum),
-            "trait_item" => declare(node, reader, Kind::Trait),
-            "type_item" => declare(node, reader, Kind::Type),
-            "const_item" | "static_item" => declare(node, reader, Kind::Constant),
-            "macro_definition" => declare(node, reader, Kind::Macro),
-            "mod_item" => module(node, reader),
-            "impl_item" => implementation(node, reader),
-            "use_declaration" => import(node, reader),
-            "call_expression" => called(node.child_by_field_name("function"), reader),
-            "macro_invocation" => called(node.child_by_field_name("macro"), reader),
-            "token_tree" => calls_in_tokens(node, reader),
-            "let_declaration" | "parameter" => bind(node, reader),
-            "type_identifier" | "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Use),
-            _ => {}
-        }
+pub(super) fn visit<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
+    match node.kind() {
+        "function_item" | "function_signature_item" => function(node, reader),
+        "struct_item" | "union_item" => declare(node, reader, Kind::Struct),
+        "enum_item" => declare(node, reader, Kind::Enum),
+        "trait_item" => declare(node, reader, Kind::Trait),
+        "type_item" => declare(node, reader, Kind::Type),
+        "const_item" | "static_item" => declare(node, reader, Kind::Constant),
+        "macro_definition" => declare(node, reader, Kind::Macro),
+        "mod_item" => module(node, reader),
+        "impl_item" => implementation(node, reader),
+        "use_declaration" => import(node, reader),
+        "call_expression" => called(node.child_by_field_name("function"), reader),
+        "macro_invocation" => called(node.child_by_field_name("macro"), reader),
+        "token_tree" => calls_in_tokens(node, reader),
+        "let_declaration" | "parameter" => bind(node, reader),
+        "type_identifier" | "identifier" => reader.refer(node, reader.text(node), None, ReferenceKind::Use),
+        _ => {}
     }
 }
 
@@ -95,49 +87,13 @@ fn type_name<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
 
 /// `use a::{b, c as d, e::*}`: one import per name; `pub use` exports it as well.
 fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    /// Most nodes visited of one `use`; people write smaller ones.
-    const NAMES_MAX: usize = 1_000;
     let public = is_public(node);
-    let mut waiting: Vec<(String, Node)> =
-        node.child_by_field_name("argument").map(|a| (String::new(), a)).into_iter().collect();
-    for _ in 0..NAMES_MAX {
-        let Some((prefix, part)) = waiting.pop() else { return };
-        match part.kind() {
-            "use_list" => waiting.extend(children(part).map(|c| (prefix.clone(), c))),
-            "scoped_use_list" => {
-                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
-                waiting.extend(part.child_by_field_name("list").map(|list| (path, list)));
-            }
-            "use_wildcard" => {
-                let path = part.named_child(0).map_or("", |p| reader.text(p));
-                bring_in(node, reader, public, &join(&join(&prefix, path), "*"), "*");
-            }
-            "use_as_clause" => {
-                let path = join(&prefix, reader.field(part, "path").unwrap_or_default());
-                bring_in(node, reader, public, &path, reader.field(part, "alias").unwrap_or_default());
-            }
-            _ => {
-                let path = join(&prefix, reader.text(part));
-                let path = path.strip_suffix("::self").unwrap_or(&path);
-                bring_in(node, reader, public, path, path.rsplit("::").next().unwrap_or_default());
-            }
+    for one in imports(node, reader.source) {
+        let local = if one.name == "*" { "*" } else { &one.local };
+        reader.import(node, &one.source, &one.name, local);
+        if public {
+            reader.export(node, local, &one.name, Some(&one.source));
         }
-    }
-}
-
-fn join(prefix: &str, path: &str) -> String {
-    match (prefix, path) {
-        ("", path) => path.to_owned(),
-        (prefix, "") => prefix.to_owned(),
-        (prefix, path) => format!("{prefix}::{path}"),
-    }
-}
-
-fn bring_in<'t>(node: Node<'t>, reader: &mut Reader<'t>, public: bool, path: &str, local: &str) {
-    let (source, name) = path.rsplit_once("::").unwrap_or(("", path));
-    reader.import(node, source, name, local);
-    if public {
-        reader.export(node, local, name, Some(source));
     }
 }
 

@@ -134,9 +134,9 @@ fn rust_items_paths_and_macro_arguments_are_read() {
          macro >twice 14-14
          module >tests 15-15
          function tests>t 15-15
-         import * from crate::base as *
-         import ids from crate::base as names
          import Bytes from crate::base as Bytes
+         import ids from crate::base as names
+         import * from crate::base as *
          import Deep from self::inner as Deep
          import * from self::inner as inner
          export Deep = Deep self::inner

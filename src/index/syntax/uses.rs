@@ -7,16 +7,22 @@ mod ecmascript;
 mod members;
 mod python;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use tree_sitter::Node;
 
 pub use members::{Members, members};
 
-use super::{children, content, language_of, tree_of};
+use super::{children, content, descend, language_of, tree_of};
+use crate::base::is_listed;
 
-/// Deepest nesting that is visited.
-const DEPTH_MAX: usize = 400;
+/// Most nodes visited of one pattern; people write smaller ones.
+const PATTERN_NODES_MAX: usize = 2_000;
+/// Patterns that bind all names in them.
+const PATTERNS: &str = "\
+    object_pattern array_pattern rest_pattern parenthesized_expression pattern_list tuple_pattern list_pattern tuple list \
+    list_splat list_splat_pattern dictionary_splat_pattern";
 
 /// A name that is used, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +39,22 @@ struct Scope {
     is_function: bool,
 }
 
+impl Scope {
+    fn holds(&self, place: &Range<usize>) -> bool {
+        self.bytes.start <= place.start && place.end <= self.bytes.end
+    }
+}
+
 /// Collects what a text binds and uses.
 struct Names<'t> {
     text: &'t str,
+    /// Outer before inner; the first is the whole text.
     scopes: Vec<Scope>,
     /// Names and the scope that they are bound in.
     bound: Vec<(&'t str, usize)>,
-    /// Names and the scope that they are used in.
-    used: Vec<(Node<'t>, usize)>,
+    used: Vec<Node<'t>>,
+    /// Ids of identifiers that are no uses: names that are bound, keys, attributes.
+    silent: HashSet<usize>,
     /// The text may bind names that are not visible in it.
     is_open: bool,
 }
@@ -50,87 +64,96 @@ impl<'t> Names<'t> {
         content(node, self.text)
     }
 
-    fn bind(&mut self, node: Node<'t>, scope: usize) {
-        self.bound.push((self.content(node), scope));
-    }
-
-    fn open(&mut self, node: Node, is_class: bool, is_function: bool) -> usize {
-        self.scopes.push(Scope { bytes: node.byte_range(), is_class, is_function });
+    fn open(&mut self, bytes: Range<usize>, is_class: bool, is_function: bool) -> usize {
+        self.scopes.push(Scope { bytes, is_class, is_function });
         self.scopes.len() - 1
     }
 
-    /// Whether a name bound in `scope` is visible at `place`, which is in the scope `inner`.
-    fn is_seen(&self, scope: usize, place: &Range<usize>, inner: usize) -> bool {
-        let bytes = &self.scopes[scope].bytes;
-        let holds = bytes.start <= place.start && place.end <= bytes.end;
-        let behind_function = || {
-            self.scopes.iter().enumerate().any(|(at, other)| {
-                at != scope
-                    && other.is_function
-                    && bytes.start <= other.bytes.start
-                    && other.bytes.end <= bytes.end
-                    && other.bytes.start <= place.start
-                    && place.end <= other.bytes.end
-            })
-        };
-        holds && (!self.scopes[scope].is_class || inner == scope || !behind_function())
+    /// The innermost scope around a node, of those opened so far.
+    fn scope_of(&self, node: Node) -> usize {
+        self.scopes.iter().rposition(|scope| scope.holds(&node.byte_range())).unwrap_or(0)
+    }
+
+    fn silence(&mut self, node: Option<Node>) {
+        self.silent.extend(node.map(|node| node.id()));
+    }
+
+    /// Binds the names of a pattern in the innermost scope around it. What it reads (defaults, `a` in `a[i] = …`) stays a use.
+    fn bind(&mut self, pattern: Option<Node<'t>>) {
+        pattern.into_iter().for_each(|pattern| self.bind_in(pattern, self.scope_of(pattern)));
+    }
+
+    fn bind_in(&mut self, pattern: Node<'t>, scope: usize) {
+        let mut waiting = vec![pattern];
+        for _ in 0..PATTERN_NODES_MAX {
+            let Some(node) = waiting.pop() else { return };
+            let field = |name: &str| node.child_by_field_name(name);
+            match node.kind() {
+                "identifier" | "type_identifier" | "property_identifier" | "shorthand_property_identifier_pattern" => {
+                    self.bound.push((self.content(node), scope));
+                    self.silence(Some(node));
+                }
+                "assignment_pattern" | "object_assignment_pattern" => waiting.extend(field("left")),
+                "pair_pattern" => waiting.extend(field("value")),
+                kind if is_listed(PATTERNS, kind) => waiting.extend(children(node)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Binds every name inside a node.
+    fn bind_all(&mut self, node: Node<'t>, scope: usize) {
+        descend(node, |node| {
+            if matches!(node.kind(), "identifier" | "type_identifier") {
+                self.bind_in(node, scope);
+            }
+            true
+        });
+    }
+
+    /// Whether a name bound in `scope` is visible at `place`.
+    fn is_seen(&self, scope: usize, place: &Range<usize>) -> bool {
+        let own = &self.scopes[scope];
+        let is_between = |inner: &Scope| inner.is_function && own.holds(&inner.bytes) && inner.holds(place);
+        own.holds(place) && !(own.is_class && self.scopes[scope + 1..].iter().any(is_between))
     }
 
     fn unbound(self, is_built_in: impl Fn(&str) -> bool) -> Vec<Use> {
-        use std::collections::HashMap;
-        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut by_name: HashMap<&str, HashSet<usize>> = HashMap::new();
         for (name, scope) in &self.bound {
-            let scopes = by_name.entry(name).or_default();
-            if !scopes.contains(scope) {
-                scopes.push(*scope);
-            }
+            by_name.entry(name).or_default().insert(*scope);
         }
-        let is_bound = |node: &Node, inner: usize| {
-            let scopes = by_name.get(self.content(*node));
-            scopes.is_some_and(|scopes| scopes.iter().any(|scope| self.is_seen(*scope, &node.byte_range(), inner)))
+        let is_bound = |node: &Node| {
+            let mut scopes = by_name.get(self.content(*node)).into_iter().flatten();
+            scopes.any(|scope| self.is_seen(*scope, &node.byte_range()))
         };
-        let unbound =
-            self.used.iter().filter(|(node, inner)| !is_bound(node, *inner) && !is_built_in(self.content(*node)));
-        unbound.map(|(node, _)| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
+        let unbound = self.used.iter().filter(|node| !is_bound(node) && !is_built_in(self.content(**node)));
+        unbound.map(|node| Use { name: self.content(*node).to_owned(), bytes: node.byte_range() }).collect()
     }
 }
 
-/// One step of a walk: a node, the scope around it, its depth.
-type Step<'t> = (Node<'t>, usize, usize);
+/// Notes the names that a node binds, before its children are visited. False if they must not be visited.
+type Visit = for<'t> fn(Node<'t>, &mut Names<'t>) -> bool;
 
-/// How a language binds and uses names.
-trait Binding {
-    /// Notes the names that the node of `step` binds or uses, and pushes those of its children to visit.
-    fn visit<'t>(&self, step: Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>);
-    fn is_built_in(&self, name: &str) -> bool;
-}
-
-/// Names that `text` uses and does not bind. `None` for other languages, for a text with syntax errors, and where names may
-/// be bound that are not visible.
+/// Names that `text` uses and does not bind, in order. `None` for other languages, for a text with syntax errors, and where
+/// names may be bound that are not visible.
 pub fn unbound(path: &str, text: &str) -> Option<Vec<Use>> {
     let language = language_of(path);
-    let binding: &dyn Binding = match language {
-        "python" => &python::Python,
-        "javascript" | "jsx" | "typescript" | "tsx" => &ecmascript::EcmaScript,
+    let (visit, is_built_in): (Visit, fn(&str) -> bool) = match language {
+        "python" => (python::visit, python::is_built_in),
+        "javascript" | "jsx" | "typescript" | "tsx" => (ecmascript::visit, ecmascript::is_built_in),
         _ => return None,
     };
-    let tree = tree_of(language, text)?;
-    let root = tree.root_node();
-    if root.has_error() {
-        return None;
-    }
-    let mut names = Names { text, scopes: Vec::new(), bound: Vec::new(), used: Vec::new(), is_open: false };
-    names.open(root, false, false);
-    let mut waiting: Vec<Step> = children(root).map(|child| (child, 0, 0)).collect();
-    while let Some(step) = waiting.pop() {
-        if step.2 < DEPTH_MAX {
-            binding.visit(step, &mut names, &mut waiting);
+    let tree = tree_of(language, text).filter(|tree| !tree.root_node().has_error())?;
+    let (bound, used, silent) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut names = Names { text, scopes: Vec::new(), bound, used, silent, is_open: false };
+    names.open(0..text.len(), false, false);
+    descend(tree.root_node(), |node| {
+        let is_name = matches!(node.kind(), "identifier" | "shorthand_property_identifier");
+        if is_name && !names.silent.contains(&node.id()) {
+            names.used.push(node);
         }
-    }
-    if names.is_open {
-        return None;
-    }
-    let mut found = names.unbound(|name| binding.is_built_in(name));
-    found.sort_by_key(|one| one.bytes.start);
-    Some(found)
+        node.is_named() && !is_name && visit(node, &mut names)
+    });
+    (!names.is_open).then(|| names.unbound(is_built_in))
 }

@@ -141,13 +141,10 @@ impl Recalled<'_> {
     }
 }
 
-/// The lesson of a step with this text, else that of the most similar one; `None` if there is none, or the search fails.
+/// The lesson of the step that is most similar; `None` if there is none, or the search fails.
 async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>) -> Option<(Stored, Solution)> {
-    let found = tokio::task::spawn_blocking(move || {
-        let alike = lessons.search(&text, vector.as_deref(), RECALLED_MAX)?;
-        Ok::<_, LessonsError>((alike, lessons.same(&text)?))
-    });
-    let (alike, same) = match found.await.ok()? {
+    let found = tokio::task::spawn_blocking(move || lessons.search(&text, vector.as_deref(), RECALLED_MAX));
+    let alike = match found.await.ok()? {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(%error, "nothing is remembered");
@@ -157,7 +154,7 @@ async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>)
     let enough = |found: &Found| found.score >= if found.by == Signal::Vector { ALIKE_VECTOR } else { ALIKE_WORDS };
     let read = |stored: Stored| Solution::read(&stored.lesson.solution).map(|solution| (stored, solution));
     let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
-    same.and_then(read).or_else(|| alike.map(|found| found.stored).find_map(read))
+    alike.map(|found| found.stored).find_map(read)
 }
 
 /// The arguments without those that are too long to keep.

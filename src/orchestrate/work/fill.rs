@@ -26,7 +26,7 @@ const LINES_MAX: usize = 16;
 /// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come
 /// first.
 pub fn lines(path: &str, text: &str, within: &Range<usize>, clues: &RepairHints) -> Vec<Range<usize>> {
-    let comments = comments(path, text).and_then(Result::ok).unwrap_or_default();
+    let comments = comments(path, text);
     let mut found = Vec::new();
     let mut start = text[..within.start].rfind('\n').map_or(0, |end| end + 1);
     for line in text[start..within.end].split('\n') {

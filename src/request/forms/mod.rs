@@ -34,7 +34,11 @@ pub struct Project<'a> {
 pub fn calls(project: Project<'_>, tool: Builtin, part: &Part) -> Result<Vec<Map<String, Value>>, String> {
     let Project { index, root } = project;
     let symbol = symbol_of(index, part);
-    let files = |name: &str| index.and_then(|index| index.find_files(name, FILES_MAX).ok()).unwrap_or_default();
+    let files = |name: &str| {
+        let mut paths = index.and_then(|index| index.paths().ok()).unwrap_or_default();
+        paths.retain(|path| path.rsplit('/').next() == Some(name));
+        paths
+    };
     arguments(tool, part, &Known { symbol: symbol.as_deref(), root, files: &files })
 }
 
@@ -71,8 +75,6 @@ pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     found.or_else(|| names.into_iter().find(|name| is_compound(name) && !names::is_path(name))).map(str::to_owned)
 }
 
-/// Most files looked up for a bare name.
-const FILES_MAX: usize = 5;
 /// Words that ask.
 const ASKS: &str = "how, why, where, what, who, which, explain, describe, tell, understand, know";
 /// Kinds of definitions.

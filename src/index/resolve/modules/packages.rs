@@ -195,20 +195,6 @@ impl Tree {
         let stems = [stem.to_owned(), format!("src/{unbuilt}"), unbuilt.clone(), format!("src/{unbuilt}/index")];
         stems.iter().find_map(|stem| EXTENSIONS.iter().find_map(|e| exact(&format!("{stem}{e}"))))
     }
-
-    fn about(&self, path: &Path) -> io::Result<FileMetadata> {
-        let real = self.real(path);
-        if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
-            return Ok(FileMetadata::new(true, false, false));
-        }
-        // Any folder of an installed package counts as existing, so that settings are looked for in it.
-        let installed = path.starts_with("/node_modules") && path.extension().is_none();
-        if installed || self.folders.contains(&real) {
-            Ok(FileMetadata::new(false, true, false))
-        } else {
-            Err(ErrorKind::NotFound.into())
-        }
-    }
 }
 
 /// Whether a path is a settings file that a `tsconfig.json` extends from an installed package. These are not indexed and read
@@ -237,11 +223,21 @@ impl FileSystem for Tree {
     }
 
     fn metadata(&self, path: &Path) -> io::Result<FileMetadata> {
-        self.about(path)
+        let real = self.real(path);
+        if self.files.contains(&real) || self.texts.contains_key(&real) || is_foreign_settings(path) {
+            return Ok(FileMetadata::new(true, false, false));
+        }
+        // Any folder of an installed package counts as existing, so that settings are looked for in it.
+        let installed = path.starts_with("/node_modules") && path.extension().is_none();
+        if installed || self.folders.contains(&real) {
+            Ok(FileMetadata::new(false, true, false))
+        } else {
+            Err(ErrorKind::NotFound.into())
+        }
     }
 
     fn symlink_metadata(&self, path: &Path) -> io::Result<FileMetadata> {
-        self.about(path)
+        self.metadata(path)
     }
 
     fn read_link(&self, path: &Path) -> Result<PathBuf, ResolveError> {

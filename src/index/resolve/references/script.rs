@@ -32,7 +32,7 @@ pub(super) fn bare<'a>(project: &Project<'a>, file: usize, reference: &'a Refere
     }
     let (target, confidence, reason) = match project.declared_around(file, reference.from, name) {
         Some(target) => (target, IN_SCOPE, "same file"),
-        None => match project.imported(file, name) {
+        None => match project.imported_as(file, name) {
             Some(target) => (target, BY_IMPORT, "import"),
             None => return undeclared(project, file, name),
         },

@@ -5,22 +5,16 @@ use std::rc::Rc;
 use super::{Look, Ty, found};
 use crate::base::is_listed;
 
+/// Types that hold items of one type.
+const LISTS: &str = "\
+    Array ReadonlyArray Set ReadonlySet Iterable IterableIterator Generator AsyncIterable AsyncGenerator \
+    AsyncIterableIterator Iterator AsyncIterator";
+
 /// A type by a name that the project does not declare.
 pub(super) fn named<'a>(name: &str, arguments: &[Ty<'a>]) -> Ty<'a> {
     let argument = |at: usize| arguments.get(at).cloned().unwrap_or(Ty::Unknown);
     match name {
-        "Array"
-        | "ReadonlyArray"
-        | "Set"
-        | "ReadonlySet"
-        | "Iterable"
-        | "IterableIterator"
-        | "Generator"
-        | "AsyncIterable"
-        | "AsyncGenerator"
-        | "AsyncIterableIterator"
-        | "Iterator"
-        | "AsyncIterator" => Ty::List(Rc::new(argument(0))),
+        _ if is_listed(LISTS, name) => Ty::List(Rc::new(argument(0))),
         "Map" | "ReadonlyMap" | "WeakMap" | "Record" => Ty::Table(Rc::new(argument(1))),
         "Promise" | "PromiseLike" => Ty::Promise(Rc::new(argument(0))),
         "Partial" | "Required" | "Readonly" | "Omit" | "Pick" | "NonNullable" | "Exclude" | "Extract" | "NoInfer"

@@ -5,7 +5,16 @@ use std::rc::Rc;
 use super::{Look, Scope, Ty, Types, many};
 use crate::index::resolve::names::{Meaning, Symbol};
 use crate::index::syntax::Kind;
-use crate::index::syntax::types::{Callable, Type, Typing, Value};
+use crate::index::syntax::types::{Callable, Generic, Type, Typing, Value};
+
+/// Type parameters by name, with what they stand for.
+type Known<'a> = Vec<(&'a str, Ty<'a>)>;
+
+/// What each of the type parameters stands for.
+fn solved<'a>(generics: &[Generic], known: &[(&'a str, Ty<'a>)]) -> Vec<Ty<'a>> {
+    let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
+    generics.iter().map(|generic| of(&generic.name)).collect()
+}
 
 /// Deepest nesting of promises that `await` unwraps.
 const LAYERS_MAX: usize = 8;
@@ -87,9 +96,7 @@ impl<'a> Types<'_, 'a> {
                 if let (true, Some(call), Some(typing)) = (given.is_empty(), call, self.typing(*file, *at)) {
                     let mut known = Vec::new();
                     self.unify_arguments(call, arguments, scope, &mut known);
-                    let of =
-                        |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
-                    given = typing.generics.iter().map(|generic| of(&generic.name)).collect();
+                    given = solved(&typing.generics, &known);
                 }
                 self.instance(*file, *at, given)
             }
@@ -161,13 +168,12 @@ impl<'a> Types<'_, 'a> {
         }
         let mut given: Vec<Ty<'a>> = types.iter().map(|ty| self.ty(ty, scope)).collect();
         if given.is_empty() {
-            let mut known: Vec<(&'a str, Ty<'a>)> = Vec::new();
+            let mut known = Known::new();
             if let (Some(returns), Some(wanted)) = (&callable.returns, wanted) {
                 self.unify(returns, &self.ty(wanted, scope), &mut known);
             }
             self.unify_arguments(callable, arguments, scope, &mut known);
-            let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
-            given = callable.generics.iter().map(|generic| of(&generic.name)).collect();
+            given = solved(&callable.generics, &known);
         }
         self.set(&mut inner, &callable.generics, &given);
         inner
@@ -178,7 +184,7 @@ impl<'a> Types<'_, 'a> {
         callable: &'a Callable,
         arguments: &'a [Value],
         scope: &Rc<Scope<'a>>,
-        known: &mut Vec<(&'a str, Ty<'a>)>,
+        known: &mut Known<'a>,
     ) {
         for (param, argument) in callable.params.iter().zip(arguments) {
             // A function argument tells nothing yet: the types of its parameters depend on this call.
@@ -190,7 +196,7 @@ impl<'a> Types<'_, 'a> {
     }
 
     /// Compares `pattern` with `ty` and adds to `known` what its type parameters stand for.
-    fn unify(&self, pattern: &'a Type, ty: &Ty<'a>, known: &mut Vec<(&'a str, Ty<'a>)>) {
+    fn unify(&self, pattern: &'a Type, ty: &Ty<'a>, known: &mut Known<'a>) {
         self.step((), || match (pattern, ty) {
             (_, Ty::Unknown) => {}
             (Type::Named(name, arguments), _) if arguments.is_empty() && !known.iter().any(|(n, _)| n == name) => {
@@ -225,10 +231,7 @@ impl<'a> Types<'_, 'a> {
             Ty::List(item) | Ty::Table(item) => (**item).clone(),
             Ty::Many(parts) => many(parts.iter().map(|part| self.step(Ty::Unknown, || self.item(part)))),
             Ty::Shape(fields, scope) if fields.iter().any(|f| f.name == "[]") => {
-                match self.field(fields, scope, "[]", of) {
-                    Look::Found(member) => member.ty,
-                    _ => Ty::Unknown,
-                }
+                self.field(fields, scope, "[]", of).ty()
             }
             Ty::Outside => Ty::Outside,
             _ => Ty::Unknown,
@@ -276,7 +279,7 @@ impl<'a> Types<'_, 'a> {
         let scope = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
         match value {
             // An alias of a variable that is no alias itself is that variable.
-            Value::Name(name) => match self.project.named_in(file, definition.container, name) {
+            Value::Name(name) => match self.project.in_scope(file, definition.container, name) {
                 Some(next) if next != target => self.step(target, || self.behind(self.project.as_value(next))),
                 _ => target,
             },

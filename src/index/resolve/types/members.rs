@@ -24,24 +24,19 @@ impl<'a> Types<'_, 'a> {
                 _ => Look::Outside,
             },
             Ty::Many(parts) => {
-                let looks = parts.iter().map(|part| self.member(part, name));
                 let mut unknown = false;
                 let mut all: Vec<Member<'a>> = Vec::new();
-                for look in looks {
-                    match look {
+                for part in parts.iter() {
+                    match self.member(part, name) {
                         Look::Found(member) => all.push(member),
                         Look::Unknown => unknown = true,
                         Look::Outside => {}
                     }
                 }
-                match all.iter().position(|m| m.target.is_some()) {
-                    Some(best) => {
-                        let target = all[best].target;
-                        Look::Found(Member { target, ty: many(all.into_iter().map(|m| m.ty)) })
-                    }
-                    None if !all.is_empty() => found(many(all.into_iter().map(|m| m.ty))),
-                    None if unknown => Look::Unknown,
-                    None => Look::Outside,
+                match all.iter().find_map(|member| member.target) {
+                    None if all.is_empty() && unknown => Look::Unknown,
+                    None if all.is_empty() => Look::Outside,
+                    target => Look::Found(Member { target, ty: many(all.into_iter().map(|member| member.ty)) }),
                 }
             }
         })
@@ -130,7 +125,7 @@ impl<'a> Types<'_, 'a> {
                 None if name == "default" => found(Ty::Itself(target)),
                 None => Look::Unknown,
             },
-            Meaning::Symbol(Symbol { file, at }) => match self.project.member(target, name) {
+            Meaning::Symbol(Symbol { file, at }) => match self.project.member_of(target, name, false) {
                 Some((target, _)) => {
                     let ty = self.held(target);
                     Look::Found(Member { target: Some(target), ty })

@@ -5,60 +5,19 @@ use tree_sitter::Node;
 use super::typing::value_of;
 use super::{called, child_of_kind, is_function, unquoted};
 use crate::index::syntax::outline::Kind;
+use crate::index::syntax::parts::Imported;
+use crate::index::syntax::parts::ecmascript::imports;
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::Typing;
 use crate::index::syntax::{all_children, children};
 
 pub(super) fn import<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let Some(source) = reader.field(node, "source").map(unquoted) else {
-        return import_equals(node, reader);
-    };
-    let Some(clause) = child_of_kind(node, "import_clause") else { return reader.import(node, source, "", "") };
-    for part in children(clause) {
-        match part.kind() {
-            "identifier" => reader.import(node, source, "default", reader.text(part)),
-            "namespace_import" => {
-                let local = child_of_kind(part, "identifier").map_or("", |n| reader.text(n));
-                reader.import(node, source, "*", local);
-            }
-            "named_imports" => {
-                for specifier in children(part).filter(|s| s.kind() == "import_specifier") {
-                    let name = reader.field(specifier, "name").map(unquoted).unwrap_or_default();
-                    reader.import(node, source, name, reader.field(specifier, "alias").unwrap_or(name));
-                }
-            }
-            _ => {}
-        }
-    }
+    note(node, imports(node, reader.source), reader);
 }
 
-/// `import fs = require('fs')`.
-fn import_equals<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
-    let Some(clause) = child_of_kind(node, "import_require_clause") else { return };
-    let local = child_of_kind(clause, "identifier").map_or("", |n| reader.text(n));
-    let source = reader.field(clause, "source").map(unquoted).unwrap_or_default();
-    reader.import(node, source, "default", local);
-}
-
-/// The argument of `require('…')`.
-pub(super) fn required<'t>(node: Node<'t>, reader: &Reader<'t>) -> Option<&'t str> {
-    let called = node.kind() == "call_expression" && reader.field(node, "function") == Some("require");
-    let argument = node.child_by_field_name("arguments").filter(|_| called)?.named_child(0)?;
-    (argument.kind() == "string").then(|| unquoted(reader.text(argument)))
-}
-
-/// `const a = require('…')`, `const { a, b: c } = require('…')`.
-pub(super) fn require<'t>(node: Node<'t>, pattern: Node<'t>, source: &str, reader: &mut Reader<'t>) {
-    if pattern.kind() == "identifier" {
-        return reader.import(node, source, "default", reader.text(pattern));
-    }
-    for part in children(pattern) {
-        let (name, local) = match part.kind() {
-            "pair_pattern" => (reader.field(part, "key"), reader.field(part, "value")),
-            _ => (Some(reader.text(part)), Some(reader.text(part))),
-        };
-        reader.import(node, source, name.unwrap_or_default(), local.unwrap_or_default());
-    }
+/// Notes the names that a statement imports.
+pub(super) fn note<'t>(node: Node<'t>, imports: Vec<Imported>, reader: &mut Reader<'t>) {
+    imports.iter().for_each(|one| reader.import(node, &one.source, &one.name, &one.local));
 }
 
 pub(super) fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
@@ -81,21 +40,15 @@ pub(super) fn export<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         reader.export(node, "*", "*", Some(source));
     } else if let Some(value) = node.child_by_field_name("value").or_else(|| child_of_kind(node, "identifier")) {
         let mut local = if value.kind() == "identifier" { reader.text(value) } else { "" };
-        if (is_function(value) || matches!(value.kind(), "class" | "object" | "call_expression" | "new_expression"))
-            && reader.define(
-                node,
-                value,
-                "default",
-                if is_function(value) { Kind::Function } else { Kind::Variable },
-                true,
-            )
+        let function = is_function(value);
+        let kind = if function { Kind::Function } else { Kind::Variable };
+        if (function || matches!(value.kind(), "class" | "object" | "call_expression" | "new_expression"))
+            && reader.define(node, value, "default", kind, true)
         {
             local = "default";
-            if is_function(value) {
-                reader.typed(called(value, reader));
-            } else {
-                reader.typed(Typing { value: Some(value_of(value, reader)), ..Typing::default() });
-            }
+            let held = || Typing { value: Some(value_of(value, reader)), ..Typing::default() };
+            let typing = if function { called(value, reader) } else { held() };
+            reader.typed(typing);
         }
         reader.export(node, "default", local, None);
     }

@@ -8,6 +8,11 @@ use crate::index::syntax::children;
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Type, Value};
 
+/// First and last line, counted from 1.
+fn lines(node: Node) -> (usize, usize) {
+    (node.start_position().row + 1, node.end_position().row + 1)
+}
+
 /// Notes the names a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
 pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), reader: &mut Reader<'t>) {
     /// Most nodes visited of one pattern; people write smaller ones.
@@ -53,16 +58,13 @@ pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), r
 pub(super) fn parameters<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     let expected = reader.expected(node);
     reader.function(node);
-    let lines = (node.start_position().row + 1, node.end_position().row + 1);
+    let lines = lines(node);
     // `(a) => (b) => …`: the inner function is what the outer one is expected to return.
     if let (Some(expected), Some(body)) = (&expected, node.child_by_field_name("body").filter(|b| is_function(*b))) {
         reader.expect(body, Value::Call(Box::new(expected.clone()), Vec::new(), Vec::new()));
     }
-    if let Some(single) = node.child_by_field_name("parameter") {
-        let value = expected.map_or(Value::Unknown, |e| Value::Parameter(Box::new(e), 0));
-        return bind(single, value, lines, reader);
-    }
-    let all = node.child_by_field_name("parameters").into_iter().flat_map(children).filter(|p| p.kind() != "comment");
+    let listed = node.child_by_field_name("parameters").into_iter().flat_map(children);
+    let all = node.child_by_field_name("parameter").into_iter().chain(listed).filter(|p| p.kind() != "comment");
     for (at, parameter) in all.enumerate() {
         let pattern = parameter.child_by_field_name("pattern").unwrap_or(parameter);
         let value = match (annotated(parameter.child_by_field_name("type"), reader), &expected) {
@@ -129,7 +131,7 @@ pub(super) fn each<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     };
     let of = reader.field(node, "operator") == Some("of");
     let value = if of { Value::Item(Box::new(value_of(right, reader))) } else { Value::Is(Type::Basic) };
-    bind(left, value, (node.start_position().row + 1, node.end_position().row + 1), reader);
+    bind(left, value, lines(node), reader);
 }
 
 /// `if (x instanceof X) { … }`: x is an X there.
@@ -141,7 +143,7 @@ pub(super) fn narrowed<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
         && left.kind() == "identifier"
     {
         let ty = Type::Named(reader.text(right).to_owned(), Vec::new());
-        let lines = (body.start_position().row + 1, body.end_position().row + 1);
+        let lines = lines(body);
         reader.bind(reader.text(left), Value::Is(ty), lines);
     }
 }
@@ -149,6 +151,6 @@ pub(super) fn narrowed<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 /// `catch (error) { … }`.
 pub(super) fn caught<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
     if let Some(parameter) = node.child_by_field_name("parameter") {
-        bind(parameter, Value::Unknown, (node.start_position().row + 1, node.end_position().row + 1), reader);
+        bind(parameter, Value::Unknown, lines(node), reader);
     }
 }

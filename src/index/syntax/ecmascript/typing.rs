@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::{child_of_kind, is_function, unquoted};
+use crate::base::is_listed;
 use crate::index::syntax::reader::Reader;
 use crate::index::syntax::types::{Callable, Field, Generic, Line, SPREAD, Type, Typing, Value};
 use crate::index::syntax::{all_children, children};
@@ -16,6 +17,9 @@ const ARGUMENTS_MAX: usize = 6;
 /// Most nodes visited for the `return`s of one function, and most `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
+
+/// Node kinds beside statements that may hold a `return`.
+const BRANCHES: &str = "else_clause switch_body switch_case switch_default catch_clause finally_clause";
 
 /// The type in an annotation `: T`, or the node itself.
 pub(super) fn annotated(node: Option<Node>, reader: &Reader) -> Option<Type> {
@@ -93,26 +97,18 @@ fn many(node: Node, reader: &Reader, depth: usize) -> Type {
 fn fields(node: Node, reader: &Reader, depth: usize) -> Vec<Field> {
     let mut fields = Vec::new();
     for part in children(node).take(PARTS_MAX) {
-        let line = Line(part.start_position().row + 1);
-        let name = unquoted(reader.field(part, "name").unwrap_or_default()).to_owned();
-        let ty = match part.kind() {
-            "property_signature" => annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown),
-            "method_signature" | "construct_signature" | "call_signature" => {
-                Type::Function(Box::new(callable(part, reader, depth + 1)))
-            }
-            "index_signature" => {
-                let ty = annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown);
-                fields.push(Field { name: "[]".into(), ty, line });
-                continue;
-            }
+        let name = || unquoted(reader.field(part, "name").unwrap_or_default()).to_owned();
+        let typed = || annotated(part.child_by_field_name("type"), reader).unwrap_or(Type::Unknown);
+        let called = || Type::Function(Box::new(callable(part, reader, depth + 1)));
+        let (name, ty) = match part.kind() {
+            "property_signature" => (name(), typed()),
+            "method_signature" => (name(), called()),
+            "construct_signature" => ("new".to_owned(), called()),
+            "call_signature" => ("()".to_owned(), called()),
+            "index_signature" => ("[]".to_owned(), typed()),
             _ => continue,
         };
-        let name = match part.kind() {
-            "construct_signature" => "new".to_owned(),
-            "call_signature" => "()".to_owned(),
-            _ => name,
-        };
-        fields.push(Field { name, ty, line });
+        fields.push(Field { name, ty, line: Line(part.start_position().row + 1) });
     }
     fields
 }
@@ -173,17 +169,7 @@ fn returned(node: Node, reader: &Reader, depth: usize) -> Option<Type> {
         let Some(node) = waiting.pop().filter(|_| values.len() < RETURNS_MAX) else { break };
         match node.kind() {
             "return_statement" => values.extend(node.named_child(0).map(|v| value_at(v, reader, depth + 2))),
-            kind if kind.ends_with("_statement")
-                || matches!(
-                    kind,
-                    "else_clause"
-                        | "switch_body"
-                        | "switch_case"
-                        | "switch_default"
-                        | "catch_clause"
-                        | "finally_clause"
-                ) =>
-            {
+            kind if kind.ends_with("_statement") || is_listed(BRANCHES, kind) => {
                 let at = waiting.len();
                 waiting.extend(children(node));
                 waiting[at..].reverse();
@@ -259,24 +245,14 @@ fn object(node: Node, reader: &Reader, depth: usize) -> Vec<(String, Value)> {
     let mut fields = Vec::new();
     for part in children(node).take(PARTS_MAX / 4) {
         let name = |field: &str| unquoted(reader.field(part, field).unwrap_or_default()).to_owned();
-        match part.kind() {
-            "pair" => {
-                let value =
-                    part.child_by_field_name("value").map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
-                fields.push((name("key"), value));
-            }
-            "shorthand_property_identifier" => {
-                fields.push((reader.text(part).to_owned(), Value::Name(reader.text(part).to_owned())))
-            }
-            "method_definition" => {
-                fields.push((name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))))
-            }
-            "spread_element" => {
-                let of = part.named_child(0).map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
-                fields.push((SPREAD.to_owned(), of));
-            }
-            _ => {}
-        }
+        let value = |node: Option<Node>| node.map_or(Value::Unknown, |v| value_at(v, reader, depth + 1));
+        fields.push(match part.kind() {
+            "pair" => (name("key"), value(part.child_by_field_name("value"))),
+            "shorthand_property_identifier" => (reader.text(part).to_owned(), value(Some(part))),
+            "method_definition" => (name("name"), Value::Function(Box::new(callable(part, reader, depth + 1)))),
+            "spread_element" => (SPREAD.to_owned(), value(part.named_child(0))),
+            _ => continue,
+        });
     }
     fields
 }

@@ -2,67 +2,30 @@
 
 use tree_sitter::Node;
 
-use super::{Place, Role, ancestors, enclosing, parent, text, text_of};
+use super::{LOCAL, PARAMETER, Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::base::is_listed;
 use crate::index::syntax::all_children;
 use crate::index::syntax::ecmascript::unquoted;
 
 /// Node kinds that are scopes of a `let`.
-const SCOPES: &[&str] = &[
-    "program",
-    "statement_block",
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "arrow_function",
-    "method_definition",
-    "for_statement",
-    "for_in_statement",
-    "catch_clause",
-    "switch_body",
-    "class_static_block",
-];
+const SCOPES: &str = "\
+    program statement_block function_declaration function_expression generator_function \
+    generator_function_declaration arrow_function method_definition for_statement for_in_statement catch_clause \
+    switch_body class_static_block";
 /// Node kinds that are scopes of a `var`.
-const FUNCTIONS: &[&str] = &[
-    "program",
-    "function_declaration",
-    "function_expression",
-    "generator_function",
-    "generator_function_declaration",
-    "arrow_function",
-    "method_definition",
-    "class_static_block",
-];
+const FUNCTIONS: &str = "\
+    program function_declaration function_expression generator_function generator_function_declaration \
+    arrow_function method_definition class_static_block";
 /// Declarations whose `name` is bound in the block around them.
-const DECLARATIONS: &[&str] = &[
-    "function_declaration",
-    "generator_function_declaration",
-    "function_signature",
-    "class_declaration",
-    "abstract_class_declaration",
-    "interface_declaration",
-    "type_alias_declaration",
-    "enum_declaration",
-    "internal_module",
-    "module",
-];
+const DECLARATIONS: &str = "\
+    function_declaration generator_function_declaration function_signature class_declaration \
+    abstract_class_declaration interface_declaration type_alias_declaration enum_declaration internal_module module";
 /// Members of classes and interfaces.
-const MEMBERS: &[&str] = &[
-    "method_definition",
-    "method_signature",
-    "abstract_method_signature",
-    "property_signature",
-    "public_field_definition",
-    "field_definition",
-];
-const PATTERNS: &[&str] = &[
-    "object_pattern",
-    "array_pattern",
-    "rest_pattern",
-    "pair_pattern",
-    "assignment_pattern",
-    "object_assignment_pattern",
-];
+const MEMBERS: &str = "\
+    method_definition method_signature abstract_method_signature property_signature public_field_definition \
+    field_definition";
+const PATTERNS: &str = "\
+    object_pattern array_pattern rest_pattern pair_pattern assignment_pattern object_assignment_pattern";
 
 pub(super) fn place(node: Node, source: &str) -> Place {
     let Some((around, field)) = parent(node) else { return Place::plain(Role::Unclear) };
@@ -70,7 +33,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
         "property_identifier" | "private_property_identifier" => property(node, around, field, source),
         "shorthand_property_identifier" if exports(around, source) => Place::plain(Role::Reference),
         "shorthand_property_identifier" => Place::plain(Role::Shorthand),
-        "shorthand_property_identifier_pattern" => pattern(node, Role::ShorthandLocal, source),
+        "shorthand_property_identifier_pattern" => pattern(node, true, source),
         "identifier" | "type_identifier" => name(node, around, field, source),
         "statement_identifier" => Place::plain(Role::Property),
         _ => text(node),
@@ -85,10 +48,8 @@ fn exports(object: Node, source: &str) -> bool {
 
 fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
     match around.kind() {
-        "member_expression" | "nested_identifier" => {
-            Place::member(text_of(around.child_by_field_name("object"), source))
-        }
-        kind if MEMBERS.contains(&kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
+        "member_expression" | "nested_identifier" => Place::behind(around, "object", source),
+        kind if is_listed(MEMBERS, kind) && matches!(field, "name" | "property") => Place::plain(Role::Definition),
         "pair" if field == "key" => {
             let value = around.child_by_field_name("value").map_or("", |v| v.kind());
             let function = matches!(value, "arrow_function" | "function_expression" | "generator_function");
@@ -104,7 +65,7 @@ fn property(node: Node, around: Node, field: &str, source: &str) -> Place {
 
 /// The source of `const { NAME } = require('source')`, if the pattern around the node is assigned from it.
 fn required(node: Node, source: &str) -> Option<String> {
-    let declarator = ancestors(node).skip(1).find(|n| !PATTERNS.contains(&n.kind()))?;
+    let declarator = ancestors(node).skip(1).find(|n| !is_listed(PATTERNS, n.kind()))?;
     let value = declarator.child_by_field_name("value").filter(|_| declarator.kind() == "variable_declarator")?;
     let call = if value.kind() == "await_expression" { value.named_child(0)? } else { value };
     let called = text_of(call.child_by_field_name("function"), source);
@@ -120,36 +81,32 @@ fn name(node: Node, around: Node, field: &str, source: &str) -> Place {
         }
         "export_specifier" => exported(around, field, source),
         "namespace_export" => Place::plain(Role::ExportedAs),
-        kind if DECLARATIONS.contains(&kind) && field == "name" => {
+        kind if is_listed(DECLARATIONS, kind) && field == "name" => {
             Place::bound(Role::Definition, enclosing(around, SCOPES))
         }
         "function_expression" | "generator_function" | "class" if field == "name" => {
             Place::bound(Role::Definition, around)
         }
-        "nested_type_identifier" if field == "name" => {
-            Place::member(text_of(around.child_by_field_name("module"), source))
-        }
-        "nested_identifier" if field == "property" => {
-            Place::member(text_of(around.child_by_field_name("object"), source))
-        }
+        "nested_type_identifier" if field == "name" => Place::behind(around, "module", source),
+        "nested_identifier" if field == "property" => Place::behind(around, "object", source),
         "type_parameter" if field == "name" => {
             let owner = around.parent().and_then(|list| list.parent()).unwrap_or(around);
-            Place::bound(Role::Local { parameter: false }, owner)
+            Place::bound(LOCAL, owner)
         }
         "index_signature" if field == "name" => Place::plain(Role::Property),
         "catch_clause" | "required_parameter" | "optional_parameter" | "formal_parameters" | "variable_declarator" => {
-            pattern(node, Role::Local { parameter: false }, source)
+            pattern(node, false, source)
         }
-        "arrow_function" if field == "parameter" => Place::bound(Role::Local { parameter: true }, around),
-        "for_in_statement" if field == "left" => pattern(node, Role::Local { parameter: false }, source),
-        kind if PATTERNS.contains(&kind) && field != "right" => pattern(node, Role::Local { parameter: false }, source),
+        "arrow_function" if field == "parameter" => Place::bound(PARAMETER, around),
+        "for_in_statement" if field == "left" => pattern(node, false, source),
+        kind if is_listed(PATTERNS, kind) && field != "right" => pattern(node, false, source),
         _ => Place::plain(Role::Reference),
     }
 }
 
 fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
-    let root = enclosing(node, &["program"]);
-    let statement = enclosing(node, &["import_statement"]);
+    let root = enclosing(node, "program");
+    let statement = enclosing(node, "import_statement");
     let from = unquoted(text_of(statement.child_by_field_name("source"), source)).to_owned();
     match (around.kind(), field) {
         ("import_specifier", "name") if around.child_by_field_name("alias").is_some() => {
@@ -161,7 +118,7 @@ fn imported(node: Node, around: Node, field: &str, source: &str) -> Place {
 }
 
 fn exported(around: Node, field: &str, source: &str) -> Place {
-    let statement = enclosing(around, &["export_statement"]);
+    let statement = enclosing(around, "export_statement");
     let from = statement.child_by_field_name("source");
     Place::plain(match (field, from) {
         ("alias", _) => Role::ExportedAs,
@@ -171,20 +128,17 @@ fn exported(around: Node, field: &str, source: &str) -> Place {
 }
 
 /// The place of a name in a pattern, by the statement that the whole pattern belongs to.
-fn pattern(node: Node, role: Role, source: &str) -> Place {
-    if role == Role::ShorthandLocal
-        && let Some(source) = required(node, source)
-    {
+fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
+    if is_shorthand && let Some(source) = required(node, source) {
         return Place::bound(Role::Import { source }, enclosing(node, SCOPES));
     }
     let mut at = node;
     while let Some((around, field)) = parent(at) {
-        let shorthand = role == Role::ShorthandLocal;
-        let local = |parameter| if shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
+        let local = |parameter| if is_shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
         match around.kind() {
-            kind if PATTERNS.contains(&kind) && field != "right" => at = around,
+            kind if is_listed(PATTERNS, kind) && field != "right" => at = around,
             "variable_declarator" if field == "name" => {
-                let own = at == node && !shorthand;
+                let own = at == node && !is_shorthand;
                 let var = around.parent().is_some_and(|p| p.kind() == "variable_declaration");
                 let scope = enclosing(around, if var { FUNCTIONS } else { SCOPES });
                 return Place::bound(if own { Role::Definition } else { local(false) }, scope);
@@ -201,5 +155,5 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
             _ => break,
         }
     }
-    Place::plain(if role == Role::ShorthandLocal { Role::Shorthand } else { Role::Reference })
+    Place::plain(if is_shorthand { Role::Shorthand } else { Role::Reference })
 }

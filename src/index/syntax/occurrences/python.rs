@@ -2,22 +2,17 @@
 
 use tree_sitter::{Node, Tree};
 
-use super::{Bind, Found, Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::base::is_listed;
+
+use super::{Bind, Found, LOCAL, PARAMETER, Place, Role, ancestors, enclosing, parent, text, text_of};
 
 /// Node kinds that are scopes.
-const SCOPES: &[&str] = &[
-    "module",
-    "function_definition",
-    "lambda",
-    "class_definition",
-    "list_comprehension",
-    "set_comprehension",
-    "dictionary_comprehension",
-    "generator_expression",
-];
+const SCOPES: &str = "\
+    module function_definition lambda class_definition list_comprehension set_comprehension dictionary_comprehension \
+    generator_expression";
 /// Node kinds in which an assignment binds: comprehensions are left out.
-const BODIES: &[&str] = &["module", "function_definition", "lambda", "class_definition"];
-const PATTERNS: &[&str] = &["pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"];
+const BODIES: &str = "module function_definition lambda class_definition";
+const PATTERNS: &str = "pattern_list tuple_pattern list_pattern list_splat_pattern as_pattern_target";
 
 /// The role of a name inside a string or comment; in `__all__` and in quoted annotations it refers to a definition.
 pub(super) fn within(node: Node, source: &str) -> Place {
@@ -48,9 +43,9 @@ pub(super) fn place(node: Node, source: &str) -> Place {
     let Some((around, field)) = parent(node) else { return Place::plain(Role::Unclear) };
     match around.kind() {
         "function_definition" | "class_definition" if field == "name" => bound(Role::Definition, around, BODIES),
-        "attribute" if field == "attribute" => Place::member(text_of(around.child_by_field_name("object"), source)),
+        "attribute" if field == "attribute" => Place::behind(around, "object", source),
         "keyword_argument" if field == "name" => {
-            let call = enclosing(around, &["call"]).child_by_field_name("function");
+            let call = enclosing(around, "call").child_by_field_name("function");
             Place::plain(Role::Keyword { call: text_of(call, source).to_owned() })
         }
         "keyword_pattern" => Place::plain(Role::Property),
@@ -66,17 +61,17 @@ pub(super) fn place(node: Node, source: &str) -> Place {
             }
             _ => pattern(node),
         },
-        "named_expression" if field == "name" => bound(Role::Local { parameter: false }, around, BODIES),
+        "named_expression" if field == "name" => bound(LOCAL, around, BODIES),
         _ => pattern(node),
     }
 }
 
 fn parameter(node: Node) -> Place {
-    bound(Role::Local { parameter: true }, node, &["function_definition", "lambda"])
+    bound(PARAMETER, node, "function_definition lambda")
 }
 
 /// A binding in the nearest of these scopes: a definition in a module or class, else a local name.
-fn bound(role: Role, node: Node, scopes: &[&str]) -> Place {
+fn bound(role: Role, node: Node, scopes: &str) -> Place {
     let scope = enclosing(node, scopes);
     let class = scope.kind() == "class_definition";
     let role = match role {
@@ -109,7 +104,7 @@ fn dotted(node: Node, dotted: Node, source: &str) -> Place {
         }
         "case_pattern" if alone => {
             let captures = !text_of(Some(node), source).starts_with(char::is_uppercase);
-            if captures { bound(Role::Local { parameter: false }, statement, BODIES) } else { Place::qualifier() }
+            if captures { bound(LOCAL, statement, BODIES) } else { Place::qualifier() }
         }
         _ if dotted.named_child(0) == Some(node) => Place::plain(Role::Reference),
         _ => {
@@ -124,13 +119,13 @@ fn pattern(node: Node) -> Place {
     let mut at = node;
     while let Some((around, field)) = parent(at) {
         match around.kind() {
-            kind if PATTERNS.contains(&kind) => at = around,
+            kind if is_listed(PATTERNS, kind) => at = around,
             "assignment" | "augmented_assignment" | "for_statement" if field == "left" => {
-                return bound(Role::Local { parameter: false }, around, BODIES);
+                return bound(LOCAL, around, BODIES);
             }
-            "for_in_clause" if field == "left" => return bound(Role::Local { parameter: false }, around, SCOPES),
+            "for_in_clause" if field == "left" => return bound(LOCAL, around, SCOPES),
             "as_pattern" if at.kind() == "as_pattern_target" => {
-                return bound(Role::Local { parameter: false }, around, BODIES);
+                return bound(LOCAL, around, BODIES);
             }
             "type_alias_statement" if field == "left" => return bound(Role::Definition, around, BODIES),
             "type" if around.parent().is_some_and(|p| p.kind() == "type_alias_statement") => at = around,

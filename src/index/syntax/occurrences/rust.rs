@@ -4,38 +4,18 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{Bind, Place, Role, ancestors, enclosing, parent, text, text_of};
+use super::{Bind, LOCAL, Place, Role, ancestors, enclosing, parent, text, text_of};
+use crate::base::is_listed;
 use crate::index::syntax::all_children;
 
 /// Node kinds that are scopes of items.
-const ITEMS: &[&str] = &["source_file", "block", "declaration_list"];
-const DEFINITIONS: &[&str] = &[
-    "function_item",
-    "function_signature_item",
-    "struct_item",
-    "union_item",
-    "enum_item",
-    "trait_item",
-    "type_item",
-    "associated_type",
-    "const_item",
-    "static_item",
-    "macro_definition",
-    "mod_item",
-];
-const PATTERNS: &[&str] = &[
-    "tuple_pattern",
-    "slice_pattern",
-    "ref_pattern",
-    "reference_pattern",
-    "mut_pattern",
-    "or_pattern",
-    "captured_pattern",
-    "tuple_struct_pattern",
-    "struct_pattern",
-    "field_pattern",
-    "match_pattern",
-];
+const ITEMS: &str = "source_file block declaration_list";
+const DEFINITIONS: &str = "\
+    function_item function_signature_item struct_item union_item enum_item trait_item type_item associated_type \
+    const_item static_item macro_definition mod_item";
+const PATTERNS: &str = "\
+    tuple_pattern slice_pattern ref_pattern reference_pattern mut_pattern or_pattern captured_pattern \
+    tuple_struct_pattern struct_pattern field_pattern match_pattern";
 
 /// The role of a name inside a string or comment; `"{name}"` in the arguments of a macro reads a variable.
 pub(super) fn within(node: Node, source: &str, bytes: Range<usize>) -> Place {
@@ -52,18 +32,14 @@ pub(super) fn place(node: Node, source: &str) -> Place {
         return used(node, around, field, source);
     }
     match (around.kind(), field) {
-        (kind, "name") if DEFINITIONS.contains(&kind) => item(around),
+        (kind, "name") if is_listed(DEFINITIONS, kind) => item(around),
         ("enum_variant" | "field_declaration", "name") => Place::plain(Role::Property),
-        ("field_expression", "field") => Place::member(text_of(around.child_by_field_name("value"), source)),
-        ("scoped_identifier" | "scoped_type_identifier", "name") => {
-            Place::member(text_of(around.child_by_field_name("path"), source))
-        }
+        ("field_expression", "field") => Place::behind(around, "value", source),
+        ("scoped_identifier" | "scoped_type_identifier", "name") => Place::behind(around, "path", source),
         ("scoped_identifier" | "scoped_type_identifier", "path") => Place::qualifier(),
         ("field_initializer", "field" | "name") => Place::plain(Role::Property),
         ("shorthand_field_initializer", _) => Place::plain(Role::Shorthand),
-        ("field_pattern", "name") if node.kind() == "shorthand_field_identifier" => {
-            pattern(node, Role::ShorthandLocal, source)
-        }
+        ("field_pattern", "name") if node.kind() == "shorthand_field_identifier" => pattern(node, true, source),
         ("field_pattern", "name") | ("label" | "lifetime", _) => Place::plain(Role::Property),
         ("type_parameters", _) => type_parameter(around),
         ("constrained_type_parameter", "left") | ("type_parameter" | "const_parameter", "name") => {
@@ -71,7 +47,7 @@ pub(super) fn place(node: Node, source: &str) -> Place {
         }
         ("token_tree", _) => token(node, source),
         _ => match node.kind() {
-            "identifier" => pattern(node, Role::Local { parameter: false }, source),
+            "identifier" => pattern(node, false, source),
             "type_identifier" => Place::qualifier(),
             "field_identifier" => Place::plain(Role::Property),
             _ => text(node),
@@ -90,7 +66,7 @@ fn item(node: Node) -> Place {
 }
 
 fn type_parameter(list: Node) -> Place {
-    Place::bound(Role::Local { parameter: false }, list.parent().unwrap_or(list))
+    Place::bound(LOCAL, list.parent().unwrap_or(list))
 }
 
 /// The role of a name in macro arguments, which are plain tokens.
@@ -116,7 +92,7 @@ fn token(node: Node, source: &str) -> Place {
 /// A name in `use a::{b, c as d};`.
 fn used(node: Node, around: Node, field: &str, source: &str) -> Place {
     let before = prefix(node, source);
-    let scope = enclosing(enclosing(node, &["use_declaration"]), ITEMS);
+    let scope = enclosing(enclosing(node, "use_declaration"), ITEMS);
     match (around.kind(), field) {
         ("use_as_clause", "alias") => return Place::bound(Role::Alias, scope),
         ("scoped_use_list", "path") => return list_prefix(around, before, scope),
@@ -158,27 +134,27 @@ fn prefix(node: Node, source: &str) -> String {
 }
 
 /// A name that a pattern binds, or one that is read: names of constants and variants begin with a capital letter.
-fn pattern(node: Node, role: Role, source: &str) -> Place {
+fn pattern(node: Node, is_shorthand: bool, source: &str) -> Place {
     let own = text_of(Some(node), source);
     let read = Place::plain(Role::Reference);
     if own.starts_with(char::is_uppercase) {
         return read;
     }
     let mut at = node;
-    let local = |parameter| if role == Role::ShorthandLocal { role.clone() } else { Role::Local { parameter } };
+    let local = |parameter| if is_shorthand { Role::ShorthandLocal } else { Role::Local { parameter } };
     while let Some((around, field)) = parent(at) {
         let end = around.end_byte();
         let seen = match (around.kind(), field) {
-            (kind, field) if PATTERNS.contains(&kind) && !matches!(field, "type" | "condition") => {
+            (kind, field) if is_listed(PATTERNS, kind) && !matches!(field, "type" | "condition") => {
                 at = around;
                 continue;
             }
             ("let_declaration", "pattern") => end..enclosing(around, ITEMS).end_byte(),
             ("parameter", "pattern") => {
-                let functions = ["function_item", "function_signature_item", "closure_expression"];
-                return Place::bound(local(true), enclosing(around, &functions));
+                let functions = "function_item function_signature_item closure_expression";
+                return Place::bound(local(true), enclosing(around, functions));
             }
-            ("closure_parameters", _) => return Place::bound(local(true), enclosing(around, &["closure_expression"])),
+            ("closure_parameters", _) => return Place::bound(local(true), enclosing(around, "closure_expression")),
             ("for_expression", "pattern") => around.child_by_field_name("body").map_or(end..end, |b| b.byte_range()),
             ("match_arm", "pattern") => around.byte_range(),
             ("let_condition", "pattern") => end..condition_end(around),
@@ -192,7 +168,7 @@ fn pattern(node: Node, role: Role, source: &str) -> Place {
 
 /// Last byte in which the names of an `if let` or `while let` are visible.
 fn condition_end(condition: Node) -> usize {
-    let owner = enclosing(condition, &["if_expression", "while_expression", "match_arm"]);
+    let owner = enclosing(condition, "if_expression while_expression match_arm");
     let body = owner.child_by_field_name("consequence").or_else(|| owner.child_by_field_name("body"));
     body.map_or(owner.end_byte(), |body| body.end_byte())
 }

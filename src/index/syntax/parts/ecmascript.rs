@@ -2,62 +2,53 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, field, siblings};
+use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
 use crate::index::syntax::ecmascript::{is_function, unquoted};
-use crate::index::syntax::{all_children, children, content, interior};
+use crate::index::syntax::{all_children, children, content, field, interior};
 
-pub(super) struct EcmaScript;
+pub(super) const DIVISION: Division = Division { attribute: "decorator", part };
 
 /// Calls that group tests, and calls that are a test.
 const GROUPS: &[&str] = &["describe", "context", "suite"];
 const TESTS: &[&str] = &["it", "test", "specify", "bench"];
 
-impl Division for EcmaScript {
-    fn is_attribute(&self, kind: &str) -> bool {
-        kind == "decorator"
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        let name = unquoted(field(node, "name", text));
-        match node.kind() {
-            "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
-            "function_signature" | "method_signature" | "abstract_method_signature" => {
-                let mut part = Part::new(Sort::Function, name, node);
-                part.variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" }.to_owned();
-                part
-            }
-            "method_definition" => method(name, node, text, depth),
-            "class_declaration" | "abstract_class_declaration" => {
-                container(Part::new(Sort::Class, name, node), node, text, depth)
-            }
-            "internal_module" | "module" => {
-                with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
-            }
-            // The variant distinguishes a type from a value of the same name.
-            "interface_declaration" => {
-                with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
-            }
-            "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
-            "enum_declaration" => {
-                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
-                part.listed = true;
-                part
-            }
-            "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
-            "property_identifier" | "shorthand_property_identifier" | "string" => {
-                Part::new(Sort::Value, unquoted(content(node, text)), node)
-            }
-            "public_field_definition" | "field_definition" => {
-                let key = if name.is_empty() { unquoted(field(node, "property", text)) } else { name };
-                valued(key, node.child_by_field_name("value"), node, text, depth)
-            }
-            "pair" => valued(unquoted(field(node, "key", text)), node.child_by_field_name("value"), node, text, depth),
-            "lexical_declaration" | "variable_declaration" => variables(node, text, depth),
-            "export_statement" | "ambient_declaration" => export(node, text, depth),
-            "expression_statement" => expression(node, text, depth),
-            "import_statement" => import(node, text),
-            _ => Part::new(Sort::Statement, "", node),
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    let name = unquoted(field(node, "name", text));
+    match node.kind() {
+        "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
+        "function_signature" | "method_signature" | "abstract_method_signature" => {
+            let variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" };
+            with_variant(variant, Part::new(Sort::Function, name, node))
         }
+        "method_definition" => method(name, node, text, depth),
+        "class_declaration" | "abstract_class_declaration" => {
+            container(Part::new(Sort::Class, name, node), node, text, depth)
+        }
+        "internal_module" | "module" => {
+            with_variant(MODULE, container(Part::new(Sort::Class, name, node), node, text, depth))
+        }
+        // The variant distinguishes a type from a value of the same name.
+        "interface_declaration" => {
+            with_variant("type", container(Part::new(Sort::Record, name, node), node, text, depth))
+        }
+        "type_alias_declaration" => with_variant("type", Part::new(Sort::Value, name, node)),
+        "enum_declaration" => {
+            Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
+        }
+        "property_signature" | "enum_assignment" => Part::new(Sort::Value, name, node),
+        "property_identifier" | "shorthand_property_identifier" | "string" => {
+            Part::new(Sort::Value, unquoted(content(node, text)), node)
+        }
+        "public_field_definition" | "field_definition" => {
+            let key = if name.is_empty() { unquoted(field(node, "property", text)) } else { name };
+            valued(key, node.child_by_field_name("value"), node, text, depth)
+        }
+        "pair" => valued(unquoted(field(node, "key", text)), node.child_by_field_name("value"), node, text, depth),
+        "lexical_declaration" | "variable_declaration" => variables(node, text, depth),
+        "export_statement" | "ambient_declaration" => export(node, text, depth),
+        "expression_statement" => expression(node, text, depth),
+        "import_statement" => import(node, text),
+        _ => Part::new(Sort::Statement, "", node),
     }
 }
 
@@ -95,7 +86,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
         return part;
     };
     part.body = Some(interior(body));
-    part.members = siblings(&EcmaScript, all_children(body), text, depth - 1);
+    part.members = siblings(&DIVISION, all_children(body), text, depth - 1);
     part
 }
 
@@ -109,7 +100,7 @@ fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize
             let mut part = Part::new(Sort::Record, name, whole);
             part.listed = true;
             part.body = Some(interior(value));
-            part.members = siblings(&EcmaScript, all_children(value), text, depth - 1);
+            part.members = siblings(&DIVISION, all_children(value), text, depth - 1);
             part
         }
         _ => Part::new(Sort::Value, name, whole),
@@ -121,8 +112,8 @@ fn valued(name: &str, value: Option<Node>, whole: Node, text: &str, depth: usize
 fn variables(node: Node, text: &str, depth: usize) -> Part {
     let declared: Vec<Node> = all_children(node).filter(|child| child.kind() == "variable_declarator").collect();
     let [one] = declared.as_slice() else { return Part::new(Sort::Statement, "", node) };
-    if let Some(part) = require(node, *one, text) {
-        return part;
+    if let Some(imports) = required(*one, text) {
+        return with_variant("require", Part { imports, ..Part::new(Sort::Import, "", node) });
     }
     match one.child_by_field_name("name").filter(|name| name.kind() == "identifier") {
         Some(name) => valued(content(name, text), one.child_by_field_name("value"), node, text, depth),
@@ -130,8 +121,8 @@ fn variables(node: Node, text: &str, depth: usize) -> Part {
     }
 }
 
-/// `const a = require('x')`, `const { a, b: c } = require('x')`.
-fn require(node: Node, declarator: Node, text: &str) -> Option<Part> {
+/// The names that `const a = require('x')` or `const { a, b: c } = require('x')` imports; `None` for another declaration.
+pub fn required(declarator: Node, text: &str) -> Option<Vec<Imported>> {
     let value = declarator.child_by_field_name("value").filter(|value| value.kind() == "call_expression")?;
     let argument = value.child_by_field_name("arguments")?.named_child(0)?;
     if field(value, "function", text) != "require" || argument.kind() != "string" {
@@ -139,59 +130,52 @@ fn require(node: Node, declarator: Node, text: &str) -> Option<Part> {
     }
     let source = unquoted(content(argument, text));
     let pattern = declarator.child_by_field_name("name")?;
-    let mut part = Part::new(Sort::Import, "", node);
-    part.variant = "require".to_owned();
-    if pattern.kind() != "object_pattern" {
-        part.imports.push(imported(source, "default", content(pattern, text), pattern, false));
-        return Some(part);
+    if pattern.kind() == "identifier" {
+        return Some(vec![imported(source, "default", content(pattern, text), pattern, false)]);
     }
-    for child in children(pattern) {
+    let one = |child: Node| {
         let (name, local) = match child.kind() {
             "pair_pattern" => (field(child, "key", text), field(child, "value", text)),
             _ => (content(child, text), content(child, text)),
         };
-        part.imports.push(imported(source, name, local, child, true));
-    }
-    Some(part)
-}
-
-fn imported(source: &str, name: &str, local: &str, node: Node, open: bool) -> Imported {
-    Imported {
-        source: source.to_owned(),
-        name: name.to_owned(),
-        local: local.to_owned(),
-        bytes: node.byte_range(),
-        open,
-    }
+        imported(source, name, local, child, true)
+    };
+    Some(children(pattern).map(one).collect())
 }
 
 fn import(node: Node, text: &str) -> Part {
-    let mut part = Part::new(Sort::Import, "", node);
-    let source = unquoted(field(node, "source", text));
     let words = content(node, text).trim_start_matches("import").trim_start();
-    part.variant = if words.starts_with("type ") { "type" } else { "" }.to_owned();
-    let clause = all_children(node).find(|child| child.kind() == "import_clause");
-    let Some(clause) = clause else {
-        part.imports.push(imported(source, "", "", node, false));
-        return part;
+    let part = Part { imports: imports(node, text), ..Part::new(Sort::Import, "", node) };
+    with_variant(if words.starts_with("type ") { "type" } else { "" }, part)
+}
+
+/// The names of an `import` statement.
+pub fn imports(node: Node, text: &str) -> Vec<Imported> {
+    let clause = |kind: &str| children(node).find(|child| child.kind() == kind);
+    // `import fs = require('fs')`.
+    let equals = clause("import_require_clause");
+    let source = unquoted(field(equals.unwrap_or(node), "source", text));
+    let Some(clause) = equals.or_else(|| clause("import_clause")) else {
+        return vec![imported(source, "", "", node, false)];
     };
-    for child in all_children(clause) {
+    let mut found = Vec::new();
+    for child in children(clause) {
         match child.kind() {
-            "identifier" => part.imports.push(imported(source, "default", content(child, text), child, false)),
+            "identifier" => found.push(imported(source, "default", content(child, text), child, false)),
             "namespace_import" => {
                 let local = content(child, text).rsplit([' ', '*']).next().unwrap_or_default();
-                part.imports.push(imported(source, "*", local, child, false));
+                found.push(imported(source, "*", local, child, false));
             }
             "named_imports" => {
-                for one in all_children(child).filter(|one| one.kind() == "import_specifier") {
-                    let (name, alias) = (field(one, "name", text), field(one, "alias", text));
-                    part.imports.push(imported(source, name, if alias.is_empty() { name } else { alias }, one, true));
+                for one in children(child).filter(|one| one.kind() == "import_specifier") {
+                    let (name, alias) = (unquoted(field(one, "name", text)), field(one, "alias", text));
+                    found.push(imported(source, name, if alias.is_empty() { name } else { alias }, one, true));
                 }
             }
             _ => {}
         }
     }
-    part
+    found
 }
 
 fn export(node: Node, text: &str, depth: usize) -> Part {
@@ -203,7 +187,7 @@ fn export(node: Node, text: &str, depth: usize) -> Part {
             valued("default", Some(inner), node, text, depth)
         }
         Some(inner) if node.child_by_field_name("declaration").is_some() || inner.kind().ends_with("_declaration") => {
-            EcmaScript.part(inner, text, depth)
+            part(inner, text, depth)
         }
         _ => return listed(node, &children, text),
     };
@@ -247,7 +231,7 @@ fn expression(node: Node, text: &str, depth: usize) -> Part {
                 Part::new(Sort::Statement, "", node)
             }
         }
-        "internal_module" => EcmaScript.part(inner, text, depth),
+        "internal_module" => part(inner, text, depth),
         "call_expression" => call(node, inner, text, depth),
         _ => Part::new(Sort::Statement, "", node),
     }

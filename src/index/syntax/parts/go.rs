@@ -2,28 +2,26 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, field, siblings};
-use crate::index::syntax::{all_children, content, interior};
+use super::{Division, Part, Sort, imported, siblings};
+use crate::index::syntax::{all_children, content, field, interior};
 
-pub(super) struct Go;
+pub(super) const DIVISION: Division = Division { attribute: "", part };
 
-impl Division for Go {
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        let name = field(node, "name", text);
-        match node.kind() {
-            "function_declaration" => {
-                let mut part = with_body(Part::new(Sort::Function, name, node), node);
-                part.is_test = ["Test", "Benchmark", "Example", "Fuzz"].iter().any(|word| name.starts_with(word));
-                part
-            }
-            "method_declaration" => method(node, name, text),
-            "type_declaration" | "const_declaration" | "var_declaration" => declaration(node, text, depth),
-            "type_spec" | "type_alias" => typed(node, text, depth),
-            "const_spec" | "var_spec" => Part::new(Sort::Value, name, node),
-            "field_declaration" | "method_elem" => Part::new(Sort::Value, field_name(node, text), node),
-            "import_declaration" => import(node, text),
-            _ => Part::new(Sort::Statement, "", node),
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    let name = field(node, "name", text);
+    match node.kind() {
+        "function_declaration" => {
+            let mut part = with_body(Part::new(Sort::Function, name, node), node);
+            part.is_test = ["Test", "Benchmark", "Example", "Fuzz"].iter().any(|word| name.starts_with(word));
+            part
         }
+        "method_declaration" => method(node, name, text),
+        "type_declaration" | "const_declaration" | "var_declaration" => declaration(node, text, depth),
+        "type_spec" | "type_alias" => typed(node, text, depth),
+        "const_spec" | "var_spec" => Part::new(Sort::Value, name, node),
+        "field_declaration" | "method_elem" => Part::new(Sort::Value, field_name(node, text), node),
+        "import_declaration" => import(node, text),
+        _ => Part::new(Sort::Statement, "", node),
     }
 }
 
@@ -57,13 +55,13 @@ fn declaration(node: Node, text: &str, depth: usize) -> Part {
     if !children.iter().any(|child| child.kind() == "(") {
         let spec = children.iter().find(|child| child.is_named() && !child.kind().ends_with("comment"));
         let Some(spec) = spec else { return Part::new(Sort::Statement, "", node) };
-        let mut part = Go.part(*spec, text, depth);
+        let mut part = part(*spec, text, depth);
         part.core = node.byte_range();
         part.end = node.end_byte();
         return part;
     }
     let mut part = Part::new(Sort::Statement, "", node);
-    part.members = siblings(&Go, children.iter().copied(), text, depth - 1);
+    part.members = siblings(&DIVISION, children.iter().copied(), text, depth - 1);
     let inside = |kind: &str| children.iter().find(|child| child.kind() == kind);
     if let (Some(open), Some(close)) = (inside("("), inside(")")) {
         part.body = Some(open.end_byte()..close.start_byte().max(open.end_byte()));
@@ -82,7 +80,7 @@ fn typed(node: Node, text: &str, depth: usize) -> Part {
     let list = all_children(ty).find(|child| child.kind() == "field_declaration_list").unwrap_or(ty);
     let open = content(list, text).find('{').map(|at| list.start_byte() + at + 1);
     part.body = open.map(|open| open..list.end_byte().saturating_sub(1).max(open));
-    part.members = siblings(&Go, all_children(list), text, depth - 1);
+    part.members = siblings(&DIVISION, all_children(list), text, depth - 1);
     part
 }
 
@@ -95,23 +93,23 @@ fn import(node: Node, text: &str) -> Part {
     for spec in specs.into_iter().filter(|spec| spec.kind() == "import_spec") {
         let source = field(spec, "path", text).trim_matches(['"', '`']);
         let alias = field(spec, "name", text);
-        let last = source.rsplit('/').find(|part| !is_version(part)).unwrap_or(source);
         let local = match alias {
-            "" => last.split(".v").next().unwrap_or(last),
+            "" => package_name(source),
             "_" | "." => "",
             alias => alias,
         };
-        part.imports.push(Imported {
-            source: source.to_owned(),
-            name: alias.to_owned(),
-            local: local.to_owned(),
-            bytes: spec.byte_range(),
-            open: list.is_some(),
-        });
+        part.imports.push(imported(source, alias, local, spec, list.is_some()));
     }
     part
 }
 
-fn is_version(part: &str) -> bool {
-    part.strip_prefix('v').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+/// The name of the package of an import path: its last part that is not a version: `yaml` of `gopkg.in/yaml.v3`, `b` of `a/b/v2`.
+pub fn package_name(path: &str) -> &str {
+    let is_version =
+        |part: &str| part.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let last = path.rsplit('/').find(|part| !is_version(part)).unwrap_or(path);
+    match last.rsplit_once('.') {
+        Some((name, version)) if is_version(version) => name,
+        _ => last,
+    }
 }

@@ -2,34 +2,32 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, Part, Sort, field, siblings, trimmed};
-use crate::index::syntax::{all_children, children, content};
+use super::{Division, Imported, Part, Sort, imported, siblings, trimmed};
+use crate::index::syntax::{all_children, children, content, field};
 
-pub(super) struct Python;
+pub(super) const DIVISION: Division = Division { attribute: "", part };
 
-impl Division for Python {
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        match node.kind() {
-            "decorated_definition" => decorated(node, text, depth),
-            "function_definition" => function(node, text, depth),
-            "class_definition" => class(node, text, depth),
-            "import_statement" | "import_from_statement" | "future_import_statement" => import(node, text),
-            "type_alias_statement" => {
-                Part::new(Sort::Value, field(node, "left", text).split('[').next().unwrap_or_default(), node)
-            }
-            "expression_statement" => expression(node, text),
-            _ => {
-                let mut part = Part::new(Sort::Statement, "", node);
-                part.members = inner(node, text, depth);
-                part
-            }
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    match node.kind() {
+        "decorated_definition" => decorated(node, text, depth),
+        "function_definition" => function(node, text, depth),
+        "class_definition" => class(node, text, depth),
+        "import_statement" | "import_from_statement" | "future_import_statement" => import(node, text),
+        "type_alias_statement" => {
+            Part::new(Sort::Value, field(node, "left", text).split('[').next().unwrap_or_default(), node)
+        }
+        "expression_statement" => expression(node, text),
+        _ => {
+            let mut part = Part::new(Sort::Statement, "", node);
+            part.members = inner(node, text, depth);
+            part
         }
     }
 }
 
 fn decorated(node: Node, text: &str, depth: usize) -> Part {
     let Some(inner) = node.child_by_field_name("definition") else { return Part::new(Sort::Statement, "", node) };
-    let mut part = Python.part(inner, text, depth);
+    let mut part = part(inner, text, depth);
     for child in all_children(node).filter(|child| child.kind() == "decorator") {
         part.attributes.push(trimmed(child, text));
         let words = content(child, text).trim_start_matches('@').trim();
@@ -79,7 +77,7 @@ fn add_body(part: &mut Part, node: Node, text: &str, depth: usize) {
     let nodes: Vec<Node> = inside
         .flat_map(|child| if child.kind() == "block" { all_children(*child).collect() } else { vec![*child] })
         .collect();
-    part.members = siblings(&Python, nodes.iter().copied(), text, depth - 1);
+    part.members = siblings(&DIVISION, nodes.iter().copied(), text, depth - 1);
     let first = nodes.iter().find(|node| !node.kind().ends_with("comment"));
     let string = first.filter(|node| node.kind() == "expression_statement").and_then(|node| node.named_child(0));
     part.docstring = string.filter(|node| node.kind() == "string").map(|node| node.byte_range());
@@ -95,7 +93,7 @@ fn inner(node: Node, text: &str, depth: usize) -> Vec<Part> {
             _ => {}
         }
     }
-    let found = blocks.into_iter().flat_map(|block| siblings(&Python, all_children(block), text, depth - 1));
+    let found = blocks.into_iter().flat_map(|block| siblings(&DIVISION, all_children(block), text, depth - 1));
     found.filter(|part| matches!(part.sort, Sort::Function | Sort::Class)).collect()
 }
 
@@ -111,28 +109,26 @@ fn expression(node: Node, text: &str) -> Part {
 }
 
 fn import(node: Node, text: &str) -> Part {
-    let mut part = Part::new(Sort::Import, "", node);
+    Part { imports: imports(node, text), ..Part::new(Sort::Import, "", node) }
+}
+
+/// The names that a statement imports; the name is empty for a whole module (`import a.b`).
+pub fn imports(node: Node, text: &str) -> Vec<Imported> {
     let from = node.child_by_field_name("module_name");
     let source = match (from, node.kind()) {
         (Some(from), _) => content(from, text),
         (None, "future_import_statement") => "__future__",
         (None, _) => "",
     };
-    for child in children(node).filter(|child| Some(*child) != from) {
+    let one = |child: Node| {
         let (name, local) = match child.kind() {
             "wildcard_import" => ("*", ""),
             "aliased_import" => (field(child, "name", text), field(child, "alias", text)),
             "dotted_name" => (content(child, text), content(child, text)),
-            _ => continue,
+            _ => return None,
         };
         let (source, name) = if source.is_empty() { (name, "") } else { (source, name) };
-        part.imports.push(Imported {
-            source: source.to_owned(),
-            name: name.to_owned(),
-            local: local.to_owned(),
-            bytes: child.byte_range(),
-            open: !name.is_empty() && name != "*",
-        });
-    }
-    part
+        Some(imported(source, name, local, child, !name.is_empty() && name != "*"))
+    };
+    children(node).filter(|child| Some(*child) != from).filter_map(one).collect()
 }

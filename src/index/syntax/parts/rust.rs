@@ -2,37 +2,28 @@
 
 use tree_sitter::Node;
 
-use super::{Division, Imported, MODULE, Part, Sort, field, siblings};
-use crate::index::syntax::{all_children, children, content, interior};
+use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
+use crate::index::syntax::{all_children, children, content, field, interior};
 
-pub(super) struct Rust;
+pub(super) const DIVISION: Division = Division { attribute: "attribute_item", part };
 
-impl Division for Rust {
-    fn is_attribute(&self, kind: &str) -> bool {
-        kind == "attribute_item"
-    }
-
-    fn part(&self, node: Node, text: &str, depth: usize) -> Part {
-        let name = field(node, "name", text);
-        match node.kind() {
-            "function_item" | "function_signature_item" => function(node, text, depth),
-            "impl_item" => implementation(node, text, depth),
-            "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
-                let mut part = container(Part::new(Sort::Class, name, node), node, text, depth);
-                part.variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
-                part
-            }
-            "struct_item" | "enum_item" | "union_item" => {
-                let mut part = container(Part::new(Sort::Record, name, node), node, text, depth);
-                part.listed = true;
-                part
-            }
-            "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
-            | "mod_item" => Part::new(Sort::Value, name, node),
-            "macro_definition" => Part::new(Sort::Function, name, node),
-            "use_declaration" => import(node, text),
-            _ => Part::new(Sort::Statement, "", node),
+fn part(node: Node, text: &str, depth: usize) -> Part {
+    let name = field(node, "name", text);
+    match node.kind() {
+        "function_item" | "function_signature_item" => function(node, text, depth),
+        "impl_item" => implementation(node, text, depth),
+        "trait_item" | "mod_item" if node.child_by_field_name("body").is_some() => {
+            let variant = if node.kind() == "mod_item" { MODULE } else { "" }.to_owned();
+            Part { variant, ..container(Part::new(Sort::Class, name, node), node, text, depth) }
         }
+        "struct_item" | "enum_item" | "union_item" => {
+            Part { listed: true, ..container(Part::new(Sort::Record, name, node), node, text, depth) }
+        }
+        "field_declaration" | "enum_variant" | "const_item" | "static_item" | "type_item" | "associated_type"
+        | "mod_item" => Part::new(Sort::Value, name, node),
+        "macro_definition" => Part::new(Sort::Function, name, node),
+        "use_declaration" => import(node, text),
+        _ => Part::new(Sort::Statement, "", node),
     }
 }
 
@@ -56,7 +47,7 @@ fn container(mut part: Part, node: Node, text: &str, depth: usize) -> Part {
         return part;
     };
     part.body = Some(interior(body));
-    part.members = siblings(&Rust, all_children(body), text, depth - 1);
+    part.members = siblings(&DIVISION, all_children(body), text, depth - 1);
     part
 }
 
@@ -75,11 +66,16 @@ fn implementation(node: Node, text: &str, depth: usize) -> Part {
 }
 
 fn import(node: Node, text: &str) -> Part {
-    let mut part = Part::new(Sort::Import, "", node);
+    Part { imports: imports(node, text), ..Part::new(Sort::Import, "", node) }
+}
+
+/// The paths that a `use` imports, in order.
+pub fn imports(node: Node, text: &str) -> Vec<Imported> {
+    let mut found = Vec::new();
     if let Some(argument) = node.child_by_field_name("argument") {
-        leaves(argument, "", text, &mut part.imports, super::DEPTH_MAX);
+        leaves(argument, "", text, &mut found, super::DEPTH_MAX);
     }
-    part
+    found
 }
 
 /// Adds each path that a `use` imports to `found`.
@@ -87,13 +83,7 @@ fn leaves(node: Node, prefix: &str, text: &str, found: &mut Vec<Imported>, depth
     let join = |path: &str| if prefix.is_empty() { path.to_owned() } else { format!("{prefix}::{path}") };
     let mut leaf = |path: String, local: &str| {
         let (source, name) = path.rsplit_once("::").unwrap_or(("", path.as_str()));
-        found.push(Imported {
-            source: source.to_owned(),
-            name: name.to_owned(),
-            local: local.to_owned(),
-            bytes: node.byte_range(),
-            open: false,
-        });
+        found.push(imported(source, name, local, node, false));
     };
     match node.kind() {
         "use_as_clause" => leaf(join(field(node, "path", text)), field(node, "alias", text)),

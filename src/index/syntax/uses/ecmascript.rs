@@ -2,10 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step};
+use super::Names;
+use crate::base::is_listed;
 use crate::index::syntax::children;
-
-pub(super) struct EcmaScript;
 
 /// Globals of browsers, Node, Deno, Bun and test frameworks. A name too many here hides an error, one too few is a false
 /// alarm.
@@ -31,169 +30,76 @@ const BUILT_IN: &str = " AbortController AbortSignal AggregateError Array ArrayB
 /// Endings of names that browsers define.
 const ENDS: &[&str] = &["Event", "Element", "Observer", "Error", "List", "Context", "Stream"];
 
-const FUNCTIONS: &[&str] = &[
-    "function_declaration",
-    "generator_function_declaration",
-    "function_signature",
-    "function_expression",
-    "generator_function",
-    "arrow_function",
-    "method_definition",
-];
-const CONTAINERS: &[&str] =
-    &["class_declaration", "abstract_class_declaration", "class", "enum_declaration", "internal_module", "module"];
+const FUNCTIONS: &str = "\
+    function_declaration generator_function_declaration function_signature function_expression generator_function \
+    arrow_function method_definition";
+const CONTAINERS: &str = "class_declaration abstract_class_declaration class enum_declaration internal_module module";
 /// Node kinds that are skipped: types, and names that are not values of this file.
-const SILENT: &[&str] = &[
-    "export_clause",
-    "namespace_export",
-    "type_annotation",
-    "type_arguments",
-    "type_parameters",
-    "interface_declaration",
-    "type_alias_declaration",
-    "nested_type_identifier",
-    "type_query",
-    "implements_clause",
-    "jsx_namespace_name",
-    "jsx_closing_element",
-    "type_predicate_annotation",
-    "asserts_annotation",
-    "comment",
-    "index_signature",
-    "method_signature",
-];
+const SILENT: &str = "\
+    export_clause namespace_export type_annotation type_arguments type_parameters interface_declaration \
+    type_alias_declaration nested_type_identifier type_query implements_clause jsx_namespace_name \
+    jsx_closing_element type_predicate_annotation asserts_annotation comment index_signature method_signature";
 
-impl Binding for EcmaScript {
-    fn is_built_in(&self, name: &str) -> bool {
-        let is_dom = name.starts_with(char::is_uppercase)
-            && (ENDS.iter().any(|end| name.ends_with(end))
-                || ["HTML", "SVG", "RTC", "IDB"].iter().any(|p| name.starts_with(p)));
-        is_dom || BUILT_IN.contains(&format!(" {name} ")) || name.starts_with("__")
-    }
+pub(super) fn is_built_in(name: &str) -> bool {
+    let is_dom = name.starts_with(char::is_uppercase)
+        && (ENDS.iter().any(|end| name.ends_with(end))
+            || ["HTML", "SVG", "RTC", "IDB"].iter().any(|p| name.starts_with(p)));
+    is_dom || BUILT_IN.contains(&format!(" {name} ")) || name.starts_with("__")
+}
 
-    fn visit<'t>(&self, (node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
-        let field = |name: &str| node.child_by_field_name(name);
-        let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
-        match node.kind() {
-            "identifier" | "shorthand_property_identifier" => names.used.push((node, scope)),
-            kind if SILENT.contains(&kind) => {}
-            kind if FUNCTIONS.contains(&kind) => function(node, scope, names, &mut look),
-            kind if CONTAINERS.contains(&kind) => container(node, scope, names, &mut look),
-            "formal_parameters" => children(node).for_each(|one| parameter(one, scope, names, &mut look)),
-            "variable_declarator" => {
-                field("name").into_iter().for_each(|name| bind(name, scope, names, &mut look));
-                field("value").into_iter().for_each(|value| look(value, scope));
-            }
-            "assignment_expression" | "for_in_statement" | "catch_clause" => {
-                let pattern = field("left").or_else(|| field("parameter"));
-                pattern.into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                children(node).filter(|child| Some(*child) != pattern).for_each(|child| look(child, scope));
-            }
-            "import_statement" => import(node, scope, names),
-            "ambient_declaration" => bind_all(node, names),
-            "with_statement" => names.is_open = true,
-            // `typeof x` is allowed for an undefined name.
-            "unary_expression" if names.content(node).starts_with("typeof") => {
-                children(node).filter(|child| child.kind() != "identifier").for_each(|child| look(child, scope))
-            }
-            "jsx_opening_element" | "jsx_self_closing_element" => {
-                let small = |name: &Node<'t>| names.content(*name).starts_with(char::is_lowercase);
-                let tag = field("name").filter(|name| name.kind() == "identifier" && small(name));
-                children(node).filter(|child| Some(*child) != tag).for_each(|child| look(child, scope));
-            }
-            _ => children(node).for_each(|child| look(child, scope)),
+pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
+    let field = |name: &str| node.child_by_field_name(name);
+    match node.kind() {
+        kind if is_listed(SILENT, kind) => return false,
+        kind if is_listed(FUNCTIONS, kind) => {
+            // The name of a declaration is bound outside, that of an expression inside the function.
+            let is_declared = kind.ends_with("declaration") || kind == "function_signature";
+            let own = field("name").filter(|name| name.kind() == "identifier");
+            names.bind(own.filter(|_| is_declared));
+            let from = field("parameters").or_else(|| field("parameter")).unwrap_or(node).start_byte();
+            let inner = names.open(from..node.end_byte(), false, true);
+            own.into_iter().filter(|_| !is_declared).for_each(|own| names.bind_in(own, inner));
+            names.bind(field("parameter"));
         }
-    }
-}
-
-fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    let declared = node.kind().ends_with("declaration") || node.kind() == "function_signature";
-    let inner = names.open(node, false, true);
-    let own = node.child_by_field_name("name").filter(|name| name.kind() == "identifier");
-    own.into_iter().for_each(|name| names.bind(name, if declared { scope } else { inner }));
-    let alone = node.child_by_field_name("parameter");
-    alone.into_iter().for_each(|one| bind(one, inner, names, look));
-    let rest = children(node).filter(|child| Some(*child) != own && Some(*child) != alone);
-    rest.for_each(|child| look(child, inner));
-}
-
-/// A class, an enum or a namespace.
-fn container<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    let inner = names.open(node, false, false);
-    let own = node.child_by_field_name("name");
-    own.into_iter().for_each(|name| names.bind(name, if node.kind() == "class" { inner } else { scope }));
-    for child in children(node).filter(|child| Some(*child) != own) {
-        if child.kind() == "enum_body" {
-            entries(child, inner, names);
-        }
-        look(child, inner);
-    }
-}
-
-/// Binds the entries of an enum: values of later entries may use them.
-fn entries<'t>(body: Node<'t>, scope: usize, names: &mut Names<'t>) {
-    for child in children(body) {
-        names.bind(child.child_by_field_name("name").unwrap_or(child), scope);
-    }
-}
-
-fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    match node.child_by_field_name("pattern") {
-        Some(pattern) => {
-            bind(pattern, scope, names, look);
-            let rest = children(node).filter(|child| *child != pattern);
-            rest.for_each(|child| look(child, scope));
-        }
-        None => bind(node, scope, names, look),
-    }
-}
-
-/// Binds the names of a pattern; its default values and computed keys are visited as uses.
-fn bind<'t>(pattern: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    const NODES_MAX: usize = 2_000;
-    let mut waiting = vec![pattern];
-    for _ in 0..NODES_MAX {
-        let Some(node) = waiting.pop() else { return };
-        match node.kind() {
-            "identifier" | "shorthand_property_identifier_pattern" => names.bind(node, scope),
-            "assignment_pattern" | "object_assignment_pattern" => {
-                waiting.extend(node.child_by_field_name("left"));
-                node.child_by_field_name("right").into_iter().for_each(|right| look(right, scope));
+        kind if is_listed(CONTAINERS, kind) => {
+            let outer = names.scope_of(node);
+            let body = field("body");
+            let inner = names.open(body.map_or(0..0, |body| body.byte_range()), false, false);
+            let scope = if kind == "class" { inner } else { outer };
+            field("name").into_iter().for_each(|name| names.bind_all(name, scope));
+            // Values of later entries of an enum may use earlier ones.
+            for entry in body.into_iter().filter(|body| body.kind() == "enum_body").flat_map(children) {
+                names.bind_in(entry.child_by_field_name("name").unwrap_or(entry), inner);
             }
-            "pair_pattern" => waiting.extend(node.child_by_field_name("value")),
-            "object_pattern" | "array_pattern" | "rest_pattern" | "parenthesized_expression" => {
-                waiting.extend(children(node))
-            }
-            _ => look(node, scope),
         }
-    }
-}
-
-/// Binds every name inside an ambient declaration (`declare …`).
-fn bind_all<'t>(node: Node<'t>, names: &mut Names<'t>) {
-    const NODES_MAX: usize = 5_000;
-    let mut waiting = vec![node];
-    for _ in 0..NODES_MAX {
-        let Some(node) = waiting.pop() else { return };
-        if matches!(node.kind(), "identifier" | "type_identifier") {
-            names.bind(node, 0);
+        "formal_parameters" => {
+            children(node).for_each(|one| names.bind(one.child_by_field_name("pattern").or(Some(one))));
         }
-        waiting.extend(children(node));
-    }
-}
-
-fn import<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
-    for child in children(node) {
-        match child.kind() {
-            "import_specifier" => {
-                let name = child.child_by_field_name("alias").or_else(|| child.child_by_field_name("name"));
-                name.into_iter().for_each(|name| names.bind(name, scope));
-            }
-            "identifier" => names.bind(child, scope),
-            "import_clause" | "named_imports" | "namespace_import" | "import_require_clause" => {
-                import(child, scope, names)
-            }
-            _ => {}
+        "variable_declarator" => names.bind(field("name")),
+        "assignment_expression" | "for_in_statement" => names.bind(field("left")),
+        "catch_clause" => names.bind(field("parameter")),
+        "with_statement" => names.is_open = true,
+        // `typeof x` is allowed for an undefined name.
+        "unary_expression" if names.content(node).starts_with("typeof") => {
+            names.silence(field("argument").filter(|argument| argument.kind() == "identifier"));
         }
+        "jsx_opening_element" | "jsx_self_closing_element" => {
+            let is_small = |name: &Node| names.content(*name).starts_with(char::is_lowercase);
+            let tag = field("name").filter(|name| name.kind() == "identifier" && is_small(name));
+            names.silence(tag);
+        }
+        "import_statement" | "import_clause" | "named_imports" | "namespace_import" | "import_require_clause" => {
+            children(node).filter(|child| child.kind() == "identifier").for_each(|child| names.bind(Some(child)));
+        }
+        "import_specifier" => {
+            names.bind(field("alias").or_else(|| field("name")));
+            return false;
+        }
+        "ambient_declaration" => {
+            names.bind_all(node, 0);
+            return false;
+        }
+        _ => {}
     }
+    true
 }

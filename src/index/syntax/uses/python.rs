@@ -2,10 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::{Binding, Names, Step};
+use super::Names;
 use crate::index::syntax::children;
-
-pub(super) struct Python;
 
 const BUILT_IN: &str = " ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError \
     BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError \
@@ -24,120 +22,66 @@ const BUILT_IN: &str = " ArithmeticError AssertionError AttributeError BaseExcep
     slice sorted staticmethod str sum super tuple type vars zip reveal_type unicode basestring xrange raw_input long \
     unichr reduce file cmp execfile reload buffer intern coerce _ ";
 
-impl Binding for Python {
-    fn is_built_in(&self, name: &str) -> bool {
-        BUILT_IN.contains(&format!(" {name} ")) || (name.starts_with("__") && name.ends_with("__"))
-    }
-
-    fn visit<'t>(&self, (node, scope, depth): Step<'t>, names: &mut Names<'t>, next: &mut Vec<Step<'t>>) {
-        let field = |name: &str| node.child_by_field_name(name);
-        let mut look = |node: Node<'t>, scope: usize| next.push((node, scope, depth + 1));
-        match node.kind() {
-            "identifier" => names.used.push((node, scope)),
-            "function_definition" => function(node, scope, names, &mut look),
-            "class_definition" => {
-                field("name").into_iter().for_each(|name| names.bind(name, scope));
-                let inner = names.open(node, true, false);
-                for child in children(node).filter(|child| Some(*child) != field("name")) {
-                    look(child, if child.kind() == "argument_list" { scope } else { inner });
-                }
-            }
-            "lambda"
-            | "list_comprehension"
-            | "set_comprehension"
-            | "dictionary_comprehension"
-            | "generator_expression" => {
-                let inner = names.open(node, false, node.kind() == "lambda");
-                children(node).for_each(|child| look(child, inner));
-            }
-            "lambda_parameters" => children(node).for_each(|child| parameter(child, scope, names, &mut look)),
-            "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => {
-                field("left").into_iter().for_each(|left| bind(left, scope, names, &mut look));
-                let rest = children(node).filter(|child| Some(*child) != field("left"));
-                rest.for_each(|child| look(child, scope));
-            }
-            "as_pattern_target" => children(node).for_each(|child| bind(child, scope, names, &mut look)),
-            "named_expression" => {
-                field("name").into_iter().for_each(|name| names.bind(name, scope));
-                // In a comprehension it binds in a scope further out, here taken to be the whole file.
-                if !names.scopes[scope].is_function {
-                    field("name").into_iter().for_each(|name| names.bind(name, 0));
-                }
-                field("value").into_iter().for_each(|value| look(value, scope));
-            }
-            // Any function may set the name at the top of the file.
-            "global_statement" | "nonlocal_statement" => children(node).for_each(|name| names.bind(name, 0)),
-            "import_statement" | "import_from_statement" | "future_import_statement" => import(node, scope, names),
-            "keyword_argument" => field("value").into_iter().for_each(|value| look(value, scope)),
-            "attribute" => field("object").into_iter().for_each(|object| look(object, scope)),
-            "case_pattern" => bind_all(node, scope, names),
-            // Methods of a class see its type parameters.
-            "type_parameter" => bind_all(node, 0, names),
-            "type_alias_statement" => {
-                field("left").into_iter().for_each(|left| bind_all(left, scope, names));
-                field("right").into_iter().for_each(|right| look(right, scope));
-            }
-            "call" if is_open_call(node, names) => names.is_open = true,
-            _ => children(node).for_each(|child| look(child, scope)),
-        }
-    }
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.contains(&format!(" {name} ")) || (name.starts_with("__") && name.ends_with("__"))
 }
 
-fn function<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    let own = node.child_by_field_name("name");
-    own.into_iter().for_each(|name| names.bind(name, scope));
-    let inner = names.open(node, false, true);
-    for child in children(node).filter(|child| Some(*child) != own) {
-        match child.kind() {
-            // Defaults and types are read outside the function.
-            "parameters" => {
-                let mut outside = |part: Node<'t>, _: usize| look(part, scope);
-                children(child).for_each(|one| parameter(one, inner, names, &mut outside));
-            }
-            "type" => look(child, scope),
-            _ => look(child, inner),
-        }
-    }
-}
-
-/// Whether a call may bind names that are not visible: `globals()["name"] = …`, `exec(…)`.
-fn is_open_call(node: Node, names: &Names) -> bool {
-    let function = node.child_by_field_name("function").map(|function| names.content(function));
-    matches!(function, Some("exec" | "globals"))
-}
-
-fn parameter<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
+pub(super) fn visit<'t>(node: Node<'t>, names: &mut Names<'t>) -> bool {
     let field = |name: &str| node.child_by_field_name(name);
     match node.kind() {
-        "default_parameter" | "typed_default_parameter" => {
-            field("name").into_iter().for_each(|name| bind(name, scope, names, look));
-            field("value").into_iter().chain(field("type")).for_each(|part| look(part, scope));
+        // Defaults, types, bases and decorators are read outside the body.
+        "function_definition" | "lambda" => {
+            names.bind(field("name"));
+            let inner = names.open(field("body").map_or(0..0, |body| body.byte_range()), false, true);
+            for parameter in field("parameters").into_iter().flat_map(children) {
+                let own = match parameter.kind() {
+                    "default_parameter" | "typed_default_parameter" => parameter.child_by_field_name("name"),
+                    "typed_parameter" => parameter.named_child(0),
+                    _ => Some(parameter),
+                };
+                own.into_iter().for_each(|own| names.bind_in(own, inner));
+            }
         }
-        "typed_parameter" => {
-            let ty = field("type");
-            children(node).filter(|child| Some(*child) != ty).for_each(|name| bind(name, scope, names, look));
-            ty.into_iter().for_each(|ty| look(ty, scope));
+        "class_definition" => {
+            names.bind(field("name"));
+            names.open(field("body").map_or(0..0, |body| body.byte_range()), true, false);
         }
-        _ => bind(node, scope, names, look),
+        "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
+            names.open(node.byte_range(), false, false);
+        }
+        "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => names.bind(field("left")),
+        "as_pattern_target" => children(node).for_each(|child| names.bind(Some(child))),
+        "named_expression" => {
+            names.bind(field("name"));
+            // In a comprehension it binds in a scope further out, here taken to be the whole file.
+            if let Some(name) = field("name").filter(|_| !names.scopes[names.scope_of(node)].is_function) {
+                names.bind_in(name, 0);
+            }
+        }
+        "keyword_argument" => names.silence(field("name")),
+        "attribute" => names.silence(field("attribute")),
+        "type_alias_statement" => field("left").into_iter().for_each(|left| names.bind_all(left, names.scope_of(node))),
+        "call" => {
+            // `globals()["name"] = …` and `exec(…)` may bind names that are not visible.
+            let function = field("function").map(|function| names.content(function));
+            names.is_open |= matches!(function, Some("exec" | "globals"));
+        }
+        "case_pattern" => {
+            names.bind_all(node, names.scope_of(node));
+            return false;
+        }
+        // Methods of a class see its type parameters, and any function may set the name at the top of the file.
+        "type_parameter" | "global_statement" | "nonlocal_statement" => {
+            names.bind_all(node, 0);
+            return false;
+        }
+        "import_statement" | "import_from_statement" | "future_import_statement" => {
+            import(node, names.scope_of(node), names);
+            return false;
+        }
+        _ => {}
     }
-}
-
-/// Binds the names of a pattern; what it reads (`a` in `a[i] = …`, `a.b = …`) is visited as a use.
-fn bind<'t>(pattern: Node<'t>, scope: usize, names: &mut Names<'t>, look: &mut impl FnMut(Node<'t>, usize)) {
-    const NODES_MAX: usize = 2_000;
-    let mut waiting = vec![pattern];
-    for _ in 0..NODES_MAX {
-        let Some(node) = waiting.pop() else { return };
-        match node.kind() {
-            "identifier" => names.bind(node, scope),
-            "attribute" | "subscript" | "call" => look(node, scope),
-            _ => waiting.extend(children(node)),
-        }
-    }
-}
-
-fn bind_all<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
-    bind(node, scope, names, &mut |_, _| {});
+    true
 }
 
 fn import<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
@@ -148,9 +92,7 @@ fn import<'t>(node: Node<'t>, scope: usize, names: &mut Names<'t>) {
     for child in children(node).filter(|child| Some(*child) != from) {
         match child.kind() {
             "wildcard_import" => names.is_open = true,
-            "aliased_import" => {
-                child.child_by_field_name("alias").into_iter().for_each(|alias| names.bind(alias, scope))
-            }
+            "aliased_import" => names.bind(child.child_by_field_name("alias")),
             _ => {
                 let first = names.content(child).split('.').next().unwrap_or_default();
                 names.bound.push((first, scope));

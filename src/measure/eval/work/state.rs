@@ -9,7 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::base::folder;
-use crate::index::{comments, language_of};
+use crate::index::{is_understood, language_of};
 
 /// Most files of a project: every case copies the whole project and reads it twice.
 const FILES_MAX: usize = 20_000;
@@ -101,7 +101,7 @@ impl Content {
         match language_of(path) {
             "json" => serde_json::from_str::<serde_json::Value>(text).is_ok(),
             "toml" => text.parse::<toml::Table>().is_ok(),
-            _ => !matches!(comments(path, text), Some(Err(_))),
+            language => is_understood(language, text) != Some(false),
         }
     }
 }
