@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::language::{grounding, quotations, words};
+use crate::language::{grounding, quotations};
 
+use super::arguments::{self, Edit};
 use super::characters;
 
 /// A value and what it becomes, as the request writes them.
@@ -23,15 +24,9 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// The substitution in the words that the rules of explicit edits read.
-    pub fn spelled_out(&self) -> String {
-        const JOINS: &[&str] = &[
-            "from", "to", "into", "with", "not", "instead", "rather", "than", "von", "auf", "de", "à", "make",
-            "change", "set", "should", "be", "say", "it", "that",
-        ];
-        let about = self.about.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | ':'));
-        let about: Vec<&str> = about.filter(|word| !JOINS.contains(&word.to_lowercase().as_str())).collect();
-        format!("change {} from {} to {}", about.join(" "), self.old, self.new)
+    /// The edit of `file` that replaces the value where the rest of the request says.
+    pub fn edit(&self, file: &str) -> Option<Edit> {
+        arguments::settle(&arguments::from_to(&self.about, &self.old, &self.new), file)
     }
 }
 
@@ -82,52 +77,54 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     (old != new).then(|| Substitution { old, new, is_quoted, is_character: false, about: about.join(" ") })
 }
 
+/// Says by the words around two values, `①` and `②`, whether the first is the old one. The first rule that fits decides.
+struct Rule {
+    pattern: Regex,
+    /// It counts for texts in quotation marks only.
+    is_quoted: bool,
+    /// `None` if nothing is to be changed.
+    first_is_old: Option<bool>,
+}
+
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let instead = "(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)";
+    let not = &format!(r"① (?:[^.;]{{0,40}}[\s,])?(?:{instead}|(?:and )?not) ②");
+    let too =
+        r"(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b";
+    let says = r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?";
+    let make = r"(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:must|has to|should) (?:be|say|read|give)";
+    let rule = |is_quoted: bool, first_is_old: Option<bool>, text: String| Rule {
+        pattern: pattern(&format!("(?s){text}")),
+        is_quoted,
+        first_is_old,
+    };
+    let (any, quoted, first, second) = (false, true, Some(true), Some(false));
+    vec![
+        // `up to 200, 100 is too short`
+        rule(any, first, format!("① {too}")),
+        rule(any, second, format!("② {too}")),
+        rule(any, first, format!(r"{instead}(?:\s[^.;]{{0,40}})? ①")),
+        rule(any, first, "not ① but ②".to_owned()),
+        rule(quoted, second, not.clone()),
+        rule(any, second, format!("should.*{not}")),
+        // `f(1) gives 2, not 3` says what the code does, and orders no change.
+        rule(any, None, format!("{says} {not}")),
+        rule(any, second, not.clone()),
+        rule(quoted, first, "① (?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por) ②".to_owned()),
+        rule(any, first, "(?:from|von|de|с) ① (?:to|auf|à|a|на) ②".to_owned()),
+        // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
+        rule(any, first, format!("① [^.]*(?:{make}|should (?:be|say|read)) ②")),
+    ]
+});
+
 /// Whether the first of two values is the old one; `None` if the words around them do not say so.
 fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
-    static FROM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:from|von|de|с)$"));
-    static INSTEAD_BEFORE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
-    static TO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:to|auf|à|a|на)$"));
-    static BECOMES: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$"));
-    // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
-    static MAKE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$",
-        )
-    });
-    static NOT: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
-    });
-    // `f(1) gives 2, not 3` says what the code does, and orders no change.
-    static IS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
-    });
-    // `up to 200, 100 is too short`
-    static TOO: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"^(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b",
-        )
-    });
-    let behind = task[second.range.end..].trim().to_lowercase();
-    let before = task[..first.range.start].trim().to_lowercase();
-    let between = task[first.range.end..second.range.start].trim().to_lowercase();
-    if TOO.is_match(&between) {
-        Some(true)
-    } else if TOO.is_match(&behind) {
-        Some(false)
-    } else if INSTEAD_BEFORE.is_match(&before) || before.ends_with("not") && between == "but" {
-        Some(true)
-    } else if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) {
-        Some(false)
-    } else if first.is_quoted && BECOMES.is_match(&between)
-        || FROM.is_match(&before) && TO.is_match(&between)
-        || MAKE.is_match(&between) && !between.contains('.')
-    {
-        Some(true)
-    } else {
-        None
-    }
+    let [before, between, behind] =
+        [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]]
+            .map(|text| text.trim().to_lowercase());
+    let text = format!("{before} ① {between} ② {behind}");
+    let rule = RULES.iter().find(|rule| (first.is_quoted || !rule.is_quoted) && rule.pattern.is_match(&text))?;
+    rule.first_is_old
 }
 
 /// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no such change, or step and
@@ -192,44 +189,6 @@ fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
         .collect()
 }
 
-/// What differs between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
-pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
-    let same_start = |text: &'a str, other: &'a str| -> usize {
-        let mut end = 0;
-        for (word, other) in text.split_inclusive(' ').zip(other.split_inclusive(' ')) {
-            if word != other || !word.ends_with(' ') {
-                break;
-            }
-            end += word.len();
-        }
-        end
-    };
-    let start = same_start(old, new);
-    let (old, new) = (&old[start..], &new[start..]);
-    let same_end = old.rsplit(' ').zip(new.rsplit(' ')).take_while(|(word, other)| word == other);
-    let tail: usize = same_end.map(|(word, _)| word.len() + 1).sum();
-    if tail < old.len() && tail < new.len() { (&old[..old.len() - tail], &new[..new.len() - tail]) } else { (old, new) }
-}
-
-/// Share of the words of a quoted text that a line has to have if code fills in a part of the text.
-const SHARED: f64 = 0.6;
-
-/// Replaces what differs between the old and the new text in the one line that has most words of the old: `'${name}' not given` is what a request
-/// calls `'-c' not given`. `None` if no line or several have them.
-pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
-    let (old, new) = difference(&one.old, &one.new);
-    let wanted = words::content(&one.old);
-    let share = |line: &str| {
-        let said = words::content(line);
-        wanted.iter().filter(|word| said.contains(*word)).count() as f64 / wanted.len().max(1) as f64
-    };
-    let is_it =
-        |line: &&str| line.matches(old).count() == 1 && share(line) >= SHARED && line.contains(['"', '\'', '`']);
-    let mut found = text.lines().filter(is_it);
-    let line = found.next().filter(|_| found.next().is_none())?;
-    Some(text.replacen(line, &line.replacen(old, new, 1), 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,11 +221,9 @@ mod tests {
         check("retry 5 times instead of 3.", Some(("3", "5")));
         check("it runs 3 to 5 times", None);
         check("f('a') gives 2, not 3", None);
-        let said = of("CachingMiddleware should write to disk after 500 changes, not 1000").unwrap().spelled_out();
-        assert_eq!(
-            said.split_whitespace().collect::<Vec<_>>().join(" "),
-            "change CachingMiddleware write disk after changes from 1000 to 500"
-        );
+        let file = "def changes(n=1000):\n    disk(1000)\n";
+        let edit = of("changes() should come after 500, not 1000").unwrap().edit(file).unwrap();
+        assert_eq!(edit.new, "def changes(n=500):");
         check("parse(1) gives a2, should be 3", None);
     }
 
@@ -308,20 +265,5 @@ mod tests {
         check("say that version 1.2.3 or newer is needed", None);
         check("update the readme", None);
         assert!(has_version("version = '4.9.0'") && !has_version("style=flat"));
-    }
-
-    #[test]
-    fn a_difference_has_whole_words() {
-        assert_eq!(difference("a '-c' not given", "a '-c' is missing"), ("not given", "is missing"));
-        assert_eq!(difference("the old name here", "the new name here"), ("old", "new"));
-        assert_eq!(difference("a", "b"), ("a", "b"));
-    }
-
-    #[test]
-    fn a_text_that_code_fills_in_is_found_by_its_other_words() {
-        let text = "  fail(`error: option '${flag}' not given`);\n  fail(`command not given`);\n";
-        let one = of("instead of \"option '-c' not given\" it should say \"option '-c' is missing\"").unwrap();
-        let after = in_template(text, &one).unwrap();
-        assert_eq!(after, text.replacen("' not given", "' is missing", 1));
     }
 }

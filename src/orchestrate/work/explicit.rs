@@ -118,7 +118,7 @@ impl<'a> Wanted<'a> {
             (Some(bump), _) => settle_edit(bump, before).filter(|edit| substitution::has_version(&edit.old)),
             _ => {
                 let as_said = settle_edit(self.text, before).filter(|_| is_only);
-                as_said.or_else(|| settle_edit(&self.substitution.as_ref()?.spelled_out(), before))
+                as_said.or_else(|| self.substitution.as_ref()?.edit(before))
             }
         }
     }
@@ -250,7 +250,7 @@ const REWORDED_FILES_MAX: usize = 3;
 const REWORDED_PLACES_MAX: usize = 3;
 
 /// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
-/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words.
+/// else in all.
 async fn reworded(
     scene: Scene<'_>,
     index: &Index,
@@ -259,38 +259,21 @@ async fn reworded(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let Some(wanted) = substitution::of(&step.text).filter(|one| one.is_quoted) else { return Ok(None) };
-    let paths = paths_meant(index, mentions);
-    let literally = |before: &str| {
-        let mut after = before.to_owned();
+    let mut changes = Vec::new();
+    for path in &paths_meant(index, mentions) {
+        let Some(before) = text_of(scene.context, path) else { continue };
+        let mut after = before.clone();
         let mut places = 0;
         for mark in ['"', '\'', '`'] {
             let whole = format!("{mark}{}{mark}", wanted.old);
             places += after.matches(&whole).count();
             after = after.replace(&whole, &format!("{mark}{}{mark}", wanted.new));
         }
-        (places > 0).then_some((places, after))
-    };
-    let completed = |before: &str| Some((1, substitution::in_template(before, &wanted)?));
-    let changed = |how: &dyn Fn(&str) -> Option<(usize, String)>| {
-        let mut changes = Vec::new();
-        for path in &paths {
-            let Some(before) = text_of(scene.context, path) else { continue };
-            let Some((places, after)) = how(&before) else { continue };
-            if places > REWORDED_PLACES_MAX {
-                return Vec::new();
-            }
-            if verify::problems(index, path, &before, &after, &[]).is_empty() {
-                changes.push((path.clone(), after));
-            }
-        }
-        changes
-    };
-    let mut changes = changed(&literally);
-    if changes.is_empty() {
-        changes = changed(&completed);
-        changes.retain(|(path, _)| has_grammar(path));
-        if changes.len() > 1 {
+        if places > REWORDED_PLACES_MAX {
             return Ok(None);
+        }
+        if places > 0 && verify::problems(index, path, &before, &after, &[]).is_empty() {
+            changes.push((path.clone(), after));
         }
     }
     if changes.is_empty() || changes.len() > REWORDED_FILES_MAX {

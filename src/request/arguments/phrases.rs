@@ -3,10 +3,37 @@
 use std::ops::Range;
 
 use crate::language::clauses::names;
-use crate::language::clauses::scan::Kind;
-use crate::language::clauses::words;
-use crate::language::clauses::words::listed;
-use crate::request::arguments::tokenised::Said;
+use crate::language::clauses::scan::{Kind, Token, scan_line};
+use crate::language::clauses::words::{self, listed};
+
+/// A clause with its tokens.
+struct Said<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+}
+
+impl<'a> Said<'a> {
+    fn read(text: &'a str) -> Said<'a> {
+        Said { text, tokens: scan_line(text) }
+    }
+
+    /// The token at `at` in lower case; empty if it is no word.
+    fn low(&self, at: usize) -> &str {
+        self.tokens.get(at).map_or("", |token| token.low.as_str())
+    }
+
+    /// The text of tokens `from..to`.
+    fn span(&self, from: usize, to: usize) -> Option<&'a str> {
+        (from < to && to <= self.tokens.len()).then(|| &self.text[self.tokens[from].start..self.tokens[to - 1].end])
+    }
+
+    /// Index of the token after the first `run` or `execute`, and after `the command` behind it.
+    fn behind_run(&self) -> Option<usize> {
+        let run = (0..self.tokens.len()).find(|&at| matches!(self.low(at), "run" | "execute"))?;
+        let behind = if (self.low(run + 1), self.low(run + 2)) == ("the", "command") { run + 3 } else { run + 1 };
+        (behind < self.tokens.len()).then_some(behind)
+    }
+}
 
 /// The quotation at `at`, or the words from there to the first that `stops`, without a full stop or comma at the end.
 fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(usize) -> bool) -> Option<&'a str> {
@@ -73,7 +100,8 @@ fn is_git_argument(said: &Said, at: usize) -> bool {
 /// The command that `text` spells out: quoted, after `run` or `execute`, after `with` (`with cargo test`), or as `the git log`.
 pub fn command(text: &str) -> Option<&str> {
     let said = &Said::read(text);
-    said.quoted().or_else(|| named(said))
+    let quoted = said.tokens.iter().find(|token| token.kind == Kind::Opaque).map(names::unquoted);
+    quoted.or_else(|| named(said))
 }
 
 /// Whether `text` names a command outside quotation marks.
@@ -104,7 +132,7 @@ fn named<'a>(said: &Said<'a>) -> Option<&'a str> {
         said.tokens[at].kind == Kind::Word && lower(said.tokens[at].text) && !general && !noun
     };
     let behind = |at: usize| piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
-    let run = said.after(["run the command", "execute the command", "run", "execute"]).filter(|&at| written_out(at));
+    let run = said.behind_run().filter(|&at| written_out(at));
     run.and_then(behind).or_else(|| (0..said.tokens.len()).find(|&at| by(at)).and_then(|at| behind(at + 1)))
 }
 
