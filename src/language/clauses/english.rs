@@ -222,7 +222,7 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
         return false;
     }
     match verbs::class(low(line, verb)) {
-        Some(Class::Sure) if !verbs::is_describing(low(line, verb)) => true,
+        Some(Class::Sure) if !is_describing(low(line, verb)) => true,
         Some(Class::Sure | Class::Either) => {
             object
                 || noun_object(line, verb, comma)
@@ -275,7 +275,7 @@ fn pairs_nouns(line: &Line, from: usize, at: usize) -> bool {
 /// Whether the words before `at` describe the purpose of a thing to be made, which the verb after `at` may continue: `a script to
 /// read … and print …`.
 fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
-    if !verbs::makes(low(line, left_verb)) {
+    if !makes_thing(low(line, left_verb)) {
         return false;
     }
     let thing = (left_verb + 1..at).find(|&i| is_made_thing(low(line, i)));
@@ -317,7 +317,7 @@ fn question_joins(line: &Line, from: usize, at: usize, next: usize, comma: bool,
     let embedded = left.verb.is_some_and(|verb| {
         (verb + 1..at.min(verb + 8)).any(|i| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether"))
     });
-    if embedded && (!inverted || left.verb.is_some_and(|v| verbs::only_tells(low(line, v))) || !comma) {
+    if embedded && (!inverted || left.verb.is_some_and(|v| only_tells(low(line, v))) || !comma) {
         return false;
     }
     // `what tests are and whether they pass`, `the file, where`: only clear questions go on.

@@ -67,7 +67,7 @@ pub(super) fn is_deed(low: &str) -> bool {
 /// Whether the words after a verb show that it is one: an object or preposition that would not follow a noun.
 pub(super) fn helped(line: &Line, verb: usize) -> bool {
     let next = low(line, verb + 1);
-    let sure = verbs::class(low(line, verb)) == Some(Class::Sure) && !verbs::is_describing(low(line, verb));
+    let sure = verbs::class(low(line, verb)) == Some(Class::Sure) && !is_describing(low(line, verb));
     is_determiner(next)
         || is_object_pronoun(next)
         || is_path(line, verb + 1)

@@ -1,7 +1,7 @@
 //! Finds how a clause refers to earlier parts: pronouns, things that an earlier part makes, results to be shown.
 
 use super::tongue::Piece;
-use super::words;
+use super::words::{self, is_russian_pronoun};
 
 /// Whether a clause refers to something before it, by a pronoun or a phrase like `the result`.
 pub(super) fn refers_back(piece: &Piece) -> bool {
@@ -20,23 +20,6 @@ pub(super) fn refers_back(piece: &Piece) -> bool {
             _ => is_russian_pronoun(word),
         }
     })
-}
-
-pub(super) fn is_russian_pronoun(low: &str) -> bool {
-    words::listed(
-        "его, её, ее, их, ним, ними, нём, нем, них, ней, это, этого, этом, каждый, каждого, каждой, \
-        каждому, результат, результаты, там",
-        low,
-    )
-}
-
-/// Russian imperatives that only look something up.
-pub(super) fn is_russian_looking(low: &str) -> bool {
-    words::listed(
-        "прочитай, прочти, открой, найди, посмотри, изучи, проверь, запусти, покажи, сравни, посчитай, \
-        разбери, глянь, поищи",
-        low,
-    )
 }
 
 /// Whether a capitalised word is a proper noun, not an identifier of code.

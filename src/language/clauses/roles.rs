@@ -3,9 +3,10 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
-use super::refer::{is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
+use super::refer::{is_proper, produces, refers_back, shows_outcome};
 use super::tongue::Piece;
-use super::{PARTS_MAX, Part, PartKind, verbs, words};
+use super::words::{is_russian_looking, is_russian_pronoun};
+use super::{PARTS_MAX, Part, PartKind, words};
 
 /// The parts made from `pieces`, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
@@ -180,7 +181,7 @@ impl Assembly {
         if !part.paths.iter().all(known) {
             return false;
         }
-        let looks = before.verb.as_deref().is_some_and(verbs::only_looks)
+        let looks = before.verb.as_deref().is_some_and(words::only_looks)
             || !before.paths.is_empty()
             || before.verb.as_deref().is_some_and(is_russian_looking);
         let new_name = piece.names.iter().any(|name| is_proper(name) && !self.was_mentioned(name));

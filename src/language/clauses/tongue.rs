@@ -102,7 +102,7 @@ fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, 
     }
     own.iter().for_each(|token| mentions.add(token));
     let verb = clause.borrowed_verb.or(clause.head.verb).map(|at| line[at].low.clone());
-    let only_tells = verb.as_deref().is_some_and(|verb| verbs::only_tells(verb) || russian::only_tells(verb));
+    let only_tells = verb.as_deref().is_some_and(|verb| words::only_tells(verb) || russian::only_tells(verb));
     let names = own.iter().skip(1).filter(|token| token.is_capitalised()).map(|token| token.text.to_owned()).collect();
     Piece {
         text: capitalised(&words, line[clause.from]),
