@@ -160,18 +160,6 @@ mod tests {
         let tool = ToolText { name: "f".into(), description: String::new(), parameters: json!({}) };
         let told = qwen.tool_list(std::slice::from_ref(&tool));
         assert!(told.ends_with("</tools>\n\nTo call a function, write [NAME(ARGUMENT=\"value\")]"), "{told}");
-        for name in ["hermes", "llama3", "gemma", "deepseek", "phi"] {
-            let (own, other) = (choose(&smol, name, None), choose(&smol, name, Some("pythonic")));
-            let (open, _) = own.call_marks();
-            let other = other.tool_list(std::slice::from_ref(&tool));
-            assert!(
-                own.tool_list(std::slice::from_ref(&tool)).len() > own.bare_list(std::slice::from_ref(&tool)).len()
-            );
-            assert!(
-                !other.contains(open.split(['{', '\n']).next().filter(|o| !o.is_empty()).unwrap_or("Respond in")),
-                "{name}: {other}"
-            );
-        }
         let json = choose(&smol, "auto", Some("native_json"));
         assert_eq!(json.write_call("f", &arguments), r#"{"name":"f","arguments":{"a":1}}"#);
         assert!(json.read_calls("[f(a=1)]").is_empty());

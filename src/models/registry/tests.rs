@@ -180,32 +180,7 @@ fn models_toml_overrides_names_and_settings() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_an_error_only_if_it_was_named() {
-    let world = World::new();
-    let said = world.try_open(Some(world.dir().join("nowhere"))).unwrap_err().to_string();
-    assert!(said.contains("nowhere does not exist") && said.contains("--model-dir"), "{said}");
-    let registry = world.try_open(None).unwrap();
-    let said = registry.get(Role::Planner).unwrap_err().to_string();
-    assert!(said.contains("planner: no model found") && said.contains("monobloc models pull planner"), "{said}");
-}
-
-#[test]
-fn every_wrong_file_is_named_with_its_role() {
-    let world = World::new();
-    world.check_error(Role::Planner, &["planner: no model found", "no GGUF file there", "models pull", "--model-dir"]);
-    fs::write(world.dir().join("fake.gguf"), b"\x40\0\0\0\0\0\0\0{\"a\":{}}").unwrap();
-    world.check_error(Role::Router, &["router: ", "fake.gguf", "looks like safetensors"]);
-
-    let world = World::new();
-    world.model("cut.gguf", 8);
-    let whole = fs::read(world.dir().join("cut.gguf")).unwrap();
-    fs::write(world.dir().join("cut.gguf"), &whole[..whole.len() - 100]).unwrap();
-    world.check_error(Role::Planner, &["planner: ", "cut.gguf", "tensors end at byte", "fetch it again"]);
-
-    let world = World::new();
-    world.model_of("hal9000", "new.gguf", 8);
-    world.check_error(Role::Planner, &["planner: ", "new.gguf", "architecture `hal9000`", "does not know"]);
-
+fn a_missing_file_of_models_toml_is_named_with_its_role() {
     let world = World::new();
     world.model("there.gguf", 8).manifest("[planner]\nfile = \"gone.gguf\"");
     world.check_error(Role::Planner, &["planner: models.toml names gone.gguf", "looked in", "models pull planner"]);
@@ -221,17 +196,6 @@ fn a_broken_file_that_no_role_needs_is_skipped_with_a_note() {
     let notes = world.open().notes().join("\n");
     assert!(notes.contains("LFM2-24B-A2B.gguf: ends inside its header"), "{notes}");
     assert!(notes.contains("part-00001-of-00002.gguf is one part of a split model"), "{notes}");
-}
-
-#[test]
-fn a_checksum_in_models_toml_is_held() {
-    let world = World::new();
-    world.model("m.gguf", 8);
-    let right = digest::sha256(&world.dir().join("m.gguf"), &world.root.path().join("sha256.json")).unwrap();
-    world.manifest(&format!("[planner]\nfile = \"m.gguf\"\nsha256 = \"{}\"", right.to_uppercase()));
-    world.check("m.gguf", "m.gguf");
-    world.manifest(&format!("[planner]\nfile = \"m.gguf\"\nsha256 = \"{}\"", "0".repeat(64)));
-    world.check_error(Role::Planner, &["planner: ", "m.gguf has sha256", &right, "fetch it again"]);
 }
 
 #[test]
