@@ -154,7 +154,8 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
 
 fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     let parsed = parse::parse(bytes)?;
-    let need = parsed.tensors.iter().map(|tensor| tensor.end).max().unwrap_or(parsed.data_start);
+    let ends = parsed.tensors.iter().map(|tensor| tensor.offset + tensor.bytes.0);
+    let need = ends.max().unwrap_or(parsed.data_start);
     if need > bytes.len() as u64 {
         return Err(Flaw::Truncated { have: bytes.len() as u64, need });
     }
@@ -176,8 +177,8 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     for tensor in &parsed.tensors {
         let share = mix.entry(tensor.kind.name).or_default();
         share.tensors += 1;
-        share.parameters = share.parameters.saturating_add(tensor.parameters);
-        share.bytes += Bytes(tensor.bytes);
+        share.parameters = share.parameters.saturating_add(tensor.parameters());
+        share.bytes += tensor.bytes;
     }
     Ok(Header {
         path: path.to_owned(),
@@ -208,7 +209,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         bos: parsed.number("tokenizer.ggml.bos_token_id"),
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
-        tensors: parsed.tensors.into_iter().map(parse::RawTensor::into_tensor).collect(),
+        tensors: parsed.tensors,
         architecture,
     })
 }

@@ -28,26 +28,22 @@ pub(super) struct Choice {
 
 impl Resolver<'_> {
     pub fn planner(&self) -> Result<ModelSpec, ModelsError> {
-        let role = Role::Planner;
-        let choice = match self.named(role)? {
-            Some(choice) => choice,
-            None => self
-                .preferred(role)
-                .or_else(|| self.biggest(role))
-                .or_else(|| self.cached(role, true))
-                .ok_or_else(|| self.nothing(role))?,
-        };
-        settled(role, choice, self.manifest, self.config, self.dir)
+        self.chosen(Role::Planner, || self.preferred(Role::Planner))
     }
 
     pub fn router(&self, planner: Option<&ModelSpec>) -> Result<ModelSpec, ModelsError> {
-        let role = Role::Router;
-        let choice = match self.named(role)? {
-            Some(choice) => choice,
-            None => self
-                .preferred(role)
+        self.chosen(Role::Router, || {
+            self.preferred(Role::Router)
                 .or_else(|| self.small_beside(planner))
                 .or_else(|| planner.map(|spec| choice_of(&spec.header, spec.sha256.clone())))
+        })
+    }
+
+    /// The file that the user names, else the one that `first` finds, else the biggest model at hand.
+    fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
+        let choice = match self.named(role)? {
+            Some(choice) => choice,
+            None => first()
                 .or_else(|| self.biggest(role))
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
