@@ -1,11 +1,10 @@
 //! Splits an English sentence into clauses, each one thing to do or to answer.
 
 use super::head::{Head, Line, Mode, head};
-use super::openings::{polite_end, strong_joint};
+use super::lookahead::{is_deed, is_path, low, opens_question, polite_end, skip_adverbs, strong_joint, verb_at};
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
-use crate::language::clauses::lookahead::{is_deed, is_path, low, opens_question, skip_adverbs, verb_at};
 
 /// A clause of a sentence: tokens `from..to`, without connectives.
 #[derive(Clone, Debug)]
@@ -231,15 +230,10 @@ fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, 
         }
         _ => {
             matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")
-                || object && !is_quantifier_after(line, verb)
+                || object && !matches!(low(line, verb + 1), "no" | "each" | "all")
                 || line.get(verb + 1).is_some_and(|t| t.is_capitalised()) && comma
         }
     }
-}
-
-/// Whether `no`, `each` or `all` follows, which does not show that the word before is a verb.
-fn is_quantifier_after(line: &Line, verb: usize) -> bool {
-    matches!(low(line, verb + 1), "no" | "each" | "all")
 }
 
 fn ends_here(line: &Line, verb: usize) -> bool {
@@ -292,19 +286,13 @@ fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
 /// Whether the verb acts on the project itself, so that it is no part of a new thing's purpose.
 fn changes_subject(line: &Line, verb: usize) -> bool {
     let object: Vec<&str> = (verb + 1..line.len().min(verb + 4)).map(|i| low(line, i)).collect();
-    let pointed = object.first().is_some_and(|w| matches!(*w, "it" | "them"));
+    let is_about = |words: &[&str]| object.iter().any(|word| words.iter().any(|begin| word.starts_with(begin)));
+    let is_pointed = object.first().is_some_and(|word| matches!(*word, "it" | "them"));
     match low(line, verb) {
-        "run" | "rerun" | "execute" => {
-            pointed || object.iter().any(|w| w.starts_with("test") || w.starts_with("suite")) || is_path(line, verb + 1)
-        }
         "commit" | "push" | "tell" | "explain" | "show" => true,
-        "add" | "write" | "update" | "create" => object
-            .iter()
-            .any(|w| w.starts_with("test") || w.starts_with("doc") || *w == "readme.md" || *w == "changelog"),
-        "call" | "use" | "export" | "test" | "document" | "wire" | "register" | "name" | "save" | "put" => pointed,
-        "schedule" | "draft" | "block" | "send" | "open" | "book" => {
-            is_determiner(object.first().copied().unwrap_or(""))
-        }
+        "run" | "rerun" | "execute" => is_pointed || is_about(&["test", "suite"]) || is_path(line, verb + 1),
+        "add" | "write" | "update" | "create" => is_about(&["test", "doc", "readme.md", "changelog"]),
+        "call" | "use" | "export" | "test" | "document" | "wire" | "register" | "name" | "save" | "put" => is_pointed,
         _ => false,
     }
 }

@@ -1,10 +1,11 @@
 //! Decides what kind of English clause begins at a word: a request, a question, a statement or a constraint.
 
-use super::openings::{polite_end, skip_connectives, starts};
+use super::lookahead::{
+    helped, is_path, kind, low, opens_question, polite_end, skip_adverbs, skip_connectives, starts, verb_at,
+};
 use super::scan::{Kind, Token};
 use super::verbs;
 use super::words::*;
-use crate::language::clauses::lookahead::{helped, is_path, kind, low, opens_question, skip_adverbs, verb_at};
 
 /// The tokens of one sentence, without line ends.
 pub(super) type Line<'t, 'a> = [&'t Token<'a>];

@@ -1,9 +1,8 @@
 //! Splits a request into sentences and list items, whatever its language.
 
-use super::openings;
+use super::lookahead;
 use super::scan::{Kind, Token};
 use super::words::{is_determiner, is_preposition, listed};
-use crate::language::clauses::lookahead;
 
 /// A sentence or a list item: tokens `from..to`, without its marker.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +127,7 @@ fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
     let opens = !line.is_empty()
         && (lookahead::verb_at(&line, 0).is_some()
             || lookahead::opens_question(&line, 0)
-            || openings::skip_connectives(&line, 0) > 0
+            || lookahead::skip_connectives(&line, 0) > 0
             || super::russian::is_imperative(&line[0].low));
     at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
 }

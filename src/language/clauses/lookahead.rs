@@ -1,4 +1,4 @@
-//! Recognises what a word is in its place: an imperative verb, a certain object, the start of a question.
+//! Recognises what the words at a place are: an imperative verb, an object, the start of a question, words that only join or ask politely.
 
 use super::head::Line;
 use super::scan::Kind;
@@ -118,4 +118,101 @@ pub(super) fn opens_question(line: &Line, at: usize) -> bool {
                 || is_auxiliary(word) && is_path(line, at + 1)
         }
     }
+}
+
+/// Index of the token after `phrase`, if the line has it at `at`.
+pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
+    let mut place = at;
+    for word in phrase.split(' ') {
+        if low(line, place) != word {
+            return None;
+        }
+        place += 1;
+    }
+    Some(place)
+}
+
+/// Phrases before a request that only ask for it; the verb follows.
+pub(super) const LEADS: &str = "\
+    can you, could you, would you, will you, can we, could we, i want you to, i need you to, i'd like you to, \
+    i would like you to, i want to, i need to, i'd like to, i would like to, we need to, we want to, we should, \
+    we must, we have to, i must, i have to, you should, you must, you need to, you can, let's, let us, \
+    go ahead and, help me to, help me, help us, try to, make sure to, be sure to, remember to, don't forget to, \
+    do not forget to, feel free to, proceed to, continue to, your task is to, the task is to, the goal is to, \
+    please, kindly, just, i'm trying to, i am trying to, are you able to, is it possible to, \
+    it would be great to, quickly, carefully, hey, hi, hello, ok, okay, sure, great, thanks, alright, claude, \
+    well, so, now";
+
+/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last token.
+pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
+    let mut at = from;
+    for _ in 0..6 {
+        let Some(next) = connective_end(line, at) else { break };
+        if next >= line.len() {
+            break;
+        }
+        at = next;
+    }
+    at
+}
+
+/// Connectives that always join.
+pub(super) const JOINING: &str = "\
+    and then, after that, after this, before that, before this, and, then, afterwards, afterward, subsequently, \
+    once done, once that's done, once that is done, once this is done, once you're done, when done, \
+    when that's done, when you're done, when you are done, when finished, once finished, as a last step, \
+    as a final step, as a next step, as the last step, in addition, on top of that, last but not least, &, \
+    plus, additionally, furthermore, moreover, meanwhile, to begin with, to start, at the end, in the end, \
+    in the meantime, from there, while you're at it, while you are at it, followed by";
+
+/// Words that join only with a comma, a verb, a question or a polite phrase after them.
+pub(super) const ORDERING: &str = "\
+    first of all, first, firstly, second, secondly, third, thirdly, fourth, fifth, next, finally, lastly, last, \
+    also, now, later, so, but, or, then also, to finish, start by, begin by";
+
+/// Index of the token after one connective or punctuation mark at `at`.
+pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
+    if matches!(kind(line, at), Some(Kind::Comma | Kind::Dash | Kind::Colon)) {
+        return Some(at + 1);
+    }
+    let after = |table: &str| entries(table).filter_map(|phrase| starts(line, at, phrase)).max();
+    let past_comma = |end: usize| if kind(line, end) == Some(Kind::Comma) { end + 1 } else { end };
+    if let Some(end) = after(JOINING) {
+        return Some(past_comma(end));
+    }
+    let end = after(ORDERING)?;
+    let opens = kind(line, end) == Some(Kind::Comma)
+        || verb_at(line, end).is_some()
+        || opens_question(line, end)
+        || polite_end(line, end) > end
+        || matches!(low(line, end), "then" | "and" | "also" | "please");
+    opens.then(|| past_comma(end))
+}
+
+/// Index after the connectives at `at`, if one of them (`then`, `next`, `finally`) separates two actions.
+pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
+    let end = skip_connectives(line, at);
+    let strong = (at..end).any(|i| {
+        listed(
+            "then, that, this, finally, next, lastly, afterwards, afterward, subsequently, also, done, \
+            finished, step, later, first, second, third, additionally, meanwhile, there, plus, last, \
+            followed, end, so",
+            low(line, i),
+        )
+    });
+    (strong && end > at && end < line.len()).then_some(end)
+}
+
+/// Skips `please`, `can you`, `I want you to`, …
+pub(super) fn polite_end(line: &Line, from: usize) -> usize {
+    let mut at = from;
+    for _ in 0..5 {
+        let Some(end) = entries(LEADS).filter_map(|lead| starts(line, at, lead)).max() else { break };
+        let end = if kind(line, end) == Some(Kind::Comma) { end + 1 } else { end };
+        if end >= line.len() {
+            break;
+        }
+        at = end;
+    }
+    at
 }

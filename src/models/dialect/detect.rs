@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::Dialect;
-use super::chatml::ChatMl;
+use super::chatml::{ChatMl, Plain};
 use super::families::FAMILIES;
 use super::format::{CallFormat, Formatted};
 use super::lfm2::Lfm;
 use super::marked::Marked;
-use super::plain::Plain;
 use crate::models::gguf::Header;
 
 /// Values of `dialect` in `models.toml`.
