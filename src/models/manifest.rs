@@ -52,7 +52,7 @@ pub struct RoleTable {
     #[serde(default)]
     pub pinned: bool,
     /// `reads`, `writes` or `acts`; overrides the probe.
-    pub tier: Option<String>,
+    pub tier: Option<Tier>,
     /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
     /// LoRA adapters, all applied at once.
@@ -88,8 +88,8 @@ pub struct Candidate {
     pub sha256: Option<String>,
     /// Type of the KV cache for this model, unless a setting names another.
     pub kv_type: Option<String>,
-    /// The model's [`Tier`] as the probe measured it.
-    pub tier: Option<String>,
+    /// As the probe measured it.
+    pub tier: Option<Tier>,
     /// Used only if no other candidate is present; then the biggest chat model at hand is chosen.
     #[serde(default)]
     pub fallback: bool,
@@ -150,9 +150,7 @@ impl Manifest {
 
     /// The tier of the file called `name`, if a candidate that it matches has one; in this manifest, else in the built-in one.
     pub fn tier(&self, name: &str) -> Option<Tier> {
-        let of = |manifest: &Manifest| {
-            manifest.matching(name).find_map(|candidate| Tier::by_name(candidate.tier.as_deref()?))
-        };
+        let of = |manifest: &Manifest| manifest.matching(name).find_map(|candidate| candidate.tier);
         of(self).or_else(|| of(&Manifest::parse(SHIPPED, Path::new("models.toml")).ok()?))
     }
 
@@ -179,13 +177,11 @@ impl RoleTable {
                 }
             }
             one_of("kv_type", candidate.kv_type.as_deref(), &KV_TYPES)?;
-            one_of("tier", candidate.tier.as_deref(), &Tier::NAMES)?;
             if candidate.hub.as_deref().is_some_and(|hub| hub.split('/').filter(|part| !part.is_empty()).count() != 2) {
                 return Err("has a `hub` that is not of the form owner/repository".into());
             }
         }
         one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
-        one_of("tier", self.tier.as_deref(), &Tier::NAMES)?;
         one_of("capability", self.capability.as_deref(), &CAPABILITIES)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
         within("context", self.context.map(u64::from), 256..=1 << 20)?;

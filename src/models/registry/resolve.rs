@@ -200,9 +200,8 @@ pub(super) fn settled(
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
     let capable = table.capability.map(|said| said == "capable");
-    let tier = table.tier.as_deref().and_then(Tier::by_name);
     // A model that models.toml calls weak must not write changes.
-    let tier = tier.or((capable == Some(false)).then_some(Tier::Reads));
+    let tier = table.tier.or((capable == Some(false)).then_some(Tier::Reads));
     let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {
         role,
