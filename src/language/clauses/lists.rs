@@ -186,45 +186,30 @@ fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
     let bullet = kind(at) == Some(Kind::Dash)
         || kind(at) == Some(Kind::Mark) && matches!(tokens[at].text, "*" | "•" | "+" | "·" | "‣" | "●");
     if own_line && bullet && apart(at + 1) {
-        let boxed = kind(at + 1) == Some(Kind::Open)
-            && tokens.get(at + 2..at + 4).is_some_and(|two| two.iter().any(|t| t.kind == Kind::Close));
-        let close = (at + 2..(at + 4).min(tokens.len())).find(|&i| kind(i) == Some(Kind::Close));
-        let body = if boxed { close.map_or(at + 1, |i| i + 1) } else { at + 1 };
+        // `- [x]`
+        let close = (at + 2..at + 4).find(|&i| kind(i) == Some(Kind::Close));
+        let body = close.filter(|_| kind(at + 1) == Some(Kind::Open)).map_or(at + 1, |close| close + 1);
         return Some((Marker { at, body, item: Item::Bullet, own_line, fresh }, 0, false));
     }
-    let numbered = |at: usize, body: usize, value: u32, letter: bool| {
-        Some((Marker { at, body, item: Item::Numbered, own_line, fresh }, value, letter))
-    };
-    let value = |i: usize| {
-        tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() <= 3).and_then(|t| t.text.parse::<u32>().ok())
-    };
-    let letter = |i: usize| {
-        let token = tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() == 1)?;
-        let byte = token.low.bytes().next().filter(u8::is_ascii_lowercase)?;
-        Some(u32::from(byte - b'a') + 1)
+    // Its number, and whether it is a letter.
+    let label = |i: usize| {
+        let token = tokens.get(i).filter(|token| token.kind == Kind::Word)?;
+        match token.low.as_bytes() {
+            [letter @ b'a'..=b'z'] => Some((u32::from(letter - b'a') + 1, true)),
+            digits if digits.len() <= 3 => token.text.parse::<u32>().ok().map(|number| (number, false)),
+            _ => None,
+        }
     };
     let closes = |i: usize| kind(i) == Some(Kind::Close) && glued(i);
-    if kind(at) == Some(Kind::Open) && glued(at + 1) && closes(at + 2) && apart(at + 3) {
-        return match (value(at + 1), letter(at + 1)) {
-            (Some(n), _) => numbered(at, at + 3, n, false),
-            (_, Some(n)) => numbered(at, at + 3, n, true),
-            _ => None,
-        };
-    }
-    if matches!(tokens[at].low.as_str(), "step" | "task" | "шаг") && fresh {
-        let n = value(at + 1)?;
-        return (kind(at + 2) == Some(Kind::Colon) || kind(at + 2) == Some(Kind::Stop))
-            .then(|| numbered(at, at + 3, n, false))?;
-    }
-    if matches!(before, Some(Kind::Open)) {
-        return None;
-    }
-    match (value(at), letter(at)) {
-        (Some(n), _) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, false),
-        (Some(n), _) if kind(at + 1) == Some(Kind::Stop) && glued(at + 1) && apart(at + 2) => {
-            numbered(at, at + 2, n, false)
-        }
-        (_, Some(n)) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, true),
-        _ => None,
-    }
+    let (label, body) = if kind(at) == Some(Kind::Open) && glued(at + 1) && closes(at + 2) && apart(at + 3) {
+        (label(at + 1)?, at + 3)
+    } else if matches!(tokens[at].low.as_str(), "step" | "task" | "шаг") && fresh {
+        let is_step = matches!(kind(at + 2), Some(Kind::Colon | Kind::Stop));
+        (label(at + 1).filter(|(_, is_letter)| is_step && !is_letter)?, at + 3)
+    } else {
+        let (number, is_letter) = label(at).filter(|_| before != Some(Kind::Open))?;
+        let stops = !is_letter && kind(at + 1) == Some(Kind::Stop) && glued(at + 1);
+        ((closes(at + 1) || stops) && apart(at + 2)).then_some(((number, is_letter), at + 2))?
+    };
+    Some((Marker { at, body, item: Item::Numbered, own_line, fresh }, label.0, label.1))
 }

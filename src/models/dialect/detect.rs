@@ -50,7 +50,7 @@ fn dialect(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
 pub fn is_said(control: &str) -> bool {
     /// Marks that are read but never written.
     const READ_ONLY: [&str; 4] = ["[ARGS]", "<|python_tag|>", "<|start|>", "<|end|>"];
-    let (open, close) = super::lfm2::call_marks();
+    let (open, close) = super::lfm2::CALL_MARKS;
     let marks = FAMILIES.iter().flat_map(|family| [family.call.open, family.call.middle, family.call.close]);
     !control.is_empty() && marks.chain([open, close]).chain(READ_ONLY).any(|mark| mark.contains(control))
 }
