@@ -193,7 +193,7 @@ fn a_broken_file_that_no_role_needs_is_skipped_with_a_note() {
     world.model("good.gguf", 8).model("part-00001-of-00002.gguf", 90);
     fs::write(world.dir().join("LFM2-24B-A2B.gguf"), "GGUF").unwrap();
     world.check("good.gguf", "good.gguf");
-    let notes = world.open().notes().join("\n");
+    let notes = world.open().notes.join("\n");
     assert!(notes.contains("LFM2-24B-A2B.gguf: ends inside its header"), "{notes}");
     assert!(notes.contains("part-00001-of-00002.gguf is one part of a split model"), "{notes}");
 }
@@ -203,7 +203,7 @@ fn an_embedder_is_looked_for_in_the_folder_then_beside_it_then_in_the_users_then
     let world = World::new();
     world.model("m.gguf", 8);
     assert_eq!(world.open().embedder(), None);
-    assert_eq!(world.open().embedder_looked().len(), 4);
+    assert_eq!(world.open().embedder_looked.len(), 4);
     let hub = "hub/models--sentence-transformers--all-MiniLM-L6-v2";
     let cached = world.embedder(&format!("{hub}/snapshots/abc"));
     fs::create_dir_all(world.root.path().join(hub).join("refs")).unwrap();

@@ -78,7 +78,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     let rungs = app.rungs().unwrap_or_default();
     if json {
         let files: Vec<_> = registry
-            .files()
+            .files
             .iter()
             .map(|file| match &file.header {
                 Ok(header) => serde_json::json!({ "path": file.path, "architecture": header.architecture, "parameters": header.parameters, "bytes": header.file_bytes }),
@@ -98,13 +98,13 @@ fn list(app: &App, json: bool) -> Result<()> {
             .collect();
         println!(
             "{}",
-            serde_json::json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes(), "replaced": registry.replaced() })
+            serde_json::json!({ "folder": registry.dir, "files": files, "roles": roles, "notes": registry.notes, "replaced": registry.replaced })
         );
         return Ok(());
     }
-    println!("{}", registry.dir().display());
-    for file in registry.files() {
-        let name = file.path.strip_prefix(registry.dir()).unwrap_or(&file.path).display();
+    println!("{}", registry.dir.display());
+    for file in &registry.files {
+        let name = file.path.strip_prefix(&registry.dir).unwrap_or(&file.path).display();
         match &file.header {
             Ok(header) => say!("  {name}: {}", in_short(header)),
             Err(error) => say!("  {name}: {error}"),
@@ -114,7 +114,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
         say!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
     }
-    registry.notes().iter().chain(registry.replaced()).for_each(|note| say!("note: {note}"));
+    registry.notes.iter().chain(&registry.replaced).for_each(|note| say!("note: {note}"));
     Ok(())
 }
 
