@@ -193,9 +193,15 @@ fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
 mod tests {
     use super::*;
 
-    fn check(task: &str, expected: Option<(&str, &str)>) {
-        let found = of(task);
+    type Reading = fn(&str) -> Option<Substitution>;
+
+    fn check_by(read: Reading, task: &str, expected: Option<(&str, &str)>) {
+        let found = read(task);
         assert_eq!(found.as_ref().map(|one| (one.old.as_str(), one.new.as_str())), expected, "{task}");
+    }
+
+    fn check(task: &str, expected: Option<(&str, &str)>) {
+        check_by(of, task, expected);
     }
 
     #[test]
@@ -228,23 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_replaced() {
-        let check = |found: Option<Substitution>, expected: Option<(&str, &str)>| {
-            let found = found.map(|one| (one.old, one.new));
-            assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected);
-        };
+    fn characters_and_names_of_code_are_replaced() {
         let indent = "Pretty printing should indent with two spaces by default instead of a tab.";
-        check(of_characters(indent), Some((r"\t", "  ")));
-        check(of_characters("columns are joined by commas, use a semicolon instead"), None);
-    }
-
-    #[test]
-    fn names_of_code_are_replaced() {
-        let check = |task: &str, expected: Option<(&str, &str)>| {
-            let found = of_names(task).map(|one| (one.old, one.new));
-            let found = found.as_ref().map(|(old, new)| (old.as_str(), new.as_str()));
-            assert_eq!(found, expected, "{task}");
-        };
+        check_by(of_characters, indent, Some((r"\t", "  ")));
+        check_by(of_characters, "columns are joined by commas, use a semicolon instead", None);
+        let check = |task: &str, expected: Option<(&str, &str)>| check_by(of_names, task, expected);
         check("warning() should print with console.warn, not console.error", Some(("console.error", "console.warn")));
         check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
         check("call os.remove and os.rename", None);

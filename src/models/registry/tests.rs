@@ -91,24 +91,12 @@ impl World {
 }
 
 #[test]
-fn one_model_alone_plays_both_roles() {
+fn names_sizes_and_templates_say_who_plans_and_who_routes() {
     World::new().model("only.gguf", 8).check("only.gguf", "only.gguf");
-}
-
-#[test]
-fn the_biggest_chat_model_plans_and_a_far_smaller_one_routes() {
     World::new().model("big.gguf", 40).model("small.gguf", 10).check("big.gguf", "small.gguf");
     World::new().model("big.gguf", 40).model("middle.gguf", 11).check("big.gguf", "big.gguf");
-}
-
-#[test]
-fn names_say_which_model_routes() {
     let world = World::new();
     world.model("big.gguf", 40).model("my-ROUTER.gguf", 30).model("tiny.gguf", 4).check("big.gguf", "my-ROUTER.gguf");
-}
-
-#[test]
-fn chat_models_are_preferred_to_base_models_and_encoders() {
     World::new().model("base.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
     World::new().model("base.gguf", 9).check("base.gguf", "base.gguf");
     World::new().model_of("bert", "bert.gguf", 90).model("chat.gguf", 8).check("chat.gguf", "chat.gguf");
