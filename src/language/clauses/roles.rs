@@ -111,14 +111,9 @@ impl Assembly {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
             && piece.words.len() <= 12
-            && (piece.verb.as_deref().is_none_or(|verb| {
+            && piece.verb.as_deref().is_none_or(|verb| {
                 matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни")
-            }) || piece.words.iter().any(|word| matches!(word.as_str(), "following" | "steps" | "tasks"))
-                && piece.words.len() <= 6
-                && piece
-                    .verb
-                    .as_deref()
-                    .is_some_and(|verb| matches!(verb, "do" | "take" | "run" | "perform" | "complete" | "follow")))
+            })
     }
 
     fn item(&mut self, piece: &Piece, asks: bool) {
@@ -136,8 +131,7 @@ impl Assembly {
     /// Adds a stated fact to the part before, if it is about that, else keeps it for the next part.
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
-        let about_before = piece.mode == Mode::Constraint
-            || piece.item == Item::Bullet
+        let about_before = piece.item == Item::Bullet
             || piece.continues
             || words::listed("it, they, this, that, these, those, both, also, он, она, они, это, оно", first);
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
@@ -179,14 +173,13 @@ impl Assembly {
         let looks = before.verb.as_deref().is_some_and(words::only_looks)
             || !before.paths.is_empty()
             || before.verb.as_deref().is_some_and(is_russian_looking);
-        let new_name = piece.names.iter().any(|name| is_proper(name) && !self.was_mentioned(name));
         if piece.only_tells {
             let asks_back = piece
                 .words
                 .iter()
                 .skip(1)
                 .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
-            return (asks_back || looks) && !new_name;
+            return asks_back || looks;
         }
         if piece.mode == Mode::Question {
             return looks
@@ -199,11 +192,6 @@ impl Assembly {
             Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи")
         );
         shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
-    }
-
-    fn was_mentioned(&self, name: &str) -> bool {
-        let low = name.to_lowercase();
-        self.words.iter().flatten().any(|word| *word == low)
     }
 
     /// Indexes of earlier parts whose outcome the clause needs.
@@ -299,11 +287,6 @@ fn refers_back(piece: &Piece) -> bool {
     })
 }
 
-/// Whether a capitalised word is a proper noun, not an identifier of code.
-fn is_proper(name: &str) -> bool {
-    name.chars().all(char::is_alphabetic) && name.chars().skip(1).all(char::is_lowercase) && name.chars().count() > 1
-}
-
 /// Whether the clause only asks to show what was found: `show me the result`, `print it`, `give me the total`.
 fn shows_outcome(words: &[String]) -> bool {
     let rest: Vec<&str> = words
@@ -317,10 +300,7 @@ fn shows_outcome(words: &[String]) -> bool {
     match rest.as_slice() {
         [] => words.len() > 1,
         [only] => words::is_outcome(only) || words::points_back(only) || is_russian_pronoun(only),
-        [first, ..] => {
-            matches!(*first, "what" | "result" | "results" | "findings")
-                && rest.iter().any(|w| matches!(*w, "you" | "found" | "find" | "result" | "results"))
-        }
+        _ => false,
     }
 }
 

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::words::listed;
-
 /// What must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -80,12 +78,6 @@ smooth sound source space speed spell spot stage stand state stay string structu
 suspend table talk template think time title toast total tour trash trust value version voice volume want weather
 weight word zero zoom";
 
-/// Pairs of verbs that are one action: `search and replace`.
-const PAIRS: &str = "\
-    find replace, search replace, copy paste, cut paste, drag drop, go get, go see, go find, go look, try find, \
-    try fix, try get, try make, take see, wait see, come get, read understand, read write, pack ship, pick choose, \
-    mix match, plan execute";
-
 static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
     let lists = [(SURE, Class::Sure), (EITHER, Class::Either), (COMMANDS, Class::Either), (RARELY, Class::Rarely)];
     lists.iter().flat_map(|(words, class)| words.split_whitespace().map(move |word| (word, *class))).collect()
@@ -93,9 +85,4 @@ static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
 
 pub fn class(low: &str) -> Option<Class> {
     CLASSES.get(low).copied()
-}
-
-/// Whether `a and b` is one action.
-pub fn is_pair(a: &str, b: &str) -> bool {
-    listed(PAIRS, &format!("{a} {b}"))
 }

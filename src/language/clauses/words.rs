@@ -60,18 +60,6 @@ classes! {
         conclusion, reason";
     /// Pronouns that refer to something mentioned before.
     points_back = "it, them, its, their, they, one, ones, each, that, this, these, those, same";
-    /// Nouns for things that are written to do something later.
-    is_made_thing = "\
-        script, function, program, method, class, command, tool, helper, cli, component, test, tests, macro, \
-        workflow, job, hook, endpoint, pipeline, module, service, bot, app, application, flag, option, button, \
-        feature, trait, handler, middleware, code, way, api, struct, regex, routine, wrapper, page, plugin, loop, \
-        check, decorator";
-    /// Verbs of class `Sure` that as often describe a noun: `open ports`, `separate files`, `set theory`.
-    is_describing = "\
-        open, separate, set, present, duplicate, format, type, match, group, report, query, schedule, search, scan, \
-        profile, update, download, upload, upgrade, import, edit, quote, round, reference, pin, seed, prompt, prefix, \
-        setup, share, switch, split, store, swap, trigger, wrap, merge, build, help, answer, reply, rank, handle, \
-        increase, decrease, read, write, create, delete, insert, fix, drop";
     /// Verbs that only look something up: a question right after one is about what it found.
     only_looks = "\
         read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
@@ -92,9 +80,8 @@ classes! {
         прочитай, прочти, открой, найди, посмотри, изучи, проверь, запусти, покажи, сравни, посчитай, разбери, глянь, \
         поищи";
     is_listed_adverb = "\
-        also, please, just, now, kindly, maybe, perhaps, again, afterwards, only, simply, even, always, never, not, \
-        either, still, together, separately, instead, here, there, everywhere, twice, once, immediately, later, \
-        optionally, finally, next, first, then, lastly, subsequently, eventually, thoroughly";
+        also, please, just, now, only, simply, again, always, never, not, still, together, instead, either, twice, once, \
+        finally, next, first, then";
 }
 
 /// Finite verb forms: the word before one is a subject, not an object.
