@@ -128,6 +128,10 @@ fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -
         return false;
     }
     if opens_question(line, next) {
+        // `In src/a.rs, what …`: a place, then the question.
+        if comma && left.mode == Mode::Question && is_path(line, at - 1) && !opens_question(line, left.start) {
+            return false;
+        }
         // Not in `tell me what …, why … and how …`.
         let asks = |i: usize| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether");
         return !left.verb.is_some_and(|verb| (verb + 1..at.min(verb + 8)).any(asks));
