@@ -143,7 +143,7 @@ fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -
     match left.mode {
         Mode::Request => request_joins(line, at, verb, comma, left.verb),
         Mode::Statement => comma && object && verbs::class(low(line, verb)) != Some(Class::Rarely),
-        Mode::Question => (comma || object) && (comma || !left.infinitive),
+        Mode::Question => comma || object && !left.infinitive,
     }
 }
 
