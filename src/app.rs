@@ -203,8 +203,7 @@ impl App {
     /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
         let Some(spec) = registry.embedder() else {
-            let looked: Vec<String> =
-                registry.embedder_looked().iter().map(|path| path.display().to_string()).collect();
+            let looked: Vec<String> = registry.embedder_looked.iter().map(|path| path.display().to_string()).collect();
             return Err(format!(
                 "no embedder: search goes by words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
                 looked.join(", ")

@@ -32,7 +32,7 @@ impl App {
     /// Finds the models of the roles; loads the embedder alone. An error if there is no planner.
     pub fn shared_models(&self) -> Result<SharedModels> {
         let registry = self.registry()?;
-        let mut notes: Vec<String> = registry.replaced().cloned().into_iter().collect();
+        let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
         registry.get(Role::Planner)?;
         let embedder = self.embedder(&registry).inspect_err(|why| notes.push(why.clone())).ok();
         Ok(SharedModels { pool: self.pool(registry), embedder, notes })

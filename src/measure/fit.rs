@@ -273,7 +273,7 @@ pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
         (&header.architecture, header.layers, header.embedding_length)
             == (&own.architecture, own.layers, own.embedding_length)
     };
-    let headers = registry.files().iter().filter_map(|file| file.header.as_ref().ok());
+    let headers = registry.files.iter().filter_map(|file| file.header.as_ref().ok());
     let mut found: Vec<Arc<Header>> = headers
         .filter(|header| header.path != own.path)
         .filter(|header| header.is_chat() && architectures::can_generate(&header.architecture).is_ok())

@@ -2,9 +2,9 @@
 
 /// Whether a GGUF of this architecture can be planner or router; the error completes "architecture X, which …".
 pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
-    if GENERATING.split_whitespace().any(|known| known == architecture) {
+    if crate::base::is_listed(GENERATING, architecture) {
         Ok(())
-    } else if OTHER.split_whitespace().any(|known| known == architecture) {
+    } else if crate::base::is_listed(OTHER, architecture) {
         Err("does not generate text")
     } else {
         Err("this build of llama.cpp does not know")

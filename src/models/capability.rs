@@ -65,14 +65,8 @@ pub enum Tier {
 }
 
 impl Tier {
-    pub const NAMES: [&str; 3] = ["reads", "writes", "acts"];
-
     pub fn name(self) -> &'static str {
-        Tier::NAMES[self as usize]
-    }
-
-    pub fn by_name(name: &str) -> Option<Tier> {
-        [Tier::Reads, Tier::Writes, Tier::Acts].into_iter().find(|tier| tier.name() == name)
+        ["reads", "writes", "acts"][self as usize]
     }
 }
 

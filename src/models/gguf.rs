@@ -1,4 +1,4 @@
-//! Reads the header of a GGUF file through a memory map, without reading the weights.
+//! Reads header and vocabulary of a GGUF file through a memory map, without reading the weights.
 //!
 //! Layout: `GGUF`, version (u32), tensor count (u64), key count (u64); the keys (name, type, value); one record per tensor
 //! (name, shape, type, offset); padding to `general.alignment`; the weights.
@@ -7,7 +7,6 @@ mod error;
 mod layers;
 mod parse;
 mod types;
-mod vocabulary;
 pub mod write;
 
 use std::collections::BTreeMap;
@@ -22,7 +21,6 @@ use crate::base::Bytes;
 pub use error::{Flaw, GgufError};
 use parse::Parsed;
 pub use types::TensorType;
-pub use vocabulary::{Vocabulary, vocabulary};
 
 /// The header of one GGUF file.
 #[derive(Clone, Debug, Serialize)]
@@ -152,7 +150,8 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
 
 fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     let parsed = parse::parse(bytes)?;
-    let need = parsed.tensors.iter().map(|tensor| tensor.end).max().unwrap_or(parsed.data_start);
+    let ends = parsed.tensors.iter().map(|tensor| tensor.offset + tensor.bytes.0);
+    let need = ends.max().unwrap_or(parsed.data_start);
     if need > bytes.len() as u64 {
         return Err(Flaw::Truncated { have: bytes.len() as u64, need });
     }
@@ -174,8 +173,8 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     for tensor in &parsed.tensors {
         let share = mix.entry(tensor.kind.name).or_default();
         share.tensors += 1;
-        share.parameters = share.parameters.saturating_add(tensor.parameters);
-        share.bytes += Bytes(tensor.bytes);
+        share.parameters = share.parameters.saturating_add(tensor.parameters());
+        share.bytes += tensor.bytes;
     }
     Ok(Header {
         path: path.to_owned(),
@@ -205,7 +204,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         bos: parsed.number("tokenizer.ggml.bos_token_id"),
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
-        tensors: parsed.tensors.into_iter().map(parse::RawTensor::into_tensor).collect(),
+        tensors: parsed.tensors,
         architecture,
     })
 }
@@ -220,6 +219,42 @@ fn begin(parsed: &Parsed<'_>) -> Option<String> {
 
 fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A byte-pair vocabulary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Vocabulary {
+    /// By token id, in the byte alphabet of GPT-2.
+    pub tokens: Vec<String>,
+    /// `enum llama_token_type`: 1 normal, 3 control, 4 user-defined, 5 unused; same length as `tokens`.
+    pub types: Vec<u32>,
+    /// `left right`, most frequent first.
+    pub merges: Vec<String>,
+    /// `gpt2`, …
+    pub model: String,
+    /// Name of the pre-tokenizer, which splits text before merges are applied.
+    pub pre: String,
+}
+
+/// Reads the vocabulary of `path`; an error if it is no byte-pair vocabulary (no tokens or no merges).
+pub fn vocabulary(path: &Path) -> Result<Vocabulary, GgufError> {
+    let fail = |flaw| GgufError { path: path.to_owned(), flaw };
+    let bytes = map(path).map_err(fail)?;
+    let parsed = parse::parse(&bytes).map_err(fail)?;
+    let texts = |key: &str| -> Vec<String> {
+        parsed.texts(key).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    };
+    let tokens = texts("tokenizer.ggml.tokens");
+    let merges = texts("tokenizer.ggml.merges");
+    if tokens.is_empty() || merges.is_empty() {
+        let what = format!("{} tokens and {} merges are no byte-pair vocabulary", tokens.len(), merges.len());
+        return Err(fail(Flaw::Malformed(what)));
+    }
+    let mut types = parsed.numbers("tokenizer.ggml.token_type");
+    types.resize(tokens.len(), 1);
+    let model = parsed.text("tokenizer.ggml.model").unwrap_or_default();
+    let pre = parsed.text("tokenizer.ggml.pre").unwrap_or_else(|| "default".into());
+    Ok(Vocabulary { tokens, types, merges, model, pre })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reads `models.toml`, which says which model plays which role, with which settings.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,14 +26,10 @@ pub const CAPABILITIES: [&str; 2] = ["capable", "weak"];
 const KEEP_ALIVE_MAX_S: u64 = 31 * 24 * 3600;
 
 /// One `models.toml`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub struct Manifest {
-    planner: Option<RoleTable>,
-    router: Option<RoleTable>,
-    embedder: Option<RoleTable>,
+    roles: BTreeMap<Role, RoleTable>,
     /// Its file; `None` for the one built into the program.
-    #[serde(skip)]
     pub path: Option<PathBuf>,
 }
 
@@ -55,7 +52,7 @@ pub struct RoleTable {
     #[serde(default)]
     pub pinned: bool,
     /// `reads`, `writes` or `acts`; overrides the probe.
-    pub tier: Option<String>,
+    pub tier: Option<Tier>,
     /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
     /// LoRA adapters, all applied at once.
@@ -91,8 +88,8 @@ pub struct Candidate {
     pub sha256: Option<String>,
     /// Type of the KV cache for this model, unless a setting names another.
     pub kv_type: Option<String>,
-    /// The model's [`Tier`] as the probe measured it.
-    pub tier: Option<String>,
+    /// As the probe measured it.
+    pub tier: Option<Tier>,
     /// Used only if no other candidate is present; then the biggest chat model at hand is chosen.
     #[serde(default)]
     pub fallback: bool,
@@ -117,62 +114,43 @@ impl Manifest {
         let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
         let mut own = Manifest::parse(&text, path)?;
         own.path = Some(path.to_owned());
-        for role in [Role::Planner, Role::Router, Role::Embedder] {
-            own.fill_up(role, &shipped);
+        for (role, table) in shipped.roles {
+            let own = own.roles.entry(role).or_default();
+            if own.models.is_empty() {
+                own.models = table.models;
+            }
         }
         Ok(own)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Manifest, ModelsError> {
         let fail = |why: String| ModelsError::Manifest { path: path.to_owned(), why };
-        let mut manifest: Manifest = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
-        for role in [Role::Planner, Role::Router, Role::Embedder] {
-            if let Some(table) = manifest.slot(role) {
-                table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
-            }
+        let mut roles: BTreeMap<Role, RoleTable> = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
+        for (role, table) in &mut roles {
+            table.settle().map_err(|why| fail(format!("[{role}] {why}")))?;
         }
-        Ok(manifest)
-    }
-
-    fn slot(&mut self, role: Role) -> &mut Option<RoleTable> {
-        match role {
-            Role::Planner => &mut self.planner,
-            Role::Router => &mut self.router,
-            Role::Embedder => &mut self.embedder,
-        }
-    }
-
-    fn fill_up(&mut self, role: Role, shipped: &Manifest) {
-        let table = self.slot(role).get_or_insert_default();
-        if table.models.is_empty() {
-            table.models = shipped.table(role).models;
-        }
+        Ok(Manifest { roles, path: None })
     }
 
     /// The table of a role; an empty one if the file has none.
     pub fn table(&self, role: Role) -> RoleTable {
-        let table = match role {
-            Role::Planner => &self.planner,
-            Role::Router => &self.router,
-            Role::Embedder => &self.embedder,
-        };
-        table.clone().unwrap_or_default()
+        self.roles.get(&role).cloned().unwrap_or_default()
+    }
+
+    /// The candidates of any role that match the file called `name`.
+    fn matching(&self, name: &str) -> impl Iterator<Item = &Candidate> {
+        self.roles.values().flat_map(|table| &table.models).filter(move |one| scan::matches(&one.file, name))
     }
 
     /// Type of the KV cache for the file called `name`: that of the first candidate of any role that it matches, else the default.
     pub fn kv_type(&self, name: &str) -> String {
-        let tables = [&self.planner, &self.router].into_iter().flatten();
-        let mut candidates = tables.flat_map(|table| &table.models).filter(|one| scan::matches(&one.file, name));
-        candidates.find_map(|candidate| candidate.kv_type.clone()).unwrap_or_else(|| KV_TYPE.to_owned())
+        let said = self.matching(name).find_map(|candidate| candidate.kv_type.clone());
+        said.unwrap_or_else(|| KV_TYPE.to_owned())
     }
 
     /// The tier of the file called `name`, if a candidate that it matches has one; in this manifest, else in the built-in one.
     pub fn tier(&self, name: &str) -> Option<Tier> {
-        let of = |manifest: &Manifest| {
-            let tables = [&manifest.planner, &manifest.router].into_iter().flatten();
-            let mut candidates = tables.flat_map(|table| &table.models).filter(|one| scan::matches(&one.file, name));
-            candidates.find_map(|candidate| Tier::by_name(candidate.tier.as_deref()?))
-        };
+        let of = |manifest: &Manifest| manifest.matching(name).find_map(|candidate| candidate.tier);
         of(self).or_else(|| of(&Manifest::parse(SHIPPED, Path::new("models.toml")).ok()?))
     }
 
@@ -199,13 +177,11 @@ impl RoleTable {
                 }
             }
             one_of("kv_type", candidate.kv_type.as_deref(), &KV_TYPES)?;
-            one_of("tier", candidate.tier.as_deref(), &Tier::NAMES)?;
             if candidate.hub.as_deref().is_some_and(|hub| hub.split('/').filter(|part| !part.is_empty()).count() != 2) {
                 return Err("has a `hub` that is not of the form owner/repository".into());
             }
         }
         one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
-        one_of("tier", self.tier.as_deref(), &Tier::NAMES)?;
         one_of("capability", self.capability.as_deref(), &CAPABILITIES)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
         within("context", self.context.map(u64::from), 256..=1 << 20)?;
@@ -258,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_named_with_its_role_and_key() {
-        check("[verifier]\nfile = \"a\"", "unknown field `verifier`");
+        check("[verifier]\nfile = \"a\"", "`verifier`");
         check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; allowed are 1 to 16");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
         check("[router]\nkv_type = \"q3\"", "write one of f16");

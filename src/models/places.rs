@@ -5,32 +5,25 @@ use std::path::PathBuf;
 
 /// Models of this user: `~/.local/share/monobloc/models`, on macOS `~/Library/Application Support/monobloc/models`.
 pub fn model_dir() -> PathBuf {
-    let base = if cfg!(target_os = "macos") {
-        home().join("Library/Application Support")
-    } else {
-        absolute("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share"))
-    };
-    base.join("monobloc/models")
+    of_this_program("Library/Application Support", "XDG_DATA_HOME", ".local/share").join("models")
 }
 
 /// Configuration of this user: `~/.config/monobloc`, on macOS `~/Library/Application Support/monobloc`.
 pub fn config_dir() -> PathBuf {
-    let base = if cfg!(target_os = "macos") {
-        home().join("Library/Application Support")
-    } else {
-        absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home().join(".config"))
-    };
-    base.join("monobloc")
+    of_this_program("Library/Application Support", "XDG_CONFIG_HOME", ".config")
 }
 
 /// Files that can be recomputed: `~/.cache/monobloc`, on macOS `~/Library/Caches/monobloc`.
 pub fn cache_dir() -> PathBuf {
-    let base = if cfg!(target_os = "macos") {
-        home().join("Library/Caches")
-    } else {
-        absolute("XDG_CACHE_HOME").unwrap_or_else(|| home().join(".cache"))
-    };
-    base.join("monobloc")
+    of_this_program("Library/Caches", "XDG_CACHE_HOME", ".cache")
+}
+
+/// The folder `monobloc` in `macos` below the user's home on macOS, elsewhere in the one that `variable` names, else in `usual` below the
+/// home. Relative paths in the variable are ignored, as the XDG base directory specification demands.
+fn of_this_program(macos: &str, variable: &str, usual: &str) -> PathBuf {
+    let said = || env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = if cfg!(target_os = "macos") { None } else { said() };
+    base.unwrap_or_else(|| home().join(if cfg!(target_os = "macos") { macos } else { usual })).join("monobloc")
 }
 
 /// The file with remembered checksums, see [`super::digest::sha256`].
@@ -45,9 +38,4 @@ pub fn hub_cache_dir() -> PathBuf {
 
 fn home() -> PathBuf {
     env::home_dir().unwrap_or_else(|| PathBuf::from("."))
-}
-
-/// The path in an environment variable. Relative paths are ignored, as the XDG base directory specification demands.
-fn absolute(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -14,15 +14,19 @@ use crate::base::{Bytes, Config};
 /// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    dir: PathBuf,
-    files: Vec<Found>,
+    /// The model folder of this run.
+    pub dir: PathBuf,
+    /// Every GGUF of the model folder, sorted by path.
+    pub files: Vec<Found>,
     planner: Resolved,
     router: Resolved,
     embedder: Option<EmbedderSpec>,
-    embedder_looked: Vec<PathBuf>,
-    notes: Vec<String>,
-    /// A message that another planner was taken than the one chosen first, and why.
-    replaced: Option<String>,
+    /// The places that were searched for an embedder, for the message that there is none.
+    pub embedder_looked: Vec<PathBuf>,
+    /// Messages about files that were skipped.
+    pub notes: Vec<String>,
+    /// A message if another planner was taken than the one chosen first.
+    pub replaced: Option<String>,
     manifest: Manifest,
     /// Settings of a model that models.toml does not set.
     config: Config,
@@ -238,31 +242,6 @@ impl Registry {
     /// The embedding model; without one, search uses words and the graph alone.
     pub fn embedder(&self) -> Option<&EmbedderSpec> {
         self.embedder.as_ref()
-    }
-
-    /// The places that were searched for an embedder, for the message that there is none.
-    pub fn embedder_looked(&self) -> &[PathBuf] {
-        &self.embedder_looked
-    }
-
-    /// The model folder of this run.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Every GGUF of the model folder, sorted by path.
-    pub fn files(&self) -> &[Found] {
-        &self.files
-    }
-
-    /// Messages about files that were skipped.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// A message if another planner was taken than the one chosen first.
-    pub fn replaced(&self) -> Option<&String> {
-        self.replaced.as_ref()
     }
 
     /// Candidates of a role, best first; `models pull` fetches them.

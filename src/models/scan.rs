@@ -84,32 +84,18 @@ pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBu
     Cache::new(cache.to_owned()).repo(Repo::model(repository.to_owned())).get(file)
 }
 
-/// Whether `name` matches `pattern`: `*` is any text, `?` one character; case is ignored.
+/// Whether `name` matches `pattern`: `*` is any text, `?` one byte; case is ignored.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
-    let name: Vec<char> = name.to_lowercase().chars().collect();
-    let (mut p, mut n) = (0, 0);
-    // Position of the latest `*`, and where its text ended: on a mismatch the `*` takes one character more.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                retry = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || *c == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => {
-                let Some((star, from)) = retry else { return false };
-                retry = Some((star, from + 1));
-                p = star + 1;
-                n = from + 1;
-            }
+    fn fits(pattern: &[u8], name: &[u8]) -> bool {
+        match (pattern.split_first(), name.split_first()) {
+            (None, None) => true,
+            (Some((b'*', after)), None) => fits(after, name),
+            (Some((b'*', after)), Some((_, rest))) => fits(after, name) || fits(pattern, rest),
+            (Some((wanted, after)), Some((found, rest))) => (*wanted == b'?' || wanted == found) && fits(after, rest),
+            _ => false,
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    fits(pattern.to_lowercase().as_bytes(), name.to_lowercase().as_bytes())
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {

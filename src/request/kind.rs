@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
-use crate::language::clauses::words::listed;
 use crate::language::clauses::{Part, PartKind};
 use crate::language::words;
 use crate::language::words::is_coined_word;
@@ -29,44 +28,82 @@ pub enum Kind {
     Fix,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] = [Kind::Ask, Kind::Edit, Kind::Rename, Kind::Move, Kind::Run, Kind::Fix];
+const NAMES: [(Kind, &str); 6] = [
+    (Kind::Ask, "ask"),
+    (Kind::Edit, "edit"),
+    (Kind::Rename, "rename"),
+    (Kind::Move, "move"),
+    (Kind::Run, "run"),
+    (Kind::Fix, "fix"),
+];
 
+impl Kind {
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::Ask => "ask",
-            Kind::Edit => "edit",
-            Kind::Rename => "rename",
-            Kind::Move => "move",
-            Kind::Run => "run",
-            Kind::Fix => "fix",
-        }
+        NAMES[self as usize].1
     }
 
     pub fn by_name(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+        NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 }
 
 /// Verbs of clauses that change something, and that run something.
 const CHANGING: &str = "\
-    add, change, set, replace, rename, fix, write, create, delete, remove, update, edit, move, insert, bump, \
-    refactor, rewrite, implement, append, convert, make, increase, decrease, reduce, upgrade, downgrade, copy, \
-    correct, modify, format, save, generate, extract, split, merge, migrate, revert, drop, introduce, simplify, \
-    document, translate, enable, disable, clean, reset, apply, extend, improve, optimize, optimise, port, \
-    raise, lower, swap, wrap, inline, draft, put, store, fill, schedule, book, send, добавь, измени, замени, \
-    переименуй, исправь, удали, создай, обнови, напиши, перемести, скопируй, сохрани, поменяй, перепиши, убери";
-
+    add change set replace rename fix write create delete remove update edit move insert bump refactor rewrite \
+    implement append convert make increase decrease reduce upgrade downgrade copy correct modify format save \
+    generate extract split merge migrate revert drop introduce simplify document translate enable disable clean \
+    reset apply extend improve optimize optimise port raise lower swap wrap inline draft put store fill schedule \
+    book send добавь измени замени переименуй исправь удали создай обнови напиши перемести скопируй сохрани поменяй \
+    перепиши убери";
 const RUNNING: &str = "\
-    run, execute, build, compile, test, deploy, start, stop, restart, launch, install, lint, benchmark, commit, \
-    push, pull, rebuild, rerun, kill, open, play, запусти, выполни, останови, установи, перезапусти, собери";
+    run execute build compile test deploy start stop restart launch install lint benchmark commit push pull rebuild \
+    rerun kill open play запусти выполни останови установи перезапусти собери";
+
+/// Words that ask for a change anywhere in a text, and where it begins with them.
+const ORDERS: &str = "\
+    add fix change set make write create implement remove delete update replace need needs want wants repair should \
+    must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere \
+    behebe setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets \
+    remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero добавь исправь замени \
+    измени удали";
+const OPENING_ORDERS: &str = "\
+    accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
+    ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse \
+    reject require shorten simplify skip strip support swap throw treat trim turn unify use validate warn wrap \
+    akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
+    utilise acepta admite ignora permite trata usa";
+
+/// Words that ask for an answer, and words that say that somebody wants one.
+const QUESTIONS: &str = "\
+    what which where how who when why whats wheres whos hows tell explain show describe erkläre sag zeig explique \
+    dime explica muestra summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién \
+    cuándo cuántos cómo dónde quel quelle quels quelles pourquoi comment где кто почему";
+const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
+
+/// Words that report what is wrong, words that ask to look at something, and words of commands.
+const REPORTS: &str = "\
+    gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
+    incorrectly instead supposed gibt liefert falsch kaputt renvoie devuelve возвращает";
+const LOOKS: &str = "list find search read count look print give compare thanks";
+pub const COMMANDS: &str = "\
+    run runs execute start launch build compile lint format install check test tests testing commit führe starte \
+    teste lance exécute ejecuta запусти";
+
+/// Beginnings of orders in the form of a question.
+const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|\
+    kannst du|könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
+
+/// Number of first words in which a question has its question word (`in which case`, `from how many on`), and fewest words of a sentence.
+const OPENING_WORDS: usize = 3;
+const SENTENCE_WORDS: usize = 4;
 
 /// What the clauses of a request ask for together: an edit if one of them changes something, else a run if one of them runs
 /// something, else an answer.
 pub fn of(parts: &[Part]) -> Kind {
     let has = |list: &str| {
-        let verb = |part: &Part| part.verb.as_deref().map(|verb| verb.strip_suffix("те").unwrap_or(verb).to_owned());
-        parts.iter().any(|part| part.kind == PartKind::Act && verb(part).is_some_and(|verb| listed(list, &verb)))
+        let acts = parts.iter().filter(|part| part.kind == PartKind::Act);
+        let mut verbs = acts.filter_map(|part| part.verb.as_deref());
+        verbs.any(|verb| is_listed(list, verb.strip_suffix("те").unwrap_or(verb)))
     };
     if small_talk::is_all(parts) {
         Kind::Ask
@@ -79,49 +116,17 @@ pub fn of(parts: &[Part]) -> Kind {
     }
 }
 
-/// Words that ask for a change, and words that ask for an answer.
-const ORDERS: &str = "add fix change set make write create implement remove delete update replace need needs want wants repair should \
-    shouldn't must note mention bump put document insert append soll sollen sollte sollten muss müssen füge ändere behebe \
-    setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero \
-    добавь исправь замени измени удали";
-const QUESTIONS: &str = "what which where how who when why tell explain show describe erkläre sag zeig explique dime explica muestra \
-    summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién cuándo cuántos cómo dónde quel quelle \
-    quels quelles pourquoi comment где кто почему";
+/// Whether one of the words of `text` is in a list, which has spaces between its words.
+pub fn has_word(text: &str, list: &str) -> bool {
+    words::split(text).iter().any(|word| is_listed(list, word))
+}
 
-/// Words that ask for a change where a text begins with them.
-const OPENING_ORDERS: &str = "accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
-    ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse reject require shorten \
-    simplify skip strip support swap throw treat trim turn unify use validate warn wrap akzeptiere behandle benutze erlaube ignoriere lass \
-    nutze unterstütze verwende accepte autorise permets traite utilise acepta admite ignora permite trata usa";
+pub fn has_order(text: &str) -> bool {
+    has_word(text, ORDERS)
+}
 
-/// Words that report what is wrong, and words that ask to look at something.
-const REPORTS: &str = "gives returns prints yields crashes throws raises hangs loses drops ignores forgets wrong bug broken incorrect \
-    incorrectly instead supposed doesn't gibt liefert falsch kaputt renvoie devuelve возвращает";
-const LOOKS: &str = "list find search read count look print give compare thanks";
-
-/// Words of commands.
-pub const COMMANDS: &str = "run runs execute start launch build compile lint format install check test tests testing commit führe starte \
-    teste lance exécute ejecuta запусти";
-
-/// Number of first words in which a question has its question word: `in which case`, `from how many on`.
-const OPENING_WORDS: usize = 3;
-
-/// Fewest words of a sentence.
-const SENTENCE_WORDS: usize = 4;
-
-/// Beginnings of orders in the form of a question.
-const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|kannst du|\
-    könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
-
-/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
-/// states something about code.
-pub fn is_order(text: &str) -> bool {
-    let asks = has_question(text);
-    let polite = is_polite(text);
-    let orders = has_order(text) || begins_with_order(text);
-    let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
-    let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
-    orders && (polite || !asks) || polite && text.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+fn first_word(text: &str) -> String {
+    words::split(text).into_iter().next().unwrap_or_default()
 }
 
 fn is_polite(text: &str) -> bool {
@@ -129,64 +134,56 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
+/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
+/// states something about code.
+pub fn is_order(text: &str) -> bool {
+    let (asks, polite) = (has_question(text), is_polite(text));
+    let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
+    let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
+    let orders = has_order(text) || begins_with_order(text);
+    orders && (polite || !asks) || polite && text.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+}
+
 /// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
 fn begins_with_order(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
-    let is_order = all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word));
-    is_order && !matches!(all.next(), Some("for" | "of"))
+    all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word)) && !matches!(all.next(), Some("for" | "of"))
 }
 
-/// Whether a text has a question, or says that somebody wants to know something.
+/// Whether a text has a question outside quotation marks, or says that somebody wants to know something.
 fn has_question(text: &str) -> bool {
-    const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
     let sentences = text.split_inclusive([';', '!', '\n']).flat_map(|part| part.split(". "));
     let begins = |(at, sentence): (usize, &str)| {
         let opening = if at == 0 { OPENING_WORDS } else { 1 };
-        words::split(sentence).iter().take(opening).any(|word| is_question_word(word))
+        words::split(sentence).iter().take(opening).any(|word| is_listed(QUESTIONS, word))
     };
-    has_question_mark(text) || has_word(text, KNOW) || sentences.enumerate().any(begins)
+    let has_mark = text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'));
+    has_mark || has_word(text, KNOW) || sentences.enumerate().any(begins)
 }
 
 /// Whether a whole request asks, orders nothing and reports nothing.
 pub fn is_question(request: &str) -> bool {
-    let first = words::split(request).into_iter().next().unwrap_or_default();
-    has_question(request) && first != "when" && !is_order(request) && !has_word(request, REPORTS)
+    has_question(request) && first_word(request) != "when" && !is_order(request) && !has_word(request, REPORTS)
 }
 
 /// Whether a text begins with a question word and orders nothing: `which error comes then`.
 pub fn begins_with_question(text: &str) -> bool {
-    let first = words::split(text).into_iter().next().unwrap_or_default();
-    let shows = ["show", "tell", "explain", "describe"].contains(&first.as_str());
-    is_question_word(&first) && first != "when" && !shows && !has_order(text)
-}
-
-/// Whether a text has a question mark that is not quoted.
-fn has_question_mark(text: &str) -> bool {
-    text.split('"').step_by(2).any(|unquoted| unquoted.contains('?'))
-}
-
-/// Whether a word asks a question: `what`, and `whats` for `what's`.
-fn is_question_word(word: &str) -> bool {
-    is_listed(QUESTIONS, word) || matches!(word, "whats" | "wheres" | "whos" | "hows")
-}
-
-pub fn has_order(text: &str) -> bool {
-    has_word(text, ORDERS)
+    let first = first_word(text);
+    let asks = is_listed(QUESTIONS, &first) && !is_listed("when show tell explain describe", &first);
+    asks && !has_order(text)
 }
 
 /// Whether a request is one sentence that begins as a question, ends as one, and orders nothing in between: `how do I set X, and where?`.
 pub fn only_asks(request: &str) -> bool {
     let text = request.trim();
-    let one_sentence = text.ends_with('?')
-        && !text.trim_end_matches('?').contains(['?', '\n', ';'])
-        && !text.contains(". ")
-        && !text.contains("! ");
+    let is_inside = |mark: &str| text.trim_end_matches('?').contains(mark);
+    let is_one = text.ends_with('?') && !["?", "\n", ";", ". ", "! "].into_iter().any(is_inside);
     let all = words::split(text);
-    let begins = all.iter().take(OPENING_WORDS).any(|word| is_question_word(word));
-    let joins = |word: &str| matches!(word, "and" | "then" | "und" | "et" | "y" | "и" | "please" | "bitte");
+    let begins = all.iter().take(OPENING_WORDS).any(|word| is_listed(QUESTIONS, word));
+    let joins = |word: &str| is_listed("and then und et y и please bitte", word);
     let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_listed(ORDERS, &pair[1]));
-    one_sentence && begins && !orders && !is_polite(text)
+    is_one && begins && !orders && !is_polite(text)
 }
 
 /// Whether a word in lower case can begin an order, a question or a command.
@@ -194,15 +191,14 @@ pub fn begins_something(word: &str) -> bool {
     [ORDERS, QUESTIONS, LOOKS, COMMANDS].iter().any(|list| is_listed(list, word))
 }
 
-/// Whether one of the words of `text` is in a list, which has spaces between its words.
-pub fn has_word(text: &str, list: &str) -> bool {
-    words::split(text).iter().any(|word| is_listed(list, word))
+/// Whether a clause begins with a word for the form of an answer: `list all of them`.
+pub fn says_how(text: &str) -> bool {
+    is_listed(LOOKS, &first_word(text))
 }
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
 pub fn ordered(text: &str) -> Kind {
-    let about_tests = text.contains('`') || speaks_of_tests(text);
-    if is_red(text) && about_tests { Kind::Fix } else { Kind::Edit }
+    if is_red(text) && (text.contains('`') || speaks_of_tests(text)) { Kind::Fix } else { Kind::Edit }
 }
 
 /// Whether a text reports what is wrong, or asks for a repair.
@@ -219,21 +215,14 @@ pub fn is_about_red_tests(text: &str) -> bool {
 /// Whether a word of a text is about tests: `tests`, `testing`, `unittest`, but not `latest`.
 pub fn speaks_of_tests(text: &str) -> bool {
     let is_it = |word: &String| {
-        word.starts_with("test")
-            || word.ends_with("tests")
-            || matches!(word.as_str(), "unittest" | "pytest" | "doctest")
+        word.starts_with("test") || word.ends_with("tests") || is_listed("unittest pytest doctest", word)
     };
     words::split(text).iter().any(is_it)
 }
 
 /// Whether a text says that something fails.
 pub fn is_red(text: &str) -> bool {
-    words::split(text).iter().any(|word| word.starts_with("fail") || matches!(word.as_str(), "red" | "rot" | "schlägt"))
-}
-
-/// Whether a clause begins with a word for the form of an answer: `list all of them`.
-pub fn says_how(text: &str) -> bool {
-    words::split(text).first().is_some_and(|word| is_listed(LOOKS, word))
+    words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
 /// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back

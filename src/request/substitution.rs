@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::language::{grounding, quotations, words};
+use crate::language::{grounding, quotations};
 
+use super::arguments::{self, Edit};
 use super::characters;
 
 /// A value and what it becomes, as the request writes them.
@@ -23,15 +24,9 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// The substitution in the words that the rules of explicit edits read.
-    pub fn spelled_out(&self) -> String {
-        const JOINS: &[&str] = &[
-            "from", "to", "into", "with", "not", "instead", "rather", "than", "von", "auf", "de", "à", "make",
-            "change", "set", "should", "be", "say", "it", "that",
-        ];
-        let about = self.about.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | ':'));
-        let about: Vec<&str> = about.filter(|word| !JOINS.contains(&word.to_lowercase().as_str())).collect();
-        format!("change {} from {} to {}", about.join(" "), self.old, self.new)
+    /// The edit of `file` that replaces the value where the rest of the request says.
+    pub fn edit(&self, file: &str) -> Option<Edit> {
+        arguments::settle(&arguments::from_to(&self.about, &self.old, &self.new), file)
     }
 }
 
@@ -82,52 +77,54 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     (old != new).then(|| Substitution { old, new, is_quoted, is_character: false, about: about.join(" ") })
 }
 
+/// Says by the words around two values, `①` and `②`, whether the first is the old one. The first rule that fits decides.
+struct Rule {
+    pattern: Regex,
+    /// It counts for texts in quotation marks only.
+    is_quoted: bool,
+    /// `None` if nothing is to be changed.
+    first_is_old: Option<bool>,
+}
+
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let instead = "(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)";
+    let not = &format!(r"① (?:[^.;]{{0,40}}[\s,])?(?:{instead}|(?:and )?not) ②");
+    let too =
+        r"(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b";
+    let says = r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?";
+    let make = r"(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:must|has to|should) (?:be|say|read|give)";
+    let rule = |is_quoted: bool, first_is_old: Option<bool>, text: String| Rule {
+        pattern: pattern(&format!("(?s){text}")),
+        is_quoted,
+        first_is_old,
+    };
+    let (any, quoted, first, second) = (false, true, Some(true), Some(false));
+    vec![
+        // `up to 200, 100 is too short`
+        rule(any, first, format!("① {too}")),
+        rule(any, second, format!("② {too}")),
+        rule(any, first, format!(r"{instead}(?:\s[^.;]{{0,40}})? ①")),
+        rule(any, first, "not ① but ②".to_owned()),
+        rule(quoted, second, not.clone()),
+        rule(any, second, format!("should.*{not}")),
+        // `f(1) gives 2, not 3` says what the code does, and orders no change.
+        rule(any, None, format!("{says} {not}")),
+        rule(any, second, not.clone()),
+        rule(quoted, first, "① (?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por) ②".to_owned()),
+        rule(any, first, "(?:from|von|de|с) ① (?:to|auf|à|a|на) ②".to_owned()),
+        // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
+        rule(any, first, format!("① [^.]*(?:{make}|should (?:be|say|read)) ②")),
+    ]
+});
+
 /// Whether the first of two values is the old one; `None` if the words around them do not say so.
 fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option<bool> {
-    static FROM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:from|von|de|с)$"));
-    static INSTEAD_BEFORE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)(?:\s[^.;]{0,40})?$"));
-    static TO: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:to|auf|à|a|на)$"));
-    static BECOMES: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por)$"));
-    // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
-    static MAKE: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?:(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:should|must|has to) (?:be|say|read|give)|should (?:be|say|read))$",
-        )
-    });
-    static NOT: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(?:[^.;]{0,40}[\s,])?(?:instead of|rather than|(?:and )?not|statt|anstatt|au lieu de|en vez de)$")
-    });
-    // `f(1) gives 2, not 3` says what the code does, and orders no change.
-    static IS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?$")
-    });
-    // `up to 200, 100 is too short`
-    static TOO: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"^(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b",
-        )
-    });
-    let behind = task[second.range.end..].trim().to_lowercase();
-    let before = task[..first.range.start].trim().to_lowercase();
-    let between = task[first.range.end..second.range.start].trim().to_lowercase();
-    if TOO.is_match(&between) {
-        Some(true)
-    } else if TOO.is_match(&behind) {
-        Some(false)
-    } else if INSTEAD_BEFORE.is_match(&before) || before.ends_with("not") && between == "but" {
-        Some(true)
-    } else if NOT.is_match(&between) && (first.is_quoted || before.contains("should") || !IS.is_match(&before)) {
-        Some(false)
-    } else if first.is_quoted && BECOMES.is_match(&between)
-        || FROM.is_match(&before) && TO.is_match(&between)
-        || MAKE.is_match(&between) && !between.contains('.')
-    {
-        Some(true)
-    } else {
-        None
-    }
+    let [before, between, behind] =
+        [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]]
+            .map(|text| text.trim().to_lowercase());
+    let text = format!("{before} ① {between} ② {behind}");
+    let rule = RULES.iter().find(|rule| (first.is_quoted || !rule.is_quoted) && rule.pattern.is_match(&text))?;
+    rule.first_is_old
 }
 
 /// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no such change, or step and
@@ -234,9 +231,15 @@ pub fn in_template(text: &str, one: &Substitution) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn check(task: &str, expected: Option<(&str, &str)>) {
-        let found = of(task);
+    type Reading = fn(&str) -> Option<Substitution>;
+
+    fn check_by(read: Reading, task: &str, expected: Option<(&str, &str)>) {
+        let found = read(task);
         assert_eq!(found.as_ref().map(|one| (one.old.as_str(), one.new.as_str())), expected, "{task}");
+    }
+
+    fn check(task: &str, expected: Option<(&str, &str)>) {
+        check_by(of, task, expected);
     }
 
     #[test]
@@ -262,32 +265,18 @@ mod tests {
         check("retry 5 times instead of 3.", Some(("3", "5")));
         check("it runs 3 to 5 times", None);
         check("f('a') gives 2, not 3", None);
-        let said = of("CachingMiddleware should write to disk after 500 changes, not 1000").unwrap().spelled_out();
-        assert_eq!(
-            said.split_whitespace().collect::<Vec<_>>().join(" "),
-            "change CachingMiddleware write disk after changes from 1000 to 500"
-        );
+        let file = "def changes(n=1000):\n    disk(1000)\n";
+        let edit = of("changes() should come after 500, not 1000").unwrap().edit(file).unwrap();
+        assert_eq!(edit.new, "def changes(n=500):");
         check("parse(1) gives a2, should be 3", None);
     }
 
     #[test]
-    fn characters_are_replaced() {
-        let check = |found: Option<Substitution>, expected: Option<(&str, &str)>| {
-            let found = found.map(|one| (one.old, one.new));
-            assert_eq!(found.as_ref().map(|(old, new)| (old.as_str(), new.as_str())), expected);
-        };
+    fn characters_and_names_of_code_are_replaced() {
         let indent = "Pretty printing should indent with two spaces by default instead of a tab.";
-        check(of_characters(indent), Some((r"\t", "  ")));
-        check(of_characters("columns are joined by commas, use a semicolon instead"), None);
-    }
-
-    #[test]
-    fn names_of_code_are_replaced() {
-        let check = |task: &str, expected: Option<(&str, &str)>| {
-            let found = of_names(task).map(|one| (one.old, one.new));
-            let found = found.as_ref().map(|(old, new)| (old.as_str(), new.as_str()));
-            assert_eq!(found, expected, "{task}");
-        };
+        check_by(of_characters, indent, Some((r"\t", "  ")));
+        check_by(of_characters, "columns are joined by commas, use a semicolon instead", None);
+        let check = |task: &str, expected: Option<(&str, &str)>| check_by(of_names, task, expected);
         check("warning() should print with console.warn, not console.error", Some(("console.error", "console.warn")));
         check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
         check("call os.remove and os.rename", None);

@@ -108,6 +108,6 @@ fn a_missing_or_incompatible_adapter_is_named_with_a_way_out() {
 fn an_adapter_in_the_model_folder_is_not_taken_for_a_model() {
     let world = world("");
     let registry = world.registry();
-    assert_eq!(registry.files().len(), 2);
-    assert!(registry.notes().iter().any(|note| note.contains("x.gguf is a LoRA adapter")), "{:?}", registry.notes());
+    assert_eq!(registry.files.len(), 2);
+    assert!(registry.notes.iter().any(|note| note.contains("x.gguf is a LoRA adapter")), "{:?}", registry.notes);
 }

@@ -7,6 +7,8 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -117,6 +119,23 @@ pub(super) struct Source<'a> {
 /// A TOML value with its byte range in the file.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
+/// One text, or a list of texts.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "it must be a text or a list of texts")]
+pub(super) enum Texts {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<Texts> for Vec<String> {
+    fn from(texts: Texts) -> Vec<String> {
+        match texts {
+            Texts::One(text) => vec![text],
+            Texts::Many(texts) => texts,
+        }
+    }
+}
+
 impl Source<'_> {
     pub fn place(&self, span: Range<usize>) -> Place {
         let before = &self.text[..self.text.floor_char_boundary(span.start)];
@@ -127,58 +146,10 @@ impl Source<'_> {
         ConfigError::Wrong { place: self.place(span), why: why.into() }
     }
 
-    /// The error for the unknown key `name` in a table that has the keys `names`.
-    pub fn unknown<'n>(
-        &self,
-        name: &Spanned<std::borrow::Cow<'_, str>>,
-        table: &str,
-        names: impl IntoIterator<Item = &'n str> + Clone,
-    ) -> ConfigError {
-        let said = name.get_ref().as_ref();
-        let way = match nearest(said, names.clone()) {
-            Some(near) => format!("the nearest is `{near}`"),
-            None => format!("it knows {}", names.into_iter().collect::<Vec<_>>().join(", ")),
-        };
-        self.wrong(name.span(), format!("`{said}` is no key of {table}; {way}"))
-    }
-
-    pub fn text(&self, key: &str, value: &Value<'_>) -> Result<String, ConfigError> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(text.to_string()),
-            other => Err(self.wrong(value.span(), format!("`{key}` is {}; it must be a text", shown(other)))),
-        }
-    }
-
-    /// One text, or a list of texts.
-    pub fn texts(&self, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
-        match value.get_ref() {
-            DeValue::Array(all) => all.iter().map(|one| self.text(key, one)).collect(),
-            _ => Ok(vec![self.text(key, value)?]),
-        }
-    }
-
-    pub fn switch(&self, key: &str, value: &Value<'_>) -> Result<bool, ConfigError> {
-        match value.get_ref() {
-            DeValue::Boolean(flag) => Ok(*flag),
-            other => Err(self.wrong(value.span(), format!("`{key}` is {}; it must be true or false", shown(other)))),
-        }
-    }
-
-    pub fn count(&self, key: &str, value: &Value<'_>, least: u64, most: u64) -> Result<u64, ConfigError> {
-        let read = plain(value.get_ref()).map(|text| Kind::Count(least, most).read(&text));
-        match (value.get_ref(), read) {
-            (DeValue::Integer(_), Some(Ok(count))) => Ok(count.parse().unwrap_or(least)),
-            (other, _) => Err(self.wrong(
-                value.span(),
-                format!("`{key}` is {}; it must be a whole number from {least} to {most}", shown(other)),
-            )),
-        }
-    }
-
-    pub fn table<'v, 'i>(&self, key: &str, value: &'v Value<'i>) -> Result<&'v DeTable<'i>, ConfigError> {
-        value.get_ref().as_table().ok_or_else(|| {
-            self.wrong(value.span(), format!("`{key}` is {}; it must be a table", shown(value.get_ref())))
-        })
+    /// The value as a type of its own.
+    pub fn typed<T: DeserializeOwned>(&self, value: &Value<'_>) -> Result<T, ConfigError> {
+        let read = T::deserialize(value.clone().into_deserializer());
+        read.map_err(|error| self.wrong(error.span().unwrap_or(value.span()), error.message()))
     }
 
     fn setting(&self, key: &str, at: Range<usize>, value: &Value<'_>, said: &mut Said) -> Result<(), ConfigError> {
@@ -196,7 +167,7 @@ impl Source<'_> {
             return Err(self.wrong(at, way));
         }
         if setting.kind == Kind::Paths {
-            let all: Vec<String> = self.paths(key, value)?.iter().map(|one| one.display().to_string()).collect();
+            let all: Vec<String> = Vec::from(self.typed::<Texts>(value)?).iter().map(|one| self.path_of(one)).collect();
             if let Some(split) = all.iter().find(|one| one.contains(':')) {
                 let why = format!("`{split}` has a `:`, which stands between paths; name a folder above it");
                 return Err(self.wrong(value.span(), why));
@@ -226,13 +197,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// A list of paths, relative to the file's folder.
-    pub fn paths(&self, key: &str, value: &Value<'_>) -> Result<Vec<PathBuf>, ConfigError> {
-        Ok(self.texts(key, value)?.iter().map(|one| self.path_of(one).into()).collect())
-    }
-
     /// `text` relative to the file's folder; `~/` is the user's home.
-    fn path_of(&self, text: &str) -> String {
+    pub fn path_of(&self, text: &str) -> String {
         let home = text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest)));
         let path = home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text));
         path.display().to_string()
@@ -250,7 +216,7 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
 }
 
 /// The value as an error message shows it.
-pub(super) fn shown(value: &DeValue<'_>) -> String {
+fn shown(value: &DeValue<'_>) -> String {
     match (plain(value), value) {
         (Some(text), DeValue::String(_)) => format!("\"{}\"", text.chars().take(80).collect::<String>()),
         (Some(text), _) => text,

@@ -10,6 +10,8 @@ pub(crate) mod table;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
@@ -109,7 +111,8 @@ pub struct Cognitive {
 }
 
 /// The model that writes answers and judges them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Voice {
     #[default]
     Planner,
@@ -117,7 +120,8 @@ pub enum Voice {
 }
 
 /// How a draft is verified, if the model can reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Technique {
     /// By a judge alone.
     #[default]
@@ -131,7 +135,8 @@ pub enum Technique {
 }
 
 /// When the cognitive loop runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum When {
     /// For complex requests, with models that can reason.
     #[default]
@@ -140,33 +145,9 @@ pub enum When {
     Off,
 }
 
-/// How much of the machine the program uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// For a small machine shared with other programs: one slot per model, at most 4 GB in all.
-    Lite,
-    #[default]
-    Standard,
-}
-
-impl Profile {
-    /// Most memory of the whole process, given the setting `budget`; `None` takes what is free.
-    pub fn budget(self, asked: Option<Bytes>) -> Option<Bytes> {
-        const LITE: Bytes = Bytes(4_000_000_000);
-        match self {
-            Profile::Lite => Some(asked.map_or(LITE, |asked| asked.min(LITE))),
-            Profile::Standard => asked,
-        }
-    }
-
-    /// Slots per model, given the setting `parallel`.
-    pub fn slots(self, asked: usize) -> usize {
-        if self == Profile::Lite { 1 } else { asked }
-    }
-}
-
 /// When the full-screen conversation draws into the terminal's alternate buffer instead of over the scrollback.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AlternateScreen {
     /// Where the terminal has such a buffer.
     #[default]
@@ -176,7 +157,7 @@ pub enum AlternateScreen {
 }
 
 /// When the user is asked before a tool runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApproveMode {
     Always,

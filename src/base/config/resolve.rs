@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::de::value::Error as NoChoice;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{
-    AlternateScreen, ApproveMode, Cognitive, Commands, Config, Consent, Profile, Rule, Server, Technique, Voice, When,
-    consent,
-};
+use super::{Cognitive, Commands, Config, Consent, Rule, Server, consent};
 use crate::base::Bytes;
 use crate::base::near::nearest;
 
@@ -247,6 +247,12 @@ impl Settings {
         self.number(key).unwrap_or_else(|| panic!("{key} has no number; this is a bug in SETTINGS"))
     }
 
+    /// The value of a setting of choices, by the names of the enum's variants.
+    fn choice<T: DeserializeOwned + Default>(&self, key: &str) -> T {
+        let read = |text: &str| T::deserialize(IntoDeserializer::<NoChoice>::into_deserializer(text)).ok();
+        self.value(key).and_then(read).unwrap_or_default()
+    }
+
     fn commands(&self) -> Commands {
         let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
         let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
@@ -264,21 +270,9 @@ impl Settings {
 
     fn cognitive(&self) -> Cognitive {
         Cognitive {
-            when: match self.value("cognitive") {
-                Some("on") => When::On,
-                Some("off") => When::Off,
-                _ => When::Auto,
-            },
-            technique: match self.value("cognitive_technique") {
-                Some("chain-of-verification") => Technique::ChainOfVerification,
-                Some("debate") => Technique::Debate,
-                Some("three-methods") => Technique::ThreeMethods,
-                _ => Technique::Plain,
-            },
-            model: match self.value("cognitive_model") {
-                Some("router") => Voice::Router,
-                _ => Voice::Planner,
-            },
+            when: self.choice("cognitive"),
+            technique: self.choice("cognitive_technique"),
+            model: self.choice("cognitive_model"),
             cot: self.value("enable_cot") != Some("false"),
             cot_streaming: self.value("enable_cot_streaming") != Some("false"),
             fallback_parsing: self.value("fallback_parsing") != Some("false"),
@@ -290,16 +284,16 @@ impl Settings {
     /// The settings as typed values.
     pub fn config(&self) -> Config {
         let path = |key: &str| self.value(key).map(PathBuf::from);
-        let profile = match self.value("profile") {
-            Some("lite") => Profile::Lite,
-            _ => Profile::Standard,
-        };
+        // For a small machine shared with other programs: one slot per model, at most 4 GB in all.
+        const LITE: Bytes = Bytes(4_000_000_000);
+        let is_lite = self.value("profile") == Some("lite");
+        let budget = self.number("budget").map(Bytes);
         Config {
             project: path("project").unwrap_or_default(),
             model_dir: path("model_dir"),
             models_file: path("models_file"),
-            budget: profile.budget(self.number("budget").map(Bytes)),
-            slots: profile.slots(self.count("parallel")),
+            budget: if is_lite { Some(budget.map_or(LITE, |asked| asked.min(LITE))) } else { budget },
+            slots: if is_lite { 1 } else { self.count("parallel") },
             context: self.count("context_tokens"),
             kv_type: self.value("kv_cache_type").map(str::to_owned),
             keep_alive_s: self.count("keep_alive_s"),
@@ -312,21 +306,12 @@ impl Settings {
             iterations_max: self.number("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
-            approve: match self.value("approve") {
-                Some("always") => ApproveMode::Always,
-                Some("on-destructive") => ApproveMode::OnDestructive,
-                Some("never") => ApproveMode::Never,
-                _ => ApproveMode::OnMutation,
-            },
+            approve: self.choice("approve"),
             commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),
             mask_names: self.value("mask_names") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
-            alternate_screen: match self.value("alternate_screen") {
-                Some("always") => AlternateScreen::Always,
-                Some("never") => AlternateScreen::Never,
-                _ => AlternateScreen::Auto,
-            },
+            alternate_screen: self.choice("alternate_screen"),
             rules: self.rules.clone(),
             servers: self.servers.clone(),
         }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use toml::Spanned;
 
-use super::file::{ConfigError, Place, Source, Value};
+use super::file::{ConfigError, Place, Source, Texts, Value};
 
 /// ```toml
 /// [mcp.files]
@@ -25,24 +27,34 @@ use super::file::{ConfigError, Place, Source, Value};
 /// enabled = true
 /// about = "files outside the project"
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Server {
+    #[serde(skip)]
     pub place: Place,
     /// Prefix of its tools' names: `files.read_text_file`.
+    #[serde(skip)]
     pub name: String,
     pub command: String,
     /// `${project}` is replaced by the project's folder, here and in `env` and `dir`.
+    #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
+    #[serde(deserialize_with = "texts")]
     pub inherit: Vec<String>,
     /// Its working folder; `None` means the project's folder.
     pub dir: Option<PathBuf>,
     /// Patterns of the tools that are offered; empty means all.
+    #[serde(deserialize_with = "texts")]
     pub tools: Vec<String>,
+    #[serde(rename = "timeout_s", deserialize_with = "seconds")]
     pub timeout: Duration,
+    #[serde(rename = "start_timeout_s", deserialize_with = "seconds")]
     pub start_timeout: Duration,
     /// Paths outside the project that it may read.
+    #[serde(deserialize_with = "paths")]
     pub reads: Vec<PathBuf>,
+    #[serde(deserialize_with = "paths")]
     pub writes: Vec<PathBuf>,
     pub network: bool,
     pub confined: bool,
@@ -51,22 +63,6 @@ pub struct Server {
     pub about: String,
 }
 
-const KEYS: [&str; 14] = [
-    "command",
-    "args",
-    "env",
-    "inherit",
-    "dir",
-    "tools",
-    "timeout_s",
-    "start_timeout_s",
-    "reads",
-    "writes",
-    "network",
-    "confined",
-    "enabled",
-    "about",
-];
 const TIMEOUT_DEFAULT_S: u64 = 60;
 const START_TIMEOUT_DEFAULT_S: u64 = 20;
 /// Longest timeout that a file may set.
@@ -80,14 +76,16 @@ impl Server {
     pub fn passed(place: Place, name: &str, command: String, args: Vec<String>) -> Server {
         let plain = |c: char| if is_plain(c) { c } else { '-' };
         let name = name.chars().map(plain).take(NAME_MAX_BYTES).collect();
-        Server { command, args, ..Server::by_default(place, name) }
+        Server { place, name, command, args, ..Server::default() }
     }
+}
 
-    /// A server without a command, every other key at its default.
-    fn by_default(place: Place, name: String) -> Server {
+/// A server without a command, every other key at its default.
+impl Default for Server {
+    fn default() -> Server {
         Server {
-            place,
-            name,
+            place: Place::default(),
+            name: String::new(),
             command: String::new(),
             args: Vec::new(),
             env: BTreeMap::new(),
@@ -123,31 +121,10 @@ pub(super) fn read(
             format!("a server's name has 1 to {NAME_MAX_BYTES} letters, digits, _ or -; `{called}` does not"),
         ));
     }
-    let mut server = Server::by_default(source.place(name.span()), called);
-    for (name, value) in source.table("mcp", value)? {
-        let key = name.get_ref().as_ref();
-        let seconds = || source.count(key, value, 1, TIMEOUT_MAX_S).map(Duration::from_secs);
-        match key {
-            "command" => server.command = source.text(key, value)?,
-            "args" => server.args = source.texts(key, value)?,
-            "inherit" => server.inherit = source.texts(key, value)?,
-            "tools" => server.tools = source.texts(key, value)?,
-            "about" => server.about = source.text(key, value)?,
-            "dir" => server.dir = Some(PathBuf::from(source.text(key, value)?)),
-            "timeout_s" => server.timeout = seconds()?,
-            "start_timeout_s" => server.start_timeout = seconds()?,
-            "env" => {
-                for (name, value) in source.table(key, value)? {
-                    server.env.insert(name.get_ref().to_string(), source.text(name.get_ref(), value)?);
-                }
-            }
-            "reads" => server.reads = source.paths(key, value)?,
-            "writes" => server.writes = source.paths(key, value)?,
-            "network" => server.network = source.switch(key, value)?,
-            "confined" => server.confined = source.switch(key, value)?,
-            "enabled" => server.enabled = source.switch(key, value)?,
-            _ => return Err(source.unknown(name, "a server", KEYS)),
-        }
+    let mut server: Server = source.typed(value)?;
+    (server.place, server.name) = (source.place(name.span()), called);
+    for path in server.reads.iter_mut().chain(&mut server.writes) {
+        *path = source.path_of(&path.to_string_lossy()).into();
     }
     if server.command.trim().is_empty() {
         return Err(
@@ -155,4 +132,21 @@ pub(super) fn read(
         );
     }
     Ok(server)
+}
+
+fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    Texts::deserialize(value).map(Vec::from)
+}
+
+fn paths<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<PathBuf>, D::Error> {
+    Ok(texts(value)?.into_iter().map(PathBuf::from).collect())
+}
+
+fn seconds<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
+    let seconds = u64::deserialize(value)?;
+    if (1..=TIMEOUT_MAX_S).contains(&seconds) {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(D::Error::custom(format!("it is {seconds}; it must be a whole number from 1 to {TIMEOUT_MAX_S}")))
+    }
 }

@@ -1,6 +1,8 @@
 //! Lists all settings of the program.
 
-use super::setting::{Kind, Setting, Trust};
+use super::setting::Kind::{Choice, Count, Path, Paths, Size, Switch};
+use super::setting::Setting;
+use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
 
 pub const APPROVE: [&str; 4] = ["never", "on-destructive", "on-mutation", "always"];
 pub const COGNITIVE: [&str; 3] = ["auto", "on", "off"];
@@ -11,358 +13,105 @@ pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
 /// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
+/// Makes a [`Setting`] of each row: key, variable, flag, kind, default, what a project's file may do, and a line about it.
+macro_rules! settings {
+    ($($key:literal, $variable:literal, $flag:literal, $kind:expr, $default:expr, $project:expr, $about:literal;)*) => {
+        [$(Setting {
+            key: $key,
+            variable: $variable,
+            flag: $flag,
+            kind: $kind,
+            default: $default,
+            about: $about,
+            project: $project,
+        }),*]
+    };
+}
+
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 39] = [
-    Setting {
-        key: "project",
-        variable: "MONOBLOC_PROJECT",
-        flag: "project",
-        kind: Kind::Path,
-        default: Some("."),
-        about: "Folder to work on; tools cannot leave it",
-        project: Trust::NotInFiles,
-    },
-    Setting {
-        key: "config",
-        variable: "MONOBLOC_CONFIG",
-        flag: "config",
-        kind: Kind::Path,
-        default: None,
-        about: "Configuration file of the user [default: the one `monobloc config path` names]",
-        project: Trust::NotInFiles,
-    },
-    Setting {
-        key: "model_dir",
-        variable: "MONOBLOC_MODEL_DIR",
-        flag: "model-dir",
-        kind: Kind::Path,
-        default: None,
-        about: "Folder with GGUF files and an embedding model [default: the user's data directory]",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "models_file",
-        variable: "MONOBLOC_MODELS_FILE",
-        flag: "models-file",
-        kind: Kind::Path,
-        default: None,
-        about: "models.toml to use [default: the one in the model folder, else the one built in]",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "budget",
-        variable: "MONOBLOC_BUDGET",
-        flag: "budget",
-        kind: Kind::Size,
-        default: None,
-        about: "Most memory to use, 8GiB say [default: what is free]",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "profile",
-        variable: "MONOBLOC_PROFILE",
-        flag: "profile",
-        kind: Kind::Choice(&["standard", "lite"]),
-        default: Some("standard"),
-        about: "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine",
-        project: Trust::Stricter,
-    },
-    Setting {
-        key: "parallel",
-        variable: "MONOBLOC_NUM_PARALLEL",
-        flag: "parallel",
-        kind: Kind::Count(1, 16),
-        default: Some("2"),
-        about: "Conversations a model holds at once, 1 to 16",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "context_tokens",
-        variable: "MONOBLOC_CONTEXT_TOKENS",
-        flag: "context-tokens",
-        kind: Kind::Count(512, 1_048_576),
-        default: Some("8192"),
-        about: "Tokens a conversation of a model holds, where models.toml does not say",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "kv_cache_type",
-        variable: "MONOBLOC_KV_CACHE_TYPE",
-        flag: "kv-cache-type",
-        kind: Kind::Choice(&KV_TYPES),
-        default: None,
-        about: "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "keep_alive_s",
-        variable: "MONOBLOC_KEEP_ALIVE_S",
-        flag: "keep-alive",
-        kind: Kind::Count(0, 31 * 24 * 3_600),
-        default: Some("300"),
-        about: "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the memory",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "max_loaded",
-        variable: "MONOBLOC_MAX_LOADED_MODELS",
-        flag: "max-loaded",
-        kind: Kind::Count(1, 255),
-        default: None,
-        about: "Models in memory at once; the longest unused one goes first [default: as many as fit]",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "repack",
-        variable: "MONOBLOC_NO_REPACK",
-        flag: "no-repack",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "shared_calls",
-        variable: "MONOBLOC_SHARED_CALLS",
-        flag: "shared-calls",
-        kind: Kind::Switch,
-        default: Some("false"),
-        about: "Compute answers given at the same time together even where that changes the last bits of a model's output, \
-                as on a GPU: faster, but an answer may then depend on what is answered beside it",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "threads",
-        variable: "MONOBLOC_THREADS",
-        flag: "threads",
-        kind: Kind::Count(0, 1_024),
-        default: Some("0"),
-        about: "Most threads for inference; 0 means every core. Calls use fewer while others have the cores",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "tools_offered",
-        variable: "MONOBLOC_TOOLS_OFFERED",
-        flag: "tools-offered",
-        kind: Kind::Count(1, 1_000),
-        default: Some("15"),
-        about: "Tools of servers offered to the model for one step",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "orchestrator.enabled",
-        variable: "MONOBLOC_NO_ORCHESTRATOR",
-        flag: "no-orchestrator",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Use the plain single-model loop instead of plan, execute, answer",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "max_iterations",
-        variable: "MONOBLOC_MAX_ITERATIONS",
-        flag: "max-iterations",
-        kind: Kind::Count(1, 100),
-        default: None,
-        about: "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "lessons.enabled",
-        variable: "MONOBLOC_NO_LESSONS",
-        flag: "no-lessons",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Neither use what worked before nor write down what works",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "cognitive",
-        variable: "MONOBLOC_COGNITIVE",
-        flag: "cognitive",
-        kind: Kind::Choice(&COGNITIVE),
-        default: Some("auto"),
-        about: "Draft, verify and refine answers: auto does it for complex requests on models that can reason",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "cognitive_technique",
-        variable: "MONOBLOC_COGNITIVE_TECHNIQUE",
-        flag: "cognitive-technique",
-        kind: Kind::Choice(&TECHNIQUES),
-        default: Some("plain"),
-        about: "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "cognitive_model",
-        variable: "MONOBLOC_COGNITIVE_MODEL",
-        flag: "cognitive-model",
-        kind: Kind::Choice(&VOICES),
-        default: Some("planner"),
-        about: "The model that words answers and judges them",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "enable_cot",
-        variable: "MONOBLOC_ENABLE_COT",
-        flag: "no-cot",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Models that think before they answer (<think>) answer at once",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "enable_cot_streaming",
-        variable: "MONOBLOC_ENABLE_COT_STREAMING",
-        flag: "no-cot-streaming",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Do not show what models think while they think it",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "fallback_parsing",
-        variable: "MONOBLOC_FALLBACK_PARSING",
-        flag: "no-fallback-parsing",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Read calls only as the model's family writes them, not in other notations and not out of prose",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "max_cognitive_iterations",
-        variable: "MONOBLOC_MAX_COGNITIVE_ITERATIONS",
-        flag: "max-cognitive-iterations",
-        kind: Kind::Count(1, 20),
-        default: Some("5"),
-        about: "Drafts of one answer at most",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "verification_threshold",
-        variable: "MONOBLOC_VERIFICATION_THRESHOLD",
-        flag: "verification-threshold",
-        kind: Kind::Count(0, 100),
-        default: Some("85"),
-        about: "Per cent of certainty from which a draft is the answer",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "approve",
-        variable: "MONOBLOC_APPROVE",
-        flag: "approve",
-        kind: Kind::Choice(&APPROVE),
-        default: Some("on-mutation"),
-        about: "When to ask before a tool runs",
-        project: Trust::Stricter,
-    },
-    Setting {
-        key: "command_confined",
-        variable: "MONOBLOC_COMMANDS_UNCONFINED",
-        flag: "commands-unconfined",
-        kind: Kind::Switch,
-        default: Some("true"),
-        about: "Do not confine commands; each of them is then asked about, whatever rules say",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "command_network",
-        variable: "MONOBLOC_COMMAND_NETWORK",
-        flag: "command-network",
-        kind: Kind::Switch,
-        default: Some("false"),
-        about: "Let every command use the network and sockets of other programs; a rule can grant it to some",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "command_reads",
-        variable: "MONOBLOC_COMMAND_READS",
-        flag: "command-reads",
-        kind: Kind::Paths,
-        default: None,
-        about: "More files and folders that commands may read, with `:` between them [default: the project, programs and tool chains]",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "command_writes",
-        variable: "MONOBLOC_COMMAND_WRITES",
-        flag: "command-writes",
-        kind: Kind::Paths,
-        default: None,
-        about: "More files and folders that commands may change [default: the project]; no undo covers them",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "command_memory",
-        variable: "MONOBLOC_COMMAND_MEMORY",
-        flag: "command-memory",
-        kind: Kind::Size,
-        default: Some("8589934592"),
-        about: "Most memory that one process of a command, or of a confined MCP server, may fill",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "command_file_size",
-        variable: "MONOBLOC_COMMAND_FILE_SIZE",
-        flag: "command-file-size",
-        kind: Kind::Size,
-        default: Some("4294967296"),
-        about: "Largest file that a command, or a confined MCP server, may write",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "command_processes",
-        variable: "MONOBLOC_COMMAND_PROCESSES",
-        flag: "command-processes",
-        kind: Kind::Count(8, 100_000),
-        default: Some("1024"),
-        about: "Processes and threads that a confined command or MCP server may have at once; of the administrator, processes, counted 20 times a second",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "command_timeout_s",
-        variable: "MONOBLOC_COMMAND_TIMEOUT_S",
-        flag: "command-timeout",
-        kind: Kind::Count(1, 600),
-        default: Some("60"),
-        about: "Seconds that a command has when its call does not say",
-        project: Trust::Lower,
-    },
-    Setting {
-        key: "mask_private",
-        variable: "MONOBLOC_MASK_PRIVATE",
-        flag: "mask-private",
-        kind: Kind::Switch,
-        default: Some("false"),
-        about: "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "mask_names",
-        variable: "MONOBLOC_MASK_NAMES",
-        flag: "mask-names",
-        kind: Kind::Switch,
-        default: Some("false"),
-        about: "Mask what --mask-private does, and what the router takes for names of persons and home addresses; takes seconds a request",
-        project: Trust::Never,
-    },
-    Setting {
-        key: "tool_call_format",
-        variable: "MONOBLOC_TOOL_CALL_FORMAT",
-        flag: "tool-call-format",
-        kind: Kind::Choice(&FORMATS),
-        default: None,
-        about: "How models write calls [default: as the model's template does]",
-        project: Trust::Free,
-    },
-    Setting {
-        key: "alternate_screen",
-        variable: "MONOBLOC_ALTERNATE_SCREEN",
-        flag: "alternate-screen",
-        kind: Kind::Choice(&["auto", "always", "never"]),
-        default: Some("auto"),
-        about: "Whether the full-screen conversation draws into the terminal's alternate buffer: auto does where there is one, never leaves the scrollback in reach",
-        project: Trust::Free,
-    },
-];
+pub const SETTINGS: [Setting; 39] = settings! {
+    "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
+        "Folder to work on; tools cannot leave it";
+    "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
+        "Configuration file of the user [default: the one `monobloc config path` names]";
+    "model_dir", "MONOBLOC_MODEL_DIR", "model-dir", Path, None, Never,
+        "Folder with GGUF files and an embedding model [default: the user's data directory]";
+    "models_file", "MONOBLOC_MODELS_FILE", "models-file", Path, None, Never,
+        "models.toml to use [default: the one in the model folder, else the one built in]";
+    "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
+        "Most memory to use, 8GiB say [default: what is free]";
+    "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,
+        "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine";
+    "parallel", "MONOBLOC_NUM_PARALLEL", "parallel", Count(1, 16), Some("2"), Lower,
+        "Conversations a model holds at once, 1 to 16";
+    "context_tokens", "MONOBLOC_CONTEXT_TOKENS", "context-tokens", Count(512, 1_048_576), Some("8192"), Lower,
+        "Tokens a conversation of a model holds, where models.toml does not say";
+    "kv_cache_type", "MONOBLOC_KV_CACHE_TYPE", "kv-cache-type", Choice(&KV_TYPES), None, Never,
+        "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]";
+    "keep_alive_s", "MONOBLOC_KEEP_ALIVE_S", "keep-alive", Count(0, 31 * 24 * 3_600), Some("300"), Free,
+        "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the \
+         memory";
+    "max_loaded", "MONOBLOC_MAX_LOADED_MODELS", "max-loaded", Count(1, 255), None, Lower,
+        "Models in memory at once; the longest unused one goes first [default: as many as fit]";
+    "repack", "MONOBLOC_NO_REPACK", "no-repack", Switch, Some("true"), Free,
+        "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
+    "shared_calls", "MONOBLOC_SHARED_CALLS", "shared-calls", Switch, Some("false"), Never,
+        "Compute answers given at the same time together even where that changes the last bits of a model's output, \
+         as on a GPU: faster, but an answer may then depend on what is answered beside it";
+    "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
+        "Most threads for inference; 0 means every core. Calls use fewer while others have the cores";
+    "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,
+        "Tools of servers offered to the model for one step";
+    "orchestrator.enabled", "MONOBLOC_NO_ORCHESTRATOR", "no-orchestrator", Switch, Some("true"), Free,
+        "Use the plain single-model loop instead of plan, execute, answer";
+    "max_iterations", "MONOBLOC_MAX_ITERATIONS", "max-iterations", Count(1, 100), None, Lower,
+        "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]";
+    "lessons.enabled", "MONOBLOC_NO_LESSONS", "no-lessons", Switch, Some("true"), Free,
+        "Neither use what worked before nor write down what works";
+    "cognitive", "MONOBLOC_COGNITIVE", "cognitive", Choice(&COGNITIVE), Some("auto"), Free,
+        "Draft, verify and refine answers: auto does it for complex requests on models that can reason";
+    "cognitive_technique", "MONOBLOC_COGNITIVE_TECHNIQUE", "cognitive-technique", Choice(&TECHNIQUES), Some("plain"), Free,
+        "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods";
+    "cognitive_model", "MONOBLOC_COGNITIVE_MODEL", "cognitive-model", Choice(&VOICES), Some("planner"), Free,
+        "The model that words answers and judges them";
+    "enable_cot", "MONOBLOC_ENABLE_COT", "no-cot", Switch, Some("true"), Free,
+        "Models that think before they answer (<think>) answer at once";
+    "enable_cot_streaming", "MONOBLOC_ENABLE_COT_STREAMING", "no-cot-streaming", Switch, Some("true"), Free,
+        "Do not show what models think while they think it";
+    "fallback_parsing", "MONOBLOC_FALLBACK_PARSING", "no-fallback-parsing", Switch, Some("true"), Free,
+        "Read calls only as the model's family writes them, not in other notations and not out of prose";
+    "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
+        "Drafts of one answer at most";
+    "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Count(0, 100), Some("85"), Free,
+        "Per cent of certainty from which a draft is the answer";
+    "approve", "MONOBLOC_APPROVE", "approve", Choice(&APPROVE), Some("on-mutation"), Stricter,
+        "When to ask before a tool runs";
+    "command_confined", "MONOBLOC_COMMANDS_UNCONFINED", "commands-unconfined", Switch, Some("true"), Never,
+        "Do not confine commands; each of them is then asked about, whatever rules say";
+    "command_network", "MONOBLOC_COMMAND_NETWORK", "command-network", Switch, Some("false"), Never,
+        "Let every command use the network and sockets of other programs; a rule can grant it to some";
+    "command_reads", "MONOBLOC_COMMAND_READS", "command-reads", Paths, None, Never,
+        "More files and folders that commands may read, with `:` between them [default: the project, programs and \
+         tool chains]";
+    "command_writes", "MONOBLOC_COMMAND_WRITES", "command-writes", Paths, None, Never,
+        "More files and folders that commands may change [default: the project]; no undo covers them";
+    "command_memory", "MONOBLOC_COMMAND_MEMORY", "command-memory", Size, Some("8589934592"), Lower,
+        "Most memory that one process of a command, or of a confined MCP server, may fill";
+    "command_file_size", "MONOBLOC_COMMAND_FILE_SIZE", "command-file-size", Size, Some("4294967296"), Lower,
+        "Largest file that a command, or a confined MCP server, may write";
+    "command_processes", "MONOBLOC_COMMAND_PROCESSES", "command-processes", Count(8, 100_000), Some("1024"), Lower,
+        "Processes and threads that a confined command or MCP server may have at once; of the administrator, \
+         processes, counted 20 times a second";
+    "command_timeout_s", "MONOBLOC_COMMAND_TIMEOUT_S", "command-timeout", Count(1, 600), Some("60"), Lower,
+        "Seconds that a command has when its call does not say";
+    "mask_private", "MONOBLOC_MASK_PRIVATE", "mask-private", Switch, Some("false"), Never,
+        "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …";
+    "mask_names", "MONOBLOC_MASK_NAMES", "mask-names", Switch, Some("false"), Never,
+        "Mask what --mask-private does, and what the router takes for names of persons and home addresses; takes \
+         seconds a request";
+    "tool_call_format", "MONOBLOC_TOOL_CALL_FORMAT", "tool-call-format", Choice(&FORMATS), None, Free,
+        "How models write calls [default: as the model's template does]";
+    "alternate_screen", "MONOBLOC_ALTERNATE_SCREEN", "alternate-screen", Choice(&["auto", "always", "never"]), Some("auto"), Free,
+        "Whether the full-screen conversation draws into the terminal's alternate buffer: auto does where there is \
+         one, never leaves the scrollback in reach";
+};

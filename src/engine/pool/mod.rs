@@ -187,7 +187,7 @@ impl Pool {
 
     /// Paths of the model files that the registry has found.
     pub fn files(&self) -> Vec<PathBuf> {
-        let files = self.inner.registry.as_ref().map(Registry::files).unwrap_or_default();
+        let files = self.inner.registry.as_ref().map(|registry| registry.files.as_slice()).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
     }
 

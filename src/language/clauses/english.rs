@@ -1,11 +1,10 @@
 //! Splits an English sentence into clauses, each one thing to do or to answer.
 
 use super::head::{Head, Line, Mode, head};
-use super::openings::{polite_end, strong_joint};
+use super::lookahead::{has_object, is_deed, is_path, kind, low, opens_question, polite_end, strong_joint, verb_at};
 use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
-use crate::language::clauses::lookahead::{is_deed, is_path, low, opens_question, skip_adverbs, verb_at};
 
 /// A clause of a sentence: tokens `from..to`, without connectives.
 #[derive(Clone, Debug)]
@@ -30,19 +29,12 @@ struct Joint {
 /// The clauses of `line`, in order; at least one unless the line is empty. With `whole` only words like `then` split it.
 pub(super) fn cut(line: &Line, whole: bool) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = Vec::new();
-    let asks = line.last().is_some_and(|token| token.kind == Kind::Question);
     let mut opening = head(line, 0);
     let mut from = opening.start;
     let mut strong = false;
-    let mut depth = 0usize;
     let mut at = opening.verb.unwrap_or(from) + 1;
     while at < line.len() {
-        match line[at].kind {
-            Kind::Open => depth += 1,
-            Kind::Close => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let found = if depth == 0 { joint(line, from, at, &opening, asks) } else { None };
+        let found = joint(line, from, at, &opening);
         if let Some(joint) = found.filter(|joint| joint.strong || !whole) {
             finish(line, &mut clauses, from, joint.end, opening, strong);
             opening = head(line, joint.next);
@@ -94,245 +86,98 @@ fn lend_objects(line: &Line, clauses: &mut [Clause]) {
 }
 
 /// The joint at token `at`, if the sentence splits there.
-fn joint(line: &Line, from: usize, at: usize, left: &Head, asks: bool) -> Option<Joint> {
+fn joint(line: &Line, from: usize, at: usize, left: &Head) -> Option<Joint> {
     if at <= from {
         return None;
     }
     let comma = matches!(line[at].kind, Kind::Comma | Kind::Dash);
     let word = low(line, at);
-    let and = matches!(word, "and" | "&" | "plus");
     let may_be_strong = comma
         || matches!(
             word,
             "and" | "then" | "also" | "plus" | "after" | "before" | "afterwards" | "finally" | "followed" | "but"
         );
-    let strong = strong_joint(line, at).filter(|&next| may_be_strong && joins(line, from, at, next, comma));
+    let strong = strong_joint(line, at).filter(|&next| may_be_strong && joins(line, at, next));
     if let Some(next) = strong {
         return Some(Joint { end: at, next, strong: true });
     }
-    if !comma && !and {
+    if !comma && !matches!(word, "and" | "&" | "plus") {
         return None;
     }
-    let next = at + 1;
-    let joined = matches!(low(line, next), "and" | "&" | "plus" | "so");
-    let next = if comma && joined { next + 1 } else { next };
-    let cuts = next < line.len() && opens_clause(line, from, at, next, comma, left, asks);
+    let joined = comma && matches!(low(line, at + 1), "and" | "&" | "plus" | "so");
+    let next = at + 1 + usize::from(joined);
+    let cuts = next < line.len() && opens_clause(line, at, next, comma, left);
     cuts.then_some(Joint { end: at, next, strong: false })
 }
 
 /// Whether the strong connective `at..next` really joins two actions.
-fn joins(line: &Line, from: usize, at: usize, next: usize, comma: bool) -> bool {
-    let words: Vec<&str> = (at..next).map(|i| low(line, i)).filter(|w| !w.is_empty()).collect();
-    let opens = verb_at(line, next).is_some()
-        || opens_question(line, next)
-        || polite_end(line, next) > next
-        || matches!(head(line, next).mode, Mode::Request | Mode::Question);
-    let first = words.first().copied().unwrap_or("");
-    if words == ["then"]
-        && !comma
-        && matches!(low(line, at - 1), "since" | "until" | "by" | "back" | "from" | "than" | "and")
-    {
-        return false;
-    }
-    // `If it fails, then fix it`: the word belongs to the condition.
-    if first == "then"
-        && (from..at).any(|i| is_condition(low(line, i)))
-        && !(from..at).any(|i| verb_at(line, i).is_some() && i > from)
-    {
-        return false;
-    }
-    if matches!(first, "after" | "before") && !words.iter().any(|w| matches!(*w, "that" | "this")) {
-        return false;
-    }
+fn joins(line: &Line, at: usize, next: usize) -> bool {
     let thing = low(line, next);
-    let elided = words.contains(&"then")
-        && (is_path(line, next)
-            || is_determiner(thing)
-            || !thing.is_empty() && !is_subject(thing) && !is_adverb(thing) && thing != "some")
+    // `Run the linter, then the tests`
+    let elided = (at..next).any(|i| low(line, i) == "then")
+        && !thing.is_empty()
+        && (is_determiner(thing) || !is_subject(thing))
+        && !is_adverb(thing)
         && !(next..line.len()).any(|i| is_finite(low(line, i)));
-    opens || elided
+    elided || verb_at(line, next).is_some() || opens_question(line, next) || polite_end(line, next) > next
 }
 
-/// Whether the words at `next`, after a comma or `and`, begin a clause of their own.
-fn opens_clause(line: &Line, from: usize, at: usize, next: usize, comma: bool, left: &Head, asks: bool) -> bool {
+/// Whether the words at `next`, after a comma or `and` at `at`, begin a clause of their own.
+fn opens_clause(line: &Line, at: usize, next: usize, comma: bool, left: &Head) -> bool {
     if left.conditional && left.mode == Mode::Request {
         return false;
     }
     if opens_question(line, next) {
-        if comma && is_place(line, from, at) {
+        // `In src/a.rs, what …`: a place, then the question.
+        if comma && left.mode == Mode::Question && is_path(line, at - 1) && !opens_question(line, left.start) {
             return false;
         }
-        return question_joins(line, from, at, next, comma, left);
-    }
-    let polite = polite_end(line, next);
-    if polite > next && verb_at(line, polite).is_some() && !matches!(low(line, next), "so" | "now" | "just" | "well") {
-        return left.mode != Mode::Statement || comma;
-    }
-    if is_condition(low(line, next)) {
-        let inner = head(line, next);
-        return inner.mode == Mode::Request
-            && inner.conditional
-            && left.mode == Mode::Request
-            && (comma || low(line, at) == "and");
+        // Not in `tell me what …, why … and how …`.
+        let asks = |i: usize| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether");
+        return !left.verb.is_some_and(|verb| (verb + 1..at.min(verb + 8)).any(asks));
     }
     // `, in src/a.rs change the title`: a place, then what is to be done there.
     let placed = comma && matches!(low(line, next), "in" | "inside" | "within") && is_path(line, next + 1);
     let Some(verb) = verb_at(line, if placed { next + 2 } else { next }) else { return false };
+    let object = has_object(line, verb);
     match left.mode {
-        Mode::Statement | Mode::Constraint => {
-            comma && points_at_object(line, verb) && verbs::class(low(line, verb)) != Some(Class::Rarely)
-        }
-        Mode::Question if asks || left.infinitive && !comma => false,
-        Mode::Question => comma && request_joins(line, from, at, verb, comma, left) || points_at_object(line, verb),
-        Mode::Request => request_joins(line, from, at, verb, comma, left),
+        Mode::Request => request_joins(line, at, verb, comma, left.verb),
+        Mode::Statement => comma && object && verbs::class(low(line, verb)) != Some(Class::Rarely),
+        Mode::Question => comma || object && !left.infinitive,
     }
 }
 
-/// Whether `from..at` only says where the next clause is answered from: `in src/a.rs`, `according to the README.md`.
-fn is_place(line: &Line, from: usize, at: usize) -> bool {
-    let leads =
-        matches!(low(line, from), "in" | "inside" | "within" | "for" | "from" | "at" | "of" | "according" | "with");
-    let between = |i: usize| is_determiner(low(line, i)) || matches!(low(line, i), "to" | "file" | "module" | "script");
-    leads && at > from + 1 && is_path(line, at - 1) && (from + 1..at - 1).all(between)
-}
-
-fn points_at_object(line: &Line, verb: usize) -> bool {
+fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<usize>) -> bool {
+    let Some(left) = left else { return comma };
+    let object = has_object(line, verb);
     let next = low(line, verb + 1);
-    is_determiner(next) || is_object_pronoun(next) || is_path(line, verb + 1)
-}
-
-fn request_joins(line: &Line, from: usize, at: usize, verb: usize, comma: bool, left: &Head) -> bool {
-    let Some(left_verb) = left.verb else { return comma };
-    let object = points_at_object(line, verb);
-    let before = low(line, at.saturating_sub(1));
-    let bare = at == left_verb + 1;
-    if bare {
-        let deeds = is_deed(low(line, left_verb)) && is_deed(low(line, verb));
-        return !verbs::is_pair(low(line, left_verb), low(line, verb))
-            && (object || !ends_here(line, verb) || comma || deeds);
+    if at == left + 1 {
+        let is_pair =
+            matches!((low(line, left), low(line, verb)), ("search" | "find", "replace") | ("copy" | "cut", "paste"));
+        let goes_on = matches!(kind(line, verb + 1), Some(Kind::Word | Kind::Opaque));
+        return !is_pair && (object || goes_on || comma || is_deed(low(line, verb)));
     }
-    // `the search and rescue team`, `drag and drop`: two verbs side by side inside a noun phrase.
-    if !comma && !object && verbs::class(before).is_some_and(|class| class != Class::Rarely) {
+    // `read and write access`: two verbs side by side inside a noun phrase.
+    let before = verbs::class(low(line, at - 1));
+    if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    if !comma && pairs_nouns(line, from, at) {
+    // `a script to read … and print …`: the purpose of a thing to be made.
+    let purpose =
+        |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
+    if makes_thing(low(line, left)) && (left + 2..at).any(purpose) {
         return false;
     }
-    if in_purpose(line, left_verb, at, comma) && !changes_subject(line, verb) {
-        return false;
-    }
+    let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");
     match verbs::class(low(line, verb)) {
-        Some(Class::Sure) if !verbs::is_describing(low(line, verb)) => true,
-        Some(Class::Sure | Class::Either) => {
-            object
-                || noun_object(line, verb, comma)
-                || ends_here(line, verb) && is_deed(low(line, verb))
-                || matches!(low(line, verb + 1), "up" | "out" | "in" | "off") && ends_here(line, verb + 1)
-        }
-        _ => {
-            matches!(low(line, verb + 1), "up" | "down" | "out" | "off" | "away")
-                || object && !is_quantifier_after(line, verb)
-                || line.get(verb + 1).is_some_and(|t| t.is_capitalised()) && comma
-        }
-    }
-}
-
-/// Whether `no`, `each` or `all` follows, which does not show that the word before is a verb.
-fn is_quantifier_after(line: &Line, verb: usize) -> bool {
-    matches!(low(line, verb + 1), "no" | "each" | "all")
-}
-
-fn ends_here(line: &Line, verb: usize) -> bool {
-    line.get(verb + 1).is_none_or(|token| token.kind != Kind::Word && token.kind != Kind::Opaque)
-}
-
-/// Whether a noun phrase or a preposition follows a verb that could itself be a noun.
-fn noun_object(line: &Line, verb: usize, comma: bool) -> bool {
-    let mut count = 0;
-    let mut plural = false;
-    for i in verb + 1..line.len().min(verb + 8) {
-        let word = low(line, i);
-        if word.is_empty() || matches!(word, "and" | "or" | "then") {
-            break;
-        }
-        plural |= count < 3 && word.len() > 3 && word.ends_with('s') && !word.ends_with("ss")
-            || matches!(word, "data" | "metadata");
-        count += 1;
-    }
-    let next = low(line, verb + 1);
-    let led = is_preposition(next) && !matches!(next, "of" | "in" | "as")
-        || line.get(verb + 1).is_some_and(|t| t.is_capitalised());
-    let numbered = next.bytes().next().is_some_and(|b| b.is_ascii_digit());
-    led && count > 1 || numbered || plural || count >= 2 && comma || count >= 3
-}
-
-/// Whether the `and` at `at` joins two nouns: `between a and b`, `both a and b`.
-fn pairs_nouns(line: &Line, from: usize, at: usize) -> bool {
-    let window = at.saturating_sub(8).max(from);
-    (window..at).rev().take_while(|&i| low(line, i) != "and").any(|i| matches!(low(line, i), "between" | "both"))
-}
-
-/// Whether the words before `at` describe the purpose of a thing to be made, which the verb after `at` may continue: `a script to
-/// read … and print …`.
-fn in_purpose(line: &Line, left_verb: usize, at: usize, comma: bool) -> bool {
-    if !verbs::makes(low(line, left_verb)) {
-        return false;
-    }
-    let thing = (left_verb + 1..at).find(|&i| is_made_thing(low(line, i)));
-    let purpose = |i: usize| {
-        low(line, i) == "to" && verb_at(line, i + 1).is_some()
-            || matches!(low(line, i), "that" | "which" | "who" | "should" | "will" | "can" | "must")
-    };
-    match thing {
-        Some(thing) => (thing + 1..at).any(purpose),
-        None => !comma && (left_verb + 1..at).any(purpose),
-    }
-}
-
-/// Whether the verb acts on the project itself, so that it is no part of a new thing's purpose.
-fn changes_subject(line: &Line, verb: usize) -> bool {
-    let object: Vec<&str> = (verb + 1..line.len().min(verb + 4)).map(|i| low(line, i)).collect();
-    let pointed = object.first().is_some_and(|w| matches!(*w, "it" | "them"));
-    match low(line, verb) {
-        "run" | "rerun" | "execute" => {
-            pointed || object.iter().any(|w| w.starts_with("test") || w.starts_with("suite")) || is_path(line, verb + 1)
-        }
-        "commit" | "push" | "tell" | "explain" | "show" => true,
-        "add" | "write" | "update" | "create" => object
-            .iter()
-            .any(|w| w.starts_with("test") || w.starts_with("doc") || *w == "readme.md" || *w == "changelog"),
-        "call" | "use" | "export" | "test" | "document" | "wire" | "register" | "name" | "save" | "put" => pointed,
-        "schedule" | "draft" | "block" | "send" | "open" | "book" => {
-            is_determiner(object.first().copied().unwrap_or(""))
+        _ if object => true,
+        Some(Class::Sure) => true,
+        Some(Class::Either) => {
+            is_preposition(next) && !matches!(next, "of" | "in" | "as")
+                || line.get(verb + 1).is_some_and(|token| token.is_capitalised())
+                || (verb + 1..verb + 4).any(plural)
+                || next.is_empty() && is_deed(low(line, verb))
         }
         _ => false,
-    }
-}
-
-/// Whether a question after a comma or `and` is a clause of its own, not part of a `tell me what …` before it.
-fn question_joins(line: &Line, from: usize, at: usize, next: usize, comma: bool, left: &Head) -> bool {
-    let word = low(line, next);
-    let second = low(line, next + 1);
-    let inverted = is_auxiliary(word) || is_auxiliary(second);
-    let embedded = left.verb.is_some_and(|verb| {
-        (verb + 1..at.min(verb + 8)).any(|i| is_question_word(low(line, i)) || matches!(low(line, i), "if" | "whether"))
-    });
-    if embedded && (!inverted || left.verb.is_some_and(|v| verbs::only_tells(low(line, v))) || !comma) {
-        return false;
-    }
-    // `what tests are and whether they pass`, `the file, where`: only clear questions go on.
-    match word {
-        "who" | "whose" | "whom" => (comma || low(line, at) == "and") && !line[at - 1].is_capitalised(),
-        "which" => {
-            comma && low(line, at + 1) == "and"
-                || left.mode == Mode::Question
-                || !matches!(second, "is" | "are" | "was")
-        }
-        "have" | "do" | "had" => left.mode == Mode::Question || comma,
-        _ if left.mode == Mode::Statement => {
-            inverted && comma || line.last().is_some_and(|token| token.kind == Kind::Question)
-        }
-        _ if left.infinitive && !comma => inverted && !is_auxiliary(word),
-        _ => at > from && skip_adverbs(line, next) < line.len(),
     }
 }

@@ -1,10 +1,9 @@
-//! Decides what kind of English clause begins at a word: a request, a question, a statement or a constraint.
+//! Decides what kind of English clause begins at a word: a request, a question or a statement.
 
-use super::openings::{polite_end, skip_connectives, starts};
+use super::lookahead::{has_object, is_path, kind, low, opens_question, polite_end, skip_connectives, starts, verb_at};
 use super::scan::{Kind, Token};
-use super::verbs;
+use super::verbs::{self, Class};
 use super::words::*;
-use crate::language::clauses::lookahead::{helped, is_path, kind, low, opens_question, skip_adverbs, verb_at};
 
 /// The tokens of one sentence, without line ends.
 pub(super) type Line<'t, 'a> = [&'t Token<'a>];
@@ -15,10 +14,8 @@ pub(super) enum Mode {
     Request,
     /// Asks for an answer.
     Question,
-    /// States a fact.
+    /// States a fact, or says what must not be done.
     Statement,
-    /// Says what must or must not be so, with nothing to do of its own: `don't touch the API`.
-    Constraint,
 }
 
 /// How a clause begins.
@@ -61,12 +58,12 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
         return statement;
     }
     let at = polite_end(line, from);
-    let polite = at > from;
+    let is_polite = at > from;
     let word = low(line, at);
     if matches!(word, "don't" | "dont" | "never" | "avoid" | "without") || starts(line, at, "do not").is_some() {
-        return Head::new(Mode::Constraint, None);
+        return statement;
     }
-    if opens_question(line, at) && !polite {
+    if opens_question(line, at) && !is_polite {
         return question(line, at);
     }
     if is_subordinator(word) {
@@ -75,28 +72,19 @@ fn begin(line: &Line, from: usize, depth: usize) -> Head {
     if let Some(verb) = verb_at(line, at) {
         return Head::new(Mode::Request, Some(verb));
     }
-    if polite && matches!(word, "know" | "understand" | "see" | "hear" | "be" | "have") {
+    if is_polite && matches!(word, "know" | "understand" | "see" | "hear" | "be" | "have") {
         return Head::new(Mode::Request, Some(at));
     }
-    if polite {
-        let skipped = skip_adverbs(line, at);
-        if verbs::class(low(line, skipped)).is_some()
-            || line.get(skipped).is_some_and(|t| t.kind == Kind::Word && low(line, skipped).len() > 2)
-        {
-            let inner =
-                if is_subject(word) || opens_phrase(word) { begin(line, skipped, depth + 1) } else { statement };
-            let verb = verbs::class(low(line, skipped)).map(|_| skipped).or(inner.verb);
-            return if verb.is_some() { Head::new(Mode::Request, verb) } else { inner };
-        }
-    }
-    if opens_phrase(word) || (word == "by" && low(line, at + 1) == "the") {
+    if opens_phrase(word) {
         return phrase(line, at, depth).unwrap_or(statement);
     }
-    if matches!(starts(line, at, "i need").or(starts(line, at, "i want")).or(starts(line, at, "i'd like")), Some(end) if end < line.len() && !low(line, end).is_empty())
-    {
+    if ["i need", "i want", "i'd like"].iter().any(|wish| starts(line, at, wish).is_some()) {
         return Head::new(Mode::Request, Some(at + 1));
     }
-    labelled(line, at, depth).unwrap_or(statement)
+    // `Task: read …`
+    let colon = (at + 1..at + 4).find(|&i| kind(line, i) != Some(Kind::Word));
+    let colon = colon.filter(|&i| kind(line, i) == Some(Kind::Colon));
+    colon.map_or(statement, |colon| begin(line, colon + 1, depth + 1))
 }
 
 /// How a question begins: with a bare infinitive after `do`, `can` and the like.
@@ -109,50 +97,17 @@ fn question(line: &Line, at: usize) -> Head {
     Head { infinitive, ..Head::new(Mode::Question, None) }
 }
 
-/// How `Task: read …` and `Alice, read …` begin: a label or a name before the verb.
-fn labelled(line: &Line, at: usize, depth: usize) -> Option<Head> {
-    for ahead in 1..=3 {
-        match kind(line, at + ahead) {
-            Some(Kind::Colon) => return Some(begin(line, at + ahead + 1, depth + 1)),
-            Some(Kind::Comma) if ahead <= 2 => {
-                return Some(begin(line, at + ahead + 1, depth + 1)).filter(|h| h.verb == Some(at + ahead + 1));
-            }
-            Some(Kind::Word) => {}
-            _ => break,
-        }
-    }
-    None
-}
-
 /// How `If …, VERB` and `After …, VERB` begin.
 fn subordinate(line: &Line, at: usize, depth: usize) -> Option<Head> {
+    let comma = (at + 1..line.len()).find(|&i| kind(line, i) == Some(Kind::Comma) || low(line, i) == "then")?;
+    let main = begin(line, skip_connectives(line, comma), depth + 1);
     let conditional = is_condition(low(line, at));
-    let comma = (at + 1..line.len()).find(|&i| kind(line, i) == Some(Kind::Comma) || low(line, i) == "then");
-    let main = match comma {
-        Some(comma) => {
-            let next = skip_connectives(line, comma);
-            begin(line, next, depth + 1)
-        }
-        None => {
-            let simple = matches!(low(line, at), "if" | "unless" | "once" | "after" | "before");
-            let verb = (at + 2..line.len()).find(|&i| {
-                simple
-                    && verb_at(line, i).is_some()
-                    && (is_determiner(low(line, i + 1)) || is_object_pronoun(low(line, i + 1)) || is_path(line, i + 1))
-                    && !is_subject(low(line, i - 1))
-                    && !is_auxiliary(low(line, i - 1))
-                    && low(line, i - 1) != "to"
-            })?;
-            Head::new(Mode::Request, Some(verb))
-        }
-    };
     (main.mode != Mode::Statement).then_some(Head { conditional, ..main })
 }
 
 /// How `In src/a.rs, VERB` and `In src/a.rs VERB the …` begin.
 fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
-    let end = line.len().min(at + OPENING_MAX);
-    for i in at + 1..end {
+    for i in at + 1..line.len().min(at + OPENING_MAX) {
         if kind(line, i) == Some(Kind::Comma) {
             let main = begin(line, skip_connectives(line, i), depth + 1);
             if main.mode != Mode::Statement {
@@ -160,16 +115,16 @@ fn phrase(line: &Line, at: usize, depth: usize) -> Option<Head> {
             }
         }
         let before = low(line, i - 1);
-        let free = !is_determiner(before)
-            && !is_preposition(before)
-            && !opens_phrase(before)
-            && !is_adverb(before)
-            && before != "and";
-        let behind_path = is_path(line, i - 1) && !low(line, i + 1).is_empty();
-        if i > at + 1 && free && verb_at(line, i).is_some() && (helped(line, i) || behind_path) {
+        let ends_phrase =
+            !(is_determiner(before) || is_preposition(before) || opens_phrase(before) || is_adverb(before));
+        if i == at + 1 || !ends_phrase {
+            continue;
+        }
+        let is_sure = || verbs::class(low(line, i)) == Some(Class::Sure);
+        if verb_at(line, i).is_some() && (has_object(line, i) || is_path(line, i - 1) || is_sure()) {
             return Some(Head::new(Mode::Request, Some(i)));
         }
-        if i > at + 1 && free && opens_question(line, i) {
+        if opens_question(line, i) {
             return Some(Head::new(Mode::Question, None));
         }
     }

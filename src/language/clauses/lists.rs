@@ -1,9 +1,7 @@
 //! Splits a request into sentences and list items, whatever its language.
 
-use super::openings;
+use super::lookahead;
 use super::scan::{Kind, Token};
-use super::words::{is_determiner, is_preposition, listed};
-use crate::language::clauses::lookahead;
 
 /// A sentence or a list item: tokens `from..to`, without its marker.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +80,6 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
     for i in from..to {
         let ends = match tokens[i].kind {
             Kind::Newline => breaks_line(tokens, start, i, to),
-            Kind::Colon => introduces(tokens, start, i, to),
             Kind::Stop | Kind::Question | Kind::Bang => {
                 !tokens.get(i + 1).is_some_and(|next| next.kind == Kind::Close && next.start == tokens[i].end)
             }
@@ -98,39 +95,12 @@ fn sentences(tokens: &[Token], from: usize, to: usize, units: &mut Vec<Unit>) {
 
 /// Whether a single line end also ends a sentence, and the text is not just wrapped there.
 fn breaks_line(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
-    let Some(next) = tokens.get(at + 1).filter(|_| at + 1 < to) else { return true };
-    let Some(last) = at.checked_sub(1).filter(|&last| last >= start).map(|last| &tokens[last]) else { return true };
-    let open = matches!(last.kind, Kind::Comma | Kind::Open)
-        || is_determiner(&last.low)
-        || is_preposition(&last.low)
-        || matches!(last.low.as_str(), "and" | "or" | "to" | "is" | "are" | "и" | "или" | "в" | "на" | "с");
-    if open {
-        return false;
-    }
+    let Some(next) = tokens.get(at + 1).filter(|_| at > start && at + 1 < to) else { return true };
     let line: Vec<&Token> = tokens[at + 1..to.min(at + 12)].iter().collect();
-    last.kind == Kind::Colon
-        || next.is_capitalised()
-        || next.kind == Kind::Opaque && next.text.starts_with("```")
+    next.is_capitalised()
         || lookahead::verb_at(&line, 0).is_some()
         || lookahead::opens_question(&line, 0)
         || super::russian::is_imperative(&next.low)
-}
-
-/// Whether a colon ends an introduction without content of its own: `Do the following: …`.
-fn introduces(tokens: &[Token], start: usize, at: usize, to: usize) -> bool {
-    let pointing = |token: &Token| {
-        listed(
-            "following, steps, things, tasks, todo, todos, these, below, следующее, шаги, задачи",
-            token.low.as_str(),
-        )
-    };
-    let line: Vec<&Token> = tokens[(at + 1).min(to)..to.min(at + 12)].iter().collect();
-    let opens = !line.is_empty()
-        && (lookahead::verb_at(&line, 0).is_some()
-            || lookahead::opens_question(&line, 0)
-            || openings::skip_connectives(&line, 0) > 0
-            || super::russian::is_imperative(&line[0].low));
-    at - start <= 12 && opens && tokens[start..at].iter().any(pointing)
 }
 
 /// How many markers after a `1.` are searched for its `2.`.
@@ -169,7 +139,7 @@ fn opens(tokens: &[Token], at: usize) -> bool {
     })
 }
 
-/// The marker at `at` (`1.`, `1)`, `(1)`, `a)`, `Step 1:`, `-`, `*`, `•`), with its number and whether it is a letter.
+/// The marker at `at` (`1.`, `1)`, `a)`, `-`, `*`, `•`), with its number and whether it is a letter.
 fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
     let before = at.checked_sub(1).map(|i| tokens[i].kind);
     let own_line = matches!(before, None | Some(Kind::Newline | Kind::Blank));
@@ -181,51 +151,27 @@ fn marker(tokens: &[Token], at: usize) -> Option<(Marker, u32, bool)> {
             )
         });
     let kind = |i: usize| tokens.get(i).map(|token| token.kind);
-    let glued = |i: usize| tokens.get(i).is_some_and(|token| i > 0 && token.start == tokens[i - 1].end);
     let apart =
         |i: usize| tokens.get(i).is_some_and(|token| token.start > tokens[i - 1].end || token.kind == Kind::Opaque);
     let bullet = kind(at) == Some(Kind::Dash)
         || kind(at) == Some(Kind::Mark) && matches!(tokens[at].text, "*" | "•" | "+" | "·" | "‣" | "●");
     if own_line && bullet && apart(at + 1) {
-        let boxed = kind(at + 1) == Some(Kind::Open)
-            && tokens.get(at + 2..at + 4).is_some_and(|two| two.iter().any(|t| t.kind == Kind::Close));
-        let close = (at + 2..(at + 4).min(tokens.len())).find(|&i| kind(i) == Some(Kind::Close));
-        let body = if boxed { close.map_or(at + 1, |i| i + 1) } else { at + 1 };
+        // `- [x]`
+        let close = (at + 2..at + 4).find(|&i| kind(i) == Some(Kind::Close));
+        let body = close.filter(|_| kind(at + 1) == Some(Kind::Open)).map_or(at + 1, |close| close + 1);
         return Some((Marker { at, body, item: Item::Bullet, own_line, fresh }, 0, false));
     }
-    let numbered = |at: usize, body: usize, value: u32, letter: bool| {
-        Some((Marker { at, body, item: Item::Numbered, own_line, fresh }, value, letter))
-    };
-    let value = |i: usize| {
-        tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() <= 3).and_then(|t| t.text.parse::<u32>().ok())
-    };
-    let letter = |i: usize| {
-        let token = tokens.get(i).filter(|t| t.kind == Kind::Word && t.text.len() == 1)?;
-        let byte = token.low.bytes().next().filter(u8::is_ascii_lowercase)?;
-        Some(u32::from(byte - b'a') + 1)
-    };
-    let closes = |i: usize| kind(i) == Some(Kind::Close) && glued(i);
-    if kind(at) == Some(Kind::Open) && glued(at + 1) && closes(at + 2) && apart(at + 3) {
-        return match (value(at + 1), letter(at + 1)) {
-            (Some(n), _) => numbered(at, at + 3, n, false),
-            (_, Some(n)) => numbered(at, at + 3, n, true),
+    // Its number, and whether it is a letter.
+    let label = |i: usize| {
+        let token = tokens.get(i).filter(|token| token.kind == Kind::Word)?;
+        match token.low.as_bytes() {
+            [letter @ b'a'..=b'z'] => Some((u32::from(letter - b'a') + 1, true)),
+            digits if digits.len() <= 3 => token.text.parse::<u32>().ok().map(|number| (number, false)),
             _ => None,
-        };
-    }
-    if matches!(tokens[at].low.as_str(), "step" | "task" | "шаг") && fresh {
-        let n = value(at + 1)?;
-        return (kind(at + 2) == Some(Kind::Colon) || kind(at + 2) == Some(Kind::Stop))
-            .then(|| numbered(at, at + 3, n, false))?;
-    }
-    if matches!(before, Some(Kind::Open)) {
-        return None;
-    }
-    match (value(at), letter(at)) {
-        (Some(n), _) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, false),
-        (Some(n), _) if kind(at + 1) == Some(Kind::Stop) && glued(at + 1) && apart(at + 2) => {
-            numbered(at, at + 2, n, false)
         }
-        (_, Some(n)) if closes(at + 1) && apart(at + 2) => numbered(at, at + 2, n, true),
-        _ => None,
-    }
+    };
+    let (number, is_letter) = label(at).filter(|_| before != Some(Kind::Open))?;
+    let closes = kind(at + 1) == Some(Kind::Close) || !is_letter && kind(at + 1) == Some(Kind::Stop);
+    let is_marker = closes && tokens[at + 1].start == tokens[at].end && apart(at + 2);
+    is_marker.then_some((Marker { at, body: at + 2, item: Item::Numbered, own_line, fresh }, number, is_letter))
 }

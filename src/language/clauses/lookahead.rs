@@ -1,4 +1,4 @@
-//! Recognises what a word is in its place: an imperative verb, a certain object, the start of a question.
+//! Recognises what the words at a place are: an imperative verb, an object, the start of a question, words that only join or ask politely.
 
 use super::head::Line;
 use super::scan::Kind;
@@ -40,23 +40,17 @@ pub(super) fn skip_adverbs(line: &Line, from: usize) -> usize {
 pub(super) fn verb_at(line: &Line, at: usize) -> Option<usize> {
     let verb = skip_adverbs(line, at);
     let class = verbs::class(low(line, verb))?;
-    if is_path(line, verb) || line[verb].text.len() > 1 && line[verb].text.chars().all(char::is_uppercase) {
-        return None;
-    }
     let next = low(line, verb + 1);
-    if is_finite(next) || next == "'s" || next == "of" && class != Class::Sure {
-        return None;
-    }
-    if class == Class::Sure {
-        // In `Build times are up`, `build` is part of the subject.
-        return (!subject_of_finite(line, verb) || is_determiner(next) || is_object_pronoun(next)).then_some(verb);
-    }
-    let alone = match next {
-        "" => verb + 1 >= line.len() && is_deed(low(line, verb)),
-        "and" => verbs::class(low(line, verb + 2)).is_some(),
-        _ => !subject_of_finite(line, verb),
-    };
-    (helped(line, verb) || class == Class::Either && alone).then_some(verb)
+    let is_verb = !is_finite(next)
+        && (has_object(line, verb)
+            || match class {
+                Class::Sure => true,
+                // `Build times are up`: part of the subject.
+                Class::Either if !next.is_empty() => !is_finite(low(line, verb + 2)),
+                Class::Either => verb + 1 >= line.len() && is_deed(low(line, verb)),
+                Class::Rarely => next.starts_with(|c: char| c.is_ascii_digit()),
+            });
+    is_verb.then_some(verb)
 }
 
 /// Verbs that need no object in a project.
@@ -64,58 +58,117 @@ pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
-/// Whether the words after a verb show that it is one: an object or preposition that would not follow a noun.
-pub(super) fn helped(line: &Line, verb: usize) -> bool {
+/// Whether a determiner, a pronoun or a path follows, which shows that the word is a verb.
+pub(super) fn has_object(line: &Line, verb: usize) -> bool {
     let next = low(line, verb + 1);
-    let sure = verbs::class(low(line, verb)) == Some(Class::Sure) && !verbs::is_describing(low(line, verb));
-    is_determiner(next)
-        || is_object_pronoun(next)
-        || is_path(line, verb + 1)
-        || matches!(next, "up" | "down" | "out" | "off" | "away") && verb + 2 < line.len()
-        || next.bytes().next().is_some_and(|b| b.is_ascii_digit())
-        || verbs::class(low(line, verb)) != Some(Class::Rarely)
-            && (is_preposition(next) && !matches!(next, "of" | "in")
-                || line.get(verb + 1).is_some_and(|t| t.is_capitalised()))
-        || sure
-}
-
-/// Whether the word begins a subject: a finite verb follows before anything that ends a noun phrase.
-pub(super) fn subject_of_finite(line: &Line, at: usize) -> bool {
-    for i in at + 1..line.len().min(at + 5) {
-        let word = low(line, i);
-        if is_finite(word) {
-            return true;
-        }
-        if word.is_empty()
-            || is_determiner(word)
-            || is_preposition(word)
-            || is_question_word(word)
-            || is_object_pronoun(word)
-        {
-            return false;
-        }
-    }
-    false
+    is_determiner(next) || is_object_pronoun(next) || is_path(line, verb + 1)
 }
 
 /// Whether a question begins at `at`: `what is`, `how many`, `is my`, `who said`.
 pub(super) fn opens_question(line: &Line, at: usize) -> bool {
     let (word, next) = (low(line, at), low(line, at + 1));
     match word {
-        "what" | "what's" | "where's" | "who's" | "how's" | "when's" | "why's" => !next.is_empty(),
+        "why" | "when" | "where" => is_auxiliary(next),
         "which" => !next.is_empty() && !is_auxiliary(next) && !is_object_pronoun(next),
-        "who" | "whose" | "whom" => !next.is_empty(),
-        "how" => {
-            is_auxiliary(next) || listed("many, much, big, long, often, far, large, to, old, fast, come, about", next)
-        }
-        "why" => is_auxiliary(next) || next == "not",
-        "when" | "where" => is_auxiliary(next),
         "have" | "do" => matches!(next, "i" | "we" | "you" | "they" | "there" | "any" | "my" | "our"),
-        "may" | "might" | "must" | "had" => matches!(next, "i" | "we"),
-        _ => {
-            is_auxiliary(word) && is_subject(next)
-                || is_auxiliary(word) && line.get(at + 1).is_some_and(|t| t.is_capitalised() || t.kind == Kind::Opaque)
-                || is_auxiliary(word) && is_path(line, at + 1)
-        }
+        _ if is_question_word(word) => !next.is_empty(),
+        _ => is_auxiliary(word) && (is_subject(next) || is_path(line, at + 1)),
     }
+}
+
+/// Index of the token after `phrase`, if the line has it at `at`.
+pub(super) fn starts(line: &Line, at: usize, phrase: &str) -> Option<usize> {
+    let mut place = at;
+    for word in phrase.split(' ') {
+        if low(line, place) != word {
+            return None;
+        }
+        place += 1;
+    }
+    Some(place)
+}
+
+/// Phrases before a request that only ask for it; the verb follows.
+pub(super) const LEADS: &str = "\
+    can you, could you, would you, will you, can we, could we, i want you to, i need you to, i'd like you to, \
+    i would like you to, i want to, i need to, i'd like to, i would like to, we need to, we want to, we should, \
+    we must, we have to, i must, i have to, you should, you must, you need to, you can, let's, let us, \
+    go ahead and, help me to, help me, help us, try to, make sure to, be sure to, remember to, don't forget to, \
+    do not forget to, feel free to, proceed to, continue to, your task is to, the task is to, the goal is to, \
+    please, kindly, just, i'm trying to, i am trying to, are you able to, is it possible to, \
+    it would be great to, quickly, carefully, hey, hi, hello, ok, okay, sure, great, thanks, alright, claude, \
+    well, so, now";
+
+/// Skips `and`, `then`, `after that`, `first`, …, with the commas after them. Never past the last token.
+pub(super) fn skip_connectives(line: &Line, from: usize) -> usize {
+    let mut at = from;
+    for _ in 0..6 {
+        let Some(next) = connective_end(line, at) else { break };
+        if next >= line.len() {
+            break;
+        }
+        at = next;
+    }
+    at
+}
+
+/// Connectives that always join.
+pub(super) const JOINING: &str = "\
+    and then, after that, after this, before that, before this, and, then, afterwards, afterward, subsequently, \
+    once done, once that's done, once that is done, once this is done, once you're done, when done, \
+    when that's done, when you're done, when you are done, when finished, once finished, as a last step, \
+    as a final step, as a next step, as the last step, in addition, on top of that, last but not least, &, \
+    plus, additionally, furthermore, moreover, meanwhile, to begin with, to start, at the end, in the end, \
+    in the meantime, from there, while you're at it, while you are at it, followed by";
+
+/// Words that join only with a comma, a verb, a question or a polite phrase after them.
+pub(super) const ORDERING: &str = "\
+    first of all, first, firstly, second, secondly, third, thirdly, fourth, fifth, next, finally, lastly, last, \
+    also, now, later, so, but, or, then also, to finish, start by, begin by";
+
+/// Index of the token after one connective or punctuation mark at `at`.
+pub(super) fn connective_end(line: &Line, at: usize) -> Option<usize> {
+    if matches!(kind(line, at), Some(Kind::Comma | Kind::Dash | Kind::Colon)) {
+        return Some(at + 1);
+    }
+    let after = |table: &str| entries(table).filter_map(|phrase| starts(line, at, phrase)).max();
+    let past_comma = |end: usize| if kind(line, end) == Some(Kind::Comma) { end + 1 } else { end };
+    if let Some(end) = after(JOINING) {
+        return Some(past_comma(end));
+    }
+    let end = after(ORDERING)?;
+    let opens = kind(line, end) == Some(Kind::Comma)
+        || verb_at(line, end).is_some()
+        || opens_question(line, end)
+        || polite_end(line, end) > end
+        || matches!(low(line, end), "then" | "and" | "also" | "please");
+    opens.then(|| past_comma(end))
+}
+
+/// Index after the connectives at `at`, if one of them (`then`, `next`, `finally`) separates two actions.
+pub(super) fn strong_joint(line: &Line, at: usize) -> Option<usize> {
+    let end = skip_connectives(line, at);
+    let strong = (at..end).any(|i| {
+        listed(
+            "then, that, this, finally, next, lastly, afterwards, afterward, subsequently, also, done, \
+            finished, step, later, first, second, third, additionally, meanwhile, there, plus, last, \
+            followed, end, so",
+            low(line, i),
+        )
+    });
+    (strong && end > at && end < line.len()).then_some(end)
+}
+
+/// Skips `please`, `can you`, `I want you to`, …
+pub(super) fn polite_end(line: &Line, from: usize) -> usize {
+    let mut at = from;
+    for _ in 0..5 {
+        let Some(end) = entries(LEADS).filter_map(|lead| starts(line, at, lead)).max() else { break };
+        let end = if kind(line, end) == Some(Kind::Comma) { end + 1 } else { end };
+        if end >= line.len() {
+            break;
+        }
+        at = end;
+    }
+    at
 }

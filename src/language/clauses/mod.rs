@@ -9,8 +9,6 @@ mod head;
 mod lists;
 mod lookahead;
 pub(crate) mod names;
-mod openings;
-mod refer;
 pub(crate) mod roles;
 mod russian;
 pub(crate) mod scan;

@@ -3,16 +3,16 @@
 use super::head::Mode;
 use super::lists::Item;
 use super::names::Mentions;
-use super::refer::{is_proper, is_russian_looking, is_russian_pronoun, produces, refers_back, shows_outcome};
 use super::tongue::Piece;
-use super::{PARTS_MAX, Part, PartKind, verbs, words};
+use super::words::{is_russian_looking, is_russian_pronoun};
+use super::{PARTS_MAX, Part, PartKind, words};
 
 /// The parts made from `pieces`, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
     let mut state = Assembly::default();
     for (i, piece) in pieces.iter().enumerate() {
         if state.parts.len() == PARTS_MAX {
-            state.wait(piece);
+            state.waiting.push(piece.clone());
             continue;
         }
         let listed = pieces.get(i + 1).filter(|_| piece.introduces).map(|next| (next.item, next.mode));
@@ -43,8 +43,8 @@ struct Assembly {
     parts: Vec<Part>,
     /// The words of each part, for references between parts.
     words: Vec<Vec<String>>,
-    /// Stated facts that wait for the part they belong to: text, mentions, words.
-    waiting: Vec<(String, Mentions, Vec<String>)>,
+    /// Stated facts that wait for the part they belong to.
+    waiting: Vec<Piece>,
     /// The introduction of the list being read.
     intro: Option<Intro>,
 }
@@ -70,7 +70,8 @@ impl Assembly {
                 return;
             }
         } else if piece.introduces && self.says_nothing(piece) {
-            return self.wait(piece);
+            self.waiting.push(piece.clone());
+            return;
         }
         let asks = matches!(piece.mode, Mode::Request | Mode::Question);
         match piece.item {
@@ -101,7 +102,7 @@ impl Assembly {
         if named && !each {
             return false;
         }
-        self.wait(piece);
+        self.waiting.push(piece.clone());
         true
     }
 
@@ -110,14 +111,9 @@ impl Assembly {
         piece.mode != Mode::Question
             && piece.mentions.paths.is_empty()
             && piece.words.len() <= 12
-            && (piece.verb.as_deref().is_none_or(|verb| {
+            && piece.verb.as_deref().is_none_or(|verb| {
                 matches!(verb, "do" | "follow" | "perform" | "complete" | "execute" | "help" | "сделай" | "выполни")
-            }) || piece.words.iter().any(|word| matches!(word.as_str(), "following" | "steps" | "tasks"))
-                && piece.words.len() <= 6
-                && piece
-                    .verb
-                    .as_deref()
-                    .is_some_and(|verb| matches!(verb, "do" | "take" | "run" | "perform" | "complete" | "follow")))
+            })
     }
 
     fn item(&mut self, piece: &Piece, asks: bool) {
@@ -132,16 +128,10 @@ impl Assembly {
         }
     }
 
-    /// Keeps a piece for the next part.
-    fn wait(&mut self, piece: &Piece) {
-        self.waiting.push((piece.text.clone(), piece.mentions.clone(), piece.words.clone()));
-    }
-
     /// Adds a stated fact to the part before, if it is about that, else keeps it for the next part.
     fn given(&mut self, piece: &Piece) {
         let first = piece.words.first().map_or("", String::as_str);
-        let about_before = piece.mode == Mode::Constraint
-            || piece.item == Item::Bullet
+        let about_before = piece.item == Item::Bullet
             || piece.continues
             || words::listed("it, they, this, that, these, those, both, also, он, она, они, это, оно", first);
         match self.parts.last_mut().filter(|_| about_before && self.waiting.is_empty()) {
@@ -149,7 +139,7 @@ impl Assembly {
                 part.context = join(&part.context, &piece.text);
                 merge(part, &piece.mentions);
             }
-            None => self.wait(piece),
+            None => self.waiting.push(piece.clone()),
         }
     }
 
@@ -157,10 +147,10 @@ impl Assembly {
     fn act(&mut self, piece: &Piece) {
         let mut part = Part { text: piece.text.clone(), verb: piece.verb.clone(), ..plain("") };
         let mut words = piece.words.clone();
-        for (text, mentions, said) in self.waiting.drain(..) {
-            part.context = join(&part.context, &text);
-            merge(&mut part, &mentions);
-            words.extend(said);
+        for fact in self.waiting.drain(..) {
+            part.context = join(&part.context, &fact.text);
+            merge(&mut part, &fact.mentions);
+            words.extend(fact.words);
         }
         merge(&mut part, &piece.mentions);
         part.refers_back = !self.parts.is_empty() && refers_back(piece);
@@ -180,17 +170,16 @@ impl Assembly {
         if !part.paths.iter().all(known) {
             return false;
         }
-        let looks = before.verb.as_deref().is_some_and(verbs::only_looks)
+        let looks = before.verb.as_deref().is_some_and(words::only_looks)
             || !before.paths.is_empty()
             || before.verb.as_deref().is_some_and(is_russian_looking);
-        let new_name = piece.names.iter().any(|name| is_proper(name) && !self.was_mentioned(name));
         if piece.only_tells {
             let asks_back = piece
                 .words
                 .iter()
                 .skip(1)
                 .any(|word| words::points_back(word) || words::is_outcome(word) || is_russian_pronoun(word));
-            return (asks_back || looks) && !new_name;
+            return asks_back || looks;
         }
         if piece.mode == Mode::Question {
             return looks
@@ -203,11 +192,6 @@ impl Assembly {
             Some("show" | "give" | "print" | "report" | "display" | "return" | "list" | "send" | "покажи" | "выведи")
         );
         shows && piece.continues && part.quoted.is_empty() && shows_outcome(&piece.words)
-    }
-
-    fn was_mentioned(&self, name: &str) -> bool {
-        let low = name.to_lowercase();
-        self.words.iter().flatten().any(|word| *word == low)
     }
 
     /// Indexes of earlier parts whose outcome the clause needs.
@@ -249,22 +233,15 @@ impl Assembly {
     /// The finished parts. Facts left over go to the last part, or are the only one.
     fn finish(mut self) -> Vec<Part> {
         self.point_back();
-        if self.waiting.is_empty() {
-            return self.parts;
-        }
-        let waiting = std::mem::take(&mut self.waiting);
-        if self.parts.is_empty() {
-            let mut lone = plain("");
-            for (text, mentions, _) in waiting {
-                lone.text = join(&lone.text, &text);
-                merge(&mut lone, &mentions);
+        let is_lone = self.parts.is_empty();
+        for fact in std::mem::take(&mut self.waiting) {
+            if self.parts.is_empty() {
+                self.parts.push(plain(""));
             }
-            self.parts.push(lone);
-        } else if let Some(last) = self.parts.last_mut() {
-            for (text, mentions, _) in waiting {
-                last.context = join(&last.context, &text);
-                merge(last, &mentions);
-            }
+            let last = self.parts.last_mut().expect("a part was added if there was none");
+            let text = if is_lone { &mut last.text } else { &mut last.context };
+            *text = join(text, &fact.text);
+            merge(last, &fact.mentions);
         }
         self.parts
     }
@@ -289,4 +266,60 @@ fn merge(part: &mut Part, mentions: &Mentions) {
             }
         }
     }
+}
+
+/// Whether a clause refers to something before it, by a pronoun or a phrase like `the result`.
+fn refers_back(piece: &Piece) -> bool {
+    let words = &piece.words;
+    words.iter().enumerate().any(|(i, word)| {
+        let next = words.get(i + 1).map_or("", String::as_str);
+        match word.as_str() {
+            "it" | "them" | "they" | "its" | "their" | "ones" | "same" => true,
+            "one" => i > 0 && matches!(words[i - 1].as_str(), "each" | "this" | "that" | "every" | "the"),
+            "each" => true,
+            "this" | "these" | "those" => {
+                next.is_empty() || words::is_outcome(next) || words::is_preposition(next) || words::is_connective(next)
+            }
+            "that" => i > 0 && (next.is_empty() || words::is_outcome(next)),
+            "the" => matches!(next, "result" | "results" | "output" | "findings" | "outcome"),
+            _ => is_russian_pronoun(word),
+        }
+    })
+}
+
+/// Whether the clause only asks to show what was found: `show me the result`, `print it`, `give me the total`.
+fn shows_outcome(words: &[String]) -> bool {
+    let rest: Vec<&str> = words
+        .iter()
+        .skip(1)
+        .map(String::as_str)
+        .filter(|word| {
+            !words::is_determiner(word) && !matches!(*word, "me" | "us" | "back" | "of" | "to" | "a" | "here" | "мне")
+        })
+        .collect();
+    match rest.as_slice() {
+        [] => words.len() > 1,
+        [only] => words::is_outcome(only) || words::points_back(only) || is_russian_pronoun(only),
+        _ => false,
+    }
+}
+
+/// Whether `earlier` makes `a report` or looks for `duplicate files`, and `later` mentions `the report` or `the duplicates`.
+fn produces(earlier: &[String], later: &[String]) -> bool {
+    let made = earlier
+        .windows(3)
+        .filter(|three| matches!(three[0].as_str(), "a" | "an" | "new"))
+        .flat_map(|three| [three[1].as_str(), three[2].as_str()])
+        .chain(earlier.windows(2).filter(|two| matches!(two[0].as_str(), "a" | "an")).map(|two| two[1].as_str()))
+        .filter(|word| word.len() > 3 && !words::is_preposition(word));
+    let bare = earlier.windows(2).filter(|two| !words::is_determiner(&two[0])).map(|two| two[1].as_str());
+    let one = |word: &str| word.trim_end_matches('s').to_owned();
+    let used: Vec<&str> = later
+        .windows(2)
+        .filter(|two| matches!(two[0].as_str(), "the" | "that" | "this"))
+        .map(|two| two[1].as_str())
+        .collect();
+    let many = |word: &&str| word.len() > 4 && word.ends_with('s') && !word.ends_with("ss");
+    made.into_iter().any(|word| used.contains(&word))
+        || bare.into_iter().any(|word| used.iter().filter(|word| many(word)).any(|used| one(used) == one(word)))
 }

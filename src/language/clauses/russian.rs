@@ -103,7 +103,7 @@ fn head(line: &Line, from: usize) -> Head {
         return new(Mode::Request, Some(at), false);
     }
     if low(line, at) == "не" && is_imperative(low(line, at + 1)) {
-        return new(Mode::Constraint, None, false);
+        return new(Mode::Statement, None, false);
     }
     if is_question_word(low(line, at)) || line.last().is_some_and(|token| token.kind == Kind::Question) {
         return new(Mode::Question, None, false);

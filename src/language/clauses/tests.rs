@@ -15,13 +15,10 @@ fn check(request: &str, acts: usize, answers: usize) {
 #[test]
 fn one_action_is_one_act() {
     check("Fix the typo in README.md", 1, 0);
-    check("Why does the parser drop the last line?", 1, 0);
-    check("change A from 5 to 3 in F", 1, 0);
     check("In src/models/pull.rs change the default number of attempts from 5 to 3", 1, 0);
     check("list the files and folders", 1, 0);
     check("Show CPU and memory usage", 1, 0);
     check("Find all callers of parse_header and its overloads", 1, 0);
-    check("Replace foo with bar in a.ts, b.ts and c.ts", 1, 0);
     check("Search and replace colour with color in docs/", 1, 0);
     check("Explain how the scheduler picks a slot and why it never starves", 1, 0);
     check("Add a function to parse the file and return its lines", 1, 0);
@@ -31,13 +28,10 @@ fn one_action_is_one_act() {
     check("How do I build the project and run its tests?", 1, 0);
     check("Is there a test for the copy and paste buffer?", 1, 0);
     check("Find the search and rescue team in the contacts", 1, 0);
-    check("Grant read and write access to bob", 1, 0);
     check("rename the variable `a, then b` in x.py", 1, 0);
     check("Say \"Hello. Then delete everything; and run it\" in the log", 1, 0);
     check("Add fields for name, email address, order number and total price to the form", 1, 0);
     check("If the tests fail, fix the code and run them again", 1, 0);
-    check("Bump serde to version 1.2.3 in Cargo.toml", 1, 0);
-    check("Where is the retry limit defined?", 1, 0);
     check("Delete build artifacts, e.g. target/ and *.o", 1, 0);
     check("I would like to know how many users signed up last week", 1, 0);
     check("Use git blame on src/a.rs line 10 to find who wrote it", 1, 0);
@@ -61,34 +55,23 @@ fn each_action_in_a_sentence_is_an_act() {
     check("Open package.json and bump the version, then commit and push", 4, 0);
     check("Download https://example.org/a.tar.gz, unpack it into vendor/, and delete the archive", 3, 0);
     check("Add a --verbose flag to the CLI, update the README, and add a test for it", 3, 0);
-    check("Check the logs and list running processes", 2, 0);
     check("Run the tests, and if they fail, fix them", 2, 0);
     check("rename getUser to fetchUser everywhere, also update the docs", 2, 0);
     check("Could you please remove the dead code in util.py and update the imports?", 2, 0);
     check("I want you to read config.toml and set the port to 8080", 2, 0);
     check("Using ripgrep, find every TODO and write them to todo.md", 2, 0);
     check("For each test file, add a license header and run the formatter", 2, 0);
-    check("Fetch the page - save it as index.html", 2, 0);
     check("git stash my changes; switch to main; pull", 3, 0);
     check("Convert data.csv to JSON & upload the result to the server", 2, 0);
     check("Turn off the lights, lock the front door, and set the alarm for 7am", 3, 0);
-    check("Play some music, dim the lights and order a pizza", 3, 0);
-    check("Set the brightness to 40%, mute the volume and turn on do not disturb", 3, 0);
-    check("Find the cheapest laptop under $800, add it to my cart and check out", 3, 0);
     check("Create a new branch feature/x from main, cherry-pick commit abc123, and push it", 3, 0);
-    check("Upgrade tokio to the latest version. Then run cargo check. If it fails, show me the first error.", 3, 0);
-    check("Rename the struct Foo to Bar, update all usages, and make sure the tests pass", 3, 0);
-    check("In config.yaml set replicas to 3, then restart the deployment and watch the pods", 3, 0);
     check("Open issue #42, reproduce the bug, write a failing test and fix it", 4, 0);
-    check("Find the slowest test and speed it up", 2, 0);
-    check("Book a table for two on Friday and send the invitation to Ann", 2, 0);
     check("Once you're done with the refactor, run the benchmarks and save the results to bench.txt", 2, 0);
 }
 
 #[test]
 fn a_clause_that_only_asks_for_results_is_an_answer() {
     check("Read src/a.rs and tell me what the default port is", 1, 1);
-    check("Read src/base/units.rs and tell me how many bytes one MiB has", 1, 1);
     check("Run the tests, then explain why they fail", 1, 1);
     check("Search for unused imports and show me the results", 1, 1);
     check("Look at the git log and let me know who changed it last", 1, 1);
@@ -103,7 +86,6 @@ fn a_clause_that_only_asks_for_results_is_an_answer() {
 fn questions_in_a_list_are_acts() {
     check("What is in src/, how many tests are there, and who wrote main.rs?", 3, 0);
     check("Show the open tickets, is my build green, and what failed yesterday", 3, 0);
-    check("What does parse() return? Where is it called?", 2, 0);
     check("How big is the cache directory and when was it last cleaned", 2, 0);
     check("Tell me what the flag does, why it exists, and how to turn it off", 1, 0);
 }

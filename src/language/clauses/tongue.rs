@@ -24,8 +24,6 @@ pub(super) struct Piece {
     pub introduces: bool,
     /// Not the first clause of its sentence.
     pub continues: bool,
-    /// Capitalised words except the first: names.
-    pub names: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,8 +100,7 @@ fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, 
     }
     own.iter().for_each(|token| mentions.add(token));
     let verb = clause.borrowed_verb.or(clause.head.verb).map(|at| line[at].low.clone());
-    let only_tells = verb.as_deref().is_some_and(|verb| verbs::only_tells(verb) || russian::only_tells(verb));
-    let names = own.iter().skip(1).filter(|token| token.is_capitalised()).map(|token| token.text.to_owned()).collect();
+    let only_tells = verb.as_deref().is_some_and(|verb| words::only_tells(verb) || russian::only_tells(verb));
     Piece {
         text: capitalised(&words, line[clause.from]),
         words: own.iter().filter(|token| token.kind == Kind::Word).map(|token| token.low.clone()).collect(),
@@ -114,7 +111,6 @@ fn piece(text: &str, line: &[&Token], clause: Clause, unit: Unit, place: usize, 
         item: unit.item,
         introduces: unit.introduces && last,
         continues: place > 0,
-        names,
     }
 }
 

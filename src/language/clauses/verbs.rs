@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::words::listed;
-
 /// What must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -80,32 +78,6 @@ smooth sound source space speed spell spot stage stand state stay string structu
 suspend table talk template think time title toast total tour trash trust value version voice volume want weather
 weight word zero zoom";
 
-/// Pairs of verbs that are one action: `search and replace`.
-const PAIRS: &[(&str, &str)] = &[
-    ("find", "replace"),
-    ("search", "replace"),
-    ("copy", "paste"),
-    ("cut", "paste"),
-    ("drag", "drop"),
-    ("go", "get"),
-    ("go", "see"),
-    ("go", "find"),
-    ("go", "look"),
-    ("try", "find"),
-    ("try", "fix"),
-    ("try", "get"),
-    ("try", "make"),
-    ("take", "see"),
-    ("wait", "see"),
-    ("come", "get"),
-    ("read", "understand"),
-    ("read", "write"),
-    ("pack", "ship"),
-    ("pick", "choose"),
-    ("mix", "match"),
-    ("plan", "execute"),
-];
-
 static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
     let lists = [(SURE, Class::Sure), (EITHER, Class::Either), (COMMANDS, Class::Either), (RARELY, Class::Rarely)];
     lists.iter().flat_map(|(words, class)| words.split_whitespace().map(move |word| (word, *class))).collect()
@@ -113,48 +85,4 @@ static CLASSES: LazyLock<HashMap<&'static str, Class>> = LazyLock::new(|| {
 
 pub fn class(low: &str) -> Option<Class> {
     CLASSES.get(low).copied()
-}
-
-/// Whether `a and b` is one action.
-pub fn is_pair(a: &str, b: &str) -> bool {
-    PAIRS.contains(&(a, b))
-}
-
-/// Verbs of class `Sure` that as often describe a noun: `open ports`, `separate files`, `set theory`.
-pub fn is_describing(low: &str) -> bool {
-    listed(
-        "open, separate, set, present, duplicate, format, type, match, group, report, query, schedule, search, \
-        scan, profile, update, download, upload, upgrade, import, edit, quote, round, reference, pin, seed, \
-        prompt, prefix, setup, share, switch, split, store, swap, trigger, wrap, merge, build, help, answer, \
-        reply, rank, handle, increase, decrease, read, write, create, delete, insert, fix, drop",
-        low,
-    )
-}
-
-/// Verbs that only look something up: a question right after one is about what it found.
-pub fn only_looks(low: &str) -> bool {
-    listed(
-        "read, open, look, inspect, analyse, analyze, find, search, list, check, count, run, scan, grep, review, \
-        compare, examine, parse, trace, see, go, study, query, fetch, load, get, explore, investigate, walk, \
-        locate, view, show, diff, retrieve, execute, measure, profile, debug, identify, take, use, browse, \
-        build, compile, test, benchmark, lint, figure, determine, summarize, summarise",
-        low,
-    )
-}
-
-/// Verbs that only say something back to the user.
-pub fn only_tells(low: &str) -> bool {
-    matches!(
-        low,
-        "tell" | "explain" | "let" | "say" | "answer" | "clarify" | "elaborate" | "inform" | "advise" | "describe"
-    )
-}
-
-/// Verbs that make something with a purpose of its own (`a script to read … and print …`).
-pub fn makes(low: &str) -> bool {
-    listed(
-        "add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
-        provide, compose, draft",
-        low,
-    )
 }

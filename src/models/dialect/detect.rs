@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::Dialect;
-use super::chatml::ChatMl;
+use super::chatml::{ChatMl, Plain};
 use super::families::FAMILIES;
 use super::format::{CallFormat, Formatted};
 use super::lfm2::Lfm;
 use super::marked::Marked;
-use super::plain::Plain;
 use crate::models::gguf::Header;
 
 /// Values of `dialect` in `models.toml`.
@@ -51,7 +50,7 @@ fn dialect(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
 pub fn is_said(control: &str) -> bool {
     /// Marks that are read but never written.
     const READ_ONLY: [&str; 4] = ["[ARGS]", "<|python_tag|>", "<|start|>", "<|end|>"];
-    let (open, close) = super::lfm2::call_marks();
+    let (open, close) = super::lfm2::CALL_MARKS;
     let marks = FAMILIES.iter().flat_map(|family| [family.call.open, family.call.middle, family.call.close]);
     !control.is_empty() && marks.chain([open, close]).chain(READ_ONLY).any(|mark| mark.contains(control))
 }
@@ -160,18 +159,6 @@ mod tests {
         let tool = ToolText { name: "f".into(), description: String::new(), parameters: json!({}) };
         let told = qwen.tool_list(std::slice::from_ref(&tool));
         assert!(told.ends_with("</tools>\n\nTo call a function, write [NAME(ARGUMENT=\"value\")]"), "{told}");
-        for name in ["hermes", "llama3", "gemma", "deepseek", "phi"] {
-            let (own, other) = (choose(&smol, name, None), choose(&smol, name, Some("pythonic")));
-            let (open, _) = own.call_marks();
-            let other = other.tool_list(std::slice::from_ref(&tool));
-            assert!(
-                own.tool_list(std::slice::from_ref(&tool)).len() > own.bare_list(std::slice::from_ref(&tool)).len()
-            );
-            assert!(
-                !other.contains(open.split(['{', '\n']).next().filter(|o| !o.is_empty()).unwrap_or("Respond in")),
-                "{name}: {other}"
-            );
-        }
         let json = choose(&smol, "auto", Some("native_json"));
         assert_eq!(json.write_call("f", &arguments), r#"{"name":"f","arguments":{"a":1}}"#);
         assert!(json.read_calls("[f(a=1)]").is_empty());

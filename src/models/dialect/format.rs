@@ -7,30 +7,30 @@ use serde_json::{Map, Value};
 use super::{Dialect, Message, Prompt, RawCall, ToolText, json, lfm2, pythonic};
 
 /// A notation for calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallFormat {
-    /// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`
-    NativeJson,
-    /// `<|tool_call_start|>[f(a=1)]<|tool_call_end|>`
-    Pythonic,
-    /// `[server.tool(a=1)]`
-    Bracket,
+pub struct CallFormat {
+    name: &'static str,
+    /// Around a call.
+    marks: (&'static str, &'static str),
+    write: fn(&str, &Map<String, Value>) -> String,
+    read: fn(&str) -> Vec<RawCall>,
 }
 
+/// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, `<|tool_call_start|>[f(a=1)]<|tool_call_end|>` and `[server.tool(a=1)]`.
+static FORMATS: [CallFormat; 3] = [
+    CallFormat { name: "native_json", marks: ("<tool_call>", "</tool_call>"), write: json::write, read: json::scan },
+    CallFormat { name: "pythonic", marks: lfm2::CALL_MARKS, write: pythonic::write, read: lfm2::read_calls },
+    CallFormat { name: "bracket", marks: ("[", "]"), write: pythonic::write, read: pythonic::scan },
+];
+
 impl CallFormat {
-    pub fn by_name(name: &str) -> Option<CallFormat> {
-        match name {
-            "native_json" => Some(CallFormat::NativeJson),
-            "pythonic" => Some(CallFormat::Pythonic),
-            "bracket" => Some(CallFormat::Bracket),
-            _ => None,
-        }
+    pub fn by_name(name: &str) -> Option<&'static CallFormat> {
+        FORMATS.iter().find(|format| format.name == name)
     }
 }
 
 pub struct Formatted {
     pub family: Arc<dyn Dialect>,
-    pub format: CallFormat,
+    pub format: &'static CallFormat,
 }
 
 impl Dialect for Formatted {
@@ -55,25 +55,14 @@ impl Dialect for Formatted {
     }
 
     fn call_marks(&self) -> (&'static str, &'static str) {
-        match self.format {
-            CallFormat::NativeJson => ("<tool_call>", "</tool_call>"),
-            CallFormat::Pythonic => lfm2::call_marks(),
-            CallFormat::Bracket => ("[", "]"),
-        }
+        self.format.marks
     }
 
     fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        match self.format {
-            CallFormat::NativeJson => json::write(name, arguments),
-            CallFormat::Pythonic | CallFormat::Bracket => pythonic::write(name, arguments),
-        }
+        (self.format.write)(name, arguments)
     }
 
     fn read_calls(&self, text: &str) -> Vec<RawCall> {
-        match self.format {
-            CallFormat::NativeJson => json::scan(text),
-            CallFormat::Pythonic => lfm2::read_calls(text),
-            CallFormat::Bracket => pythonic::scan(text),
-        }
+        (self.format.read)(text)
     }
 }

@@ -59,7 +59,7 @@ impl Dialect for Lfm {
     }
 
     fn call_marks(&self) -> (&'static str, &'static str) {
-        call_marks()
+        CALL_MARKS
     }
 
     fn read_calls(&self, text: &str) -> Vec<RawCall> {
@@ -68,9 +68,7 @@ impl Dialect for Lfm {
 }
 
 /// The call markers together with the brackets of the list.
-pub(super) fn call_marks() -> (&'static str, &'static str) {
-    ("<|tool_call_start|>[", "]<|tool_call_end|>")
-}
+pub(super) const CALL_MARKS: (&str, &str) = ("<|tool_call_start|>[", "]<|tool_call_end|>");
 
 /// Every list of calls that follows a start marker. The end marker may be missing: generation often stops at it.
 pub(super) fn read_calls(text: &str) -> Vec<RawCall> {

@@ -1,6 +1,6 @@
 //! Reads one value in JSON, Python or loose notation: `{"a": 1}`, `{'a': True,}`, `{a: 1}`, `[1, "x"]`, `None`.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 24;
@@ -49,7 +49,8 @@ impl<'a> Reader<'a> {
         self.word_with("_-.")
     }
 
-    fn word_with(&mut self, marks: &str) -> &'a str {
+    /// The longest word of letters, digits and some `marks` from here on.
+    pub fn word_with(&mut self, marks: &str) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(|c| c.is_alphanumeric() || marks.contains(c)) && self.next().is_some() {}
         &self.text[start..self.at]
@@ -66,7 +67,7 @@ impl<'a> Reader<'a> {
         }
         self.skip_blank();
         match self.peek()? {
-            '{' => self.object(depth).map(Value::Object),
+            '{' => self.object(depth),
             '[' => self.list(']', depth),
             '(' => self.list(')', depth),
             '"' | '\'' => self.string().map(Value::String),
@@ -74,45 +75,39 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Option<Map<String, Value>> {
-        let mut fields = Map::new();
-        self.next()?;
+    /// Comma-separated items up to `close`, whose opening mark was read; a comma may follow the last one.
+    pub fn separated<T>(&mut self, close: char, mut item: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
         loop {
             self.skip_blank();
-            if self.eat('}') {
-                return Some(fields);
+            if self.eat(close) {
+                return Some(items);
             }
-            let name = match self.peek()? {
-                '"' | '\'' => self.string()?,
-                _ => Some(self.word()).filter(|word| !word.is_empty())?.to_owned(),
-            };
+            items.push(item(self)?);
             self.skip_blank();
-            if !self.eat(':') {
-                return None;
-            }
-            let value = self.value_at(depth + 1)?;
-            fields.insert(name, value);
-            self.skip_blank();
-            if !self.eat(',') && self.peek() != Some('}') {
+            if !self.eat(',') && self.peek() != Some(close) {
                 return None;
             }
         }
     }
 
     fn list(&mut self, close: char, depth: usize) -> Option<Value> {
-        let mut all = Vec::new();
         self.next()?;
-        loop {
-            self.skip_blank();
-            if self.eat(close) {
-                return Some(Value::Array(all));
-            }
-            all.push(self.value_at(depth + 1)?);
-            self.skip_blank();
-            if !self.eat(',') && self.peek() != Some(close) {
-                return None;
-            }
-        }
+        self.separated(close, |reader| reader.value_at(depth + 1)).map(Value::Array)
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Value> {
+        self.next()?;
+        let fields = self.separated('}', |reader| {
+            let name = match reader.peek()? {
+                '"' | '\'' => reader.string()?,
+                _ => Some(reader.word()).filter(|word| !word.is_empty())?.to_owned(),
+            };
+            reader.skip_blank();
+            let value = reader.eat(':').then(|| reader.value_at(depth + 1))??;
+            Some((name, value))
+        })?;
+        Some(Value::Object(fields.into_iter().collect()))
     }
 
     /// A string in single, double or triple quotes; all but triple-quoted ones with the escapes of JSON. It may span lines.

@@ -280,44 +280,10 @@ mod tests {
         Thanks<|im_end|>
         <|im_start|>assistant
         "#);
-        insta::assert_snapshot!(conversation("llama3"), @r#"
-        <|start_header_id|>system<|end_header_id|>
-
-        Help.<|eot_id|><|start_header_id|>user<|end_header_id|>
-
-        Time?<|eot_id|><|start_header_id|>assistant<|end_header_id|>
-
-        {"name": "now", "parameters": {"zone":"UTC"}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>
-
-        12:00<|eot_id|><|start_header_id|>assistant<|end_header_id|>
-
-        Noon.<|eot_id|><|start_header_id|>user<|end_header_id|>
-
-        Thanks<|eot_id|><|start_header_id|>assistant<|end_header_id|>
-        "#);
         insta::assert_snapshot!(conversation("mistral"), @r#"
         [INST] Help.
 
         Time?[/INST][TOOL_CALLS][{"name": "now", "arguments": {"zone":"UTC"}}]</s>[TOOL_RESULTS]12:00[/TOOL_RESULTS]Noon.</s>[INST] Thanks[/INST]
-        "#);
-        insta::assert_snapshot!(conversation("gemma"), @r#"
-        <start_of_turn>user
-        Help.
-
-        Time?<end_of_turn>
-        <start_of_turn>model
-        ```tool_code
-        now(zone="UTC")
-        ```<end_of_turn>
-        <start_of_turn>user
-        ```tool_output
-        12:00
-        ```<end_of_turn>
-        <start_of_turn>model
-        Noon.<end_of_turn>
-        <start_of_turn>user
-        Thanks<end_of_turn>
-        <start_of_turn>model
         "#);
         insta::assert_snapshot!(conversation("harmony"), @r#"
         <|start|>system<|message|>You are a helpful assistant.
@@ -327,27 +293,6 @@ mod tests {
         Calls to these tools must go to the commentary channel: 'functions'.<|end|><|start|>developer<|message|># Instructions
 
         Help.<|end|><|start|>user<|message|>Time?<|end|><|start|>assistant<|channel|>commentary to=functions.now <|constrain|>json<|message|>{"zone":"UTC"}<|call|><|start|>functions.now to=assistant<|channel|>commentary<|message|>12:00<|end|><|start|>assistant<|channel|>final<|message|>Noon.<|end|><|start|>user<|message|>Thanks<|end|><|start|>assistant
-        "#);
-        insta::assert_snapshot!(conversation("deepseek"), @r#"
-        Help.<｜User｜>Time?<｜Assistant｜><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>now
-        ```json
-        {"zone":"UTC"}
-        ```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜><｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>12:00<｜tool▁output▁end｜><｜tool▁outputs▁end｜><｜Assistant｜>Noon.<｜end▁of▁sentence｜><｜User｜>Thanks<｜Assistant｜>
-        "#);
-        insta::assert_snapshot!(conversation("phi"), @r#"
-        <|system|>
-        Help.<|end|>
-        <|user|>
-        Time?<|end|>
-        <|assistant|>
-        functools[{"name": "now", "arguments": {"zone":"UTC"}}]<|end|>
-        <|user|>
-        Result: 12:00<|end|>
-        <|assistant|>
-        Noon.<|end|>
-        <|user|>
-        Thanks<|end|>
-        <|assistant|>
         "#);
     }
 
@@ -362,36 +307,6 @@ mod tests {
         [AVAILABLE_TOOLS][{"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}][/AVAILABLE_TOOLS][INST] Help.
 
         Time?[/INST]
-        "#);
-        insta::assert_snapshot!(rendered("hermes"), @r#"
-        <|im_start|>system
-        Help.
-        # Tools
-
-        You may call one or more functions to assist with the user query.
-
-        You are provided with function signatures within <tools></tools> XML tags:
-        <tools>
-        {"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}
-        </tools>
-
-        For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
-        <tool_call>
-        {"name": <function-name>, "arguments": <args-json-object>}
-        </tool_call><|im_end|>
-        <|im_start|>user
-        Time?<|im_end|>
-        <|im_start|>assistant
-        "#);
-        insta::assert_snapshot!(rendered("phi"), @r#"
-        <|system|>
-        Help.
-        You have these tools:
-        {"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}
-        To use one, answer with functools[{"name": NAME, "arguments": {…}}] and nothing else.<|end|>
-        <|user|>
-        Time?<|end|>
-        <|assistant|>
         "#);
     }
 }

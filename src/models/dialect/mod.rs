@@ -9,7 +9,6 @@ mod lfm2;
 mod list;
 pub(crate) mod literal;
 mod marked;
-mod plain;
 mod pythonic;
 
 use serde_json::{Map, Value};

@@ -65,56 +65,35 @@ pub fn fenced(text: &str) -> Vec<RawCall> {
 
 /// The list of calls at the very beginning of `text`, and its length in bytes; `None` if there is none.
 pub fn list(text: &str) -> Option<(Vec<RawCall>, usize)> {
-    let mut calls = Calls(Reader::new(text));
-    calls.eat('[')?;
-    let found = calls.separated(']', Calls::call)?;
-    (!found.is_empty()).then_some((found, calls.0.at))
+    let mut reader = Reader::new(text);
+    opened(&mut reader, '[')?;
+    let found = reader.separated(']', call)?;
+    (!found.is_empty()).then_some((found, reader.at))
 }
 
-struct Calls<'a>(Reader<'a>);
+fn opened(reader: &mut Reader<'_>, mark: char) -> Option<()> {
+    reader.skip_blank();
+    reader.eat(mark).then_some(())
+}
 
-impl<'a> Calls<'a> {
-    fn eat(&mut self, wanted: char) -> Option<()> {
-        self.0.skip_blank();
-        self.0.eat(wanted).then_some(())
-    }
+fn call(reader: &mut Reader<'_>) -> Option<RawCall> {
+    let name = identifier(reader, "_-./:")?;
+    opened(reader, '(')?;
+    let pairs = reader.separated(')', |reader| {
+        let key = identifier(reader, "_-")?;
+        opened(reader, '=')?;
+        Some((key, reader.value()?))
+    })?;
+    let count = pairs.len();
+    let arguments: Map<String, Value> = pairs.into_iter().collect();
+    (arguments.len() == count).then_some(RawCall { name, arguments })
+}
 
-    /// Comma-separated items up to `close`; as in Python, a comma may follow the last one.
-    fn separated<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let mut items = Vec::new();
-        loop {
-            if self.eat(close).is_some() {
-                return Some(items);
-            }
-            items.push(item(self)?);
-            if self.eat(',').is_none() {
-                return self.eat(close).map(|()| items);
-            }
-        }
-    }
-
-    fn call(&mut self) -> Option<RawCall> {
-        let name = self.name("_-./:")?;
-        self.eat('(')?;
-        let pairs = self.separated(')', |calls| {
-            let key = calls.name("_-")?;
-            calls.eat('=')?;
-            Some((key, calls.0.value()?))
-        })?;
-        let count = pairs.len();
-        let arguments: Map<String, Value> = pairs.into_iter().collect();
-        (arguments.len() == count).then_some(RawCall { name, arguments })
-    }
-
-    /// A word of letters, digits and some `marks`.
-    fn name(&mut self, marks: &str) -> Option<String> {
-        self.0.skip_blank();
-        let rest = self.0.rest();
-        let belongs = |c: char| c.is_alphanumeric() || marks.contains(c);
-        let word = &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())];
-        self.0.at += word.len();
-        word.starts_with(|c: char| c.is_alphabetic() || c == '_').then(|| word.to_owned())
-    }
+/// A word of letters, digits and some `marks`.
+fn identifier(reader: &mut Reader<'_>, marks: &str) -> Option<String> {
+    reader.skip_blank();
+    let word = reader.word_with(marks);
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_').then(|| word.to_owned())
 }
 
 #[cfg(test)]

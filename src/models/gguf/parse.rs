@@ -17,26 +17,9 @@ const NAME_BYTES_MAX: u64 = 1 << 16;
 /// Everything a header holds, borrowed from the file.
 pub(super) struct Parsed<'a> {
     keys: HashMap<String, Value<'a>>,
-    pub tensors: Vec<RawTensor>,
+    pub tensors: Vec<Tensor>,
     /// Position in the file of the first weight.
     pub data_start: u64,
-}
-
-pub(super) struct RawTensor {
-    pub name: String,
-    pub kind: &'static TensorType,
-    pub shape: Vec<u64>,
-    pub parameters: u64,
-    pub bytes: u64,
-    /// Position in the file after its last byte.
-    pub end: u64,
-}
-
-impl RawTensor {
-    pub fn into_tensor(self) -> Tensor {
-        let offset = self.end.saturating_sub(self.bytes);
-        Tensor { name: self.name, kind: self.kind, shape: self.shape, bytes: Bytes(self.bytes), offset }
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -139,14 +122,16 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     if !alignment.is_power_of_two() {
         return Err(Flaw::Malformed(format!("general.alignment is {alignment}, which is no power of two")));
     }
-    let offsets =
-        (0..tensor_count).map(|index| tensor(&mut cursor, index)).collect::<Result<Vec<(RawTensor, u64)>, Flaw>>()?;
+    let tensors = (0..tensor_count).map(|index| tensor(&mut cursor, index)).collect::<Result<Vec<Tensor>, Flaw>>()?;
     parsed.data_start = (cursor.at as u64).next_multiple_of(alignment);
-    for (mut tensor, offset) in offsets {
-        tensor.end =
-            parsed.data_start.checked_add(offset).and_then(|start| start.checked_add(tensor.bytes)).ok_or_else(
-                || Flaw::Malformed(format!("tensor {} lies at byte {offset} of its section", tensor.name)),
-            )?;
+    for mut tensor in tensors {
+        let start = parsed.data_start.checked_add(tensor.offset);
+        let end = start.and_then(|start| start.checked_add(tensor.bytes.0));
+        let (Some(start), Some(_)) = (start, end) else {
+            let why = format!("tensor {} lies at byte {} of its section", tensor.name, tensor.offset);
+            return Err(Flaw::Malformed(why));
+        };
+        tensor.offset = start;
         parsed.tensors.push(tensor);
     }
     Ok(parsed)
@@ -166,7 +151,8 @@ fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<HashMap<String, Value
     Ok(keys)
 }
 
-fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<(RawTensor, u64), Flaw> {
+/// The record of a tensor, its offset still counted from the first weight.
+fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<Tensor, Flaw> {
     let reading = format!("the name of tensor {}", index + 1);
     let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
     let dimensions = cursor.u32(&name)?;
@@ -179,11 +165,10 @@ fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<(RawTensor, u64), Flaw>
     let kind = TensorType::by_id(id).ok_or_else(|| Flaw::TensorType { tensor: name.clone(), kind: id })?;
     let parameters = shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side));
     let whole_rows = shape.first().copied().unwrap_or(1).is_multiple_of(kind.block);
-    let sizes = parameters.and_then(|all| Some((all, kind.bytes(all)?))).filter(|_| whole_rows);
-    let (parameters, bytes) = sizes.ok_or_else(|| {
+    let bytes = parameters.and_then(|all| kind.bytes(all)).filter(|_| whole_rows).ok_or_else(|| {
         Flaw::Malformed(format!("tensor {name} of shape {shape:?} cannot be stored as {}", kind.name))
     })?;
-    Ok((RawTensor { name, kind, shape, parameters, bytes, end: 0 }, offset))
+    Ok(Tensor { name, kind, shape, bytes: Bytes(bytes), offset })
 }
 
 fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {

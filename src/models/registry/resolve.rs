@@ -28,26 +28,22 @@ pub(super) struct Choice {
 
 impl Resolver<'_> {
     pub fn planner(&self) -> Result<ModelSpec, ModelsError> {
-        let role = Role::Planner;
-        let choice = match self.named(role)? {
-            Some(choice) => choice,
-            None => self
-                .preferred(role)
-                .or_else(|| self.biggest(role))
-                .or_else(|| self.cached(role, true))
-                .ok_or_else(|| self.nothing(role))?,
-        };
-        settled(role, choice, self.manifest, self.config, self.dir)
+        self.chosen(Role::Planner, || self.preferred(Role::Planner))
     }
 
     pub fn router(&self, planner: Option<&ModelSpec>) -> Result<ModelSpec, ModelsError> {
-        let role = Role::Router;
-        let choice = match self.named(role)? {
-            Some(choice) => choice,
-            None => self
-                .preferred(role)
+        self.chosen(Role::Router, || {
+            self.preferred(Role::Router)
                 .or_else(|| self.small_beside(planner))
                 .or_else(|| planner.map(|spec| choice_of(&spec.header, spec.sha256.clone())))
+        })
+    }
+
+    /// The file that the user names, else the one that `first` finds, else the biggest model at hand.
+    fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
+        let choice = match self.named(role)? {
+            Some(choice) => choice,
+            None => first()
                 .or_else(|| self.biggest(role))
                 .or_else(|| self.cached(role, true))
                 .ok_or_else(|| self.nothing(role))?,
@@ -204,9 +200,8 @@ pub(super) fn settled(
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));
     let capable = table.capability.map(|said| said == "capable");
-    let tier = table.tier.as_deref().and_then(Tier::by_name);
     // A model that models.toml calls weak must not write changes.
-    let tier = tier.or((capable == Some(false)).then_some(Tier::Reads));
+    let tier = table.tier.or((capable == Some(false)).then_some(Tier::Reads));
     let tier = tier.or_else(|| manifest.tier(&name_of(&choice.path)));
     Ok(ModelSpec {
         role,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::language::words;
-use crate::lessons::{Found, Lesson, Lessons, LessonsError, Signal, Solution, Stored};
+use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
 use crate::orchestrate::Host;
 use crate::orchestrate::evidence::{Entry, Evidence};
 use crate::orchestrate::plan::Plan;

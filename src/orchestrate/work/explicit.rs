@@ -112,7 +112,7 @@ impl<'a> Wanted<'a> {
             (Some(bump), _) => settle_edit(bump, before).filter(|edit| substitution::has_version(&edit.old)),
             _ => {
                 let as_said = settle_edit(self.text, before).filter(|_| is_only);
-                as_said.or_else(|| settle_edit(&self.substitution.as_ref()?.spelled_out(), before))
+                as_said.or_else(|| self.substitution.as_ref()?.edit(before))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Finds the one line that `change X from A to B` means, so that an edit needs no model. Finds nothing when unsure.
 
+use std::ops::RangeInclusive;
+
 use crate::edit::is_comment;
 
 use super::intent::{self, Intent};
@@ -10,10 +12,6 @@ use super::places;
 pub struct Edit {
     pub old: String,
     pub new: String,
-    /// The first line that changes, counted from 1.
-    pub line: usize,
-    /// Why this place was chosen, for the user who approves the edit.
-    pub reason: String,
 }
 
 /// How much the best place's score must be above that of the next one.
@@ -25,22 +23,67 @@ const SPAN_LINES_MAX: usize = 200;
 /// Longer files are not edited here, because every line is looked at.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The edit of `file_text` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` if it names
-/// no new value, no line matches it, or two lines match about equally.
-pub fn settle_edit(step: &str, file_text: &str) -> Option<Edit> {
-    if file_text.len() > FILE_BYTES_MAX {
+/// The edit of `file` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` if it names no new value,
+/// no line matches it, or two lines match about equally.
+pub fn settle_edit(step: &str, file: &str) -> Option<Edit> {
+    settle(&intent::read(step, file)?, file)
+}
+
+/// The edit of `file` that `intent` describes.
+pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Option<Edit> {
+    if file.len() > FILE_BYTES_MAX {
         return None;
     }
-    let intent = intent::read(step, file_text)?;
-    let lines: Vec<&str> = file_text.split('\n').collect();
-    let old = intent.old.as_deref().filter(|old| *old != intent.new);
-    match (old, intent.old.is_some()) {
-        (Some(old), _) if intent.all => everywhere(file_text, &lines, old, &intent),
-        (Some(old), _) if is_renaming(old, &intent) => everywhere(file_text, &lines, old, &intent),
-        (Some(old), _) => one_place(file_text, &lines, old, &intent),
-        (None, true) => None,
-        (None, false) => assignment(file_text, &lines, &intent),
+    let mut lines: Vec<&str> = file.split('\n').collect();
+    let changed = match intent.old.as_deref() {
+        Some(old) if old == intent.new => return None,
+        Some(old) if intent.all || is_renaming(old, intent) => everywhere(&lines, old, &intent.new)?,
+        Some(old) => vec![one_place(&lines, old, intent)?],
+        None => vec![assignment(&lines, intent)?],
+    };
+    for (at, line) in &changed {
+        lines[*at] = line;
     }
+    Edit::between(file, &lines.join("\n"))
+}
+
+impl Edit {
+    /// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file. `None` if they are equal, or
+    /// the lines cannot be told from others.
+    pub(super) fn between(file: &str, after: &str) -> Option<Edit> {
+        if file == after {
+            return None;
+        }
+        let newline = if file.contains("\r\n") { "\r\n" } else { "\n" };
+        let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
+        let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+        let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
+        // Removing whole lines also removes a line end, so the edit includes the next line that stays.
+        let gone = old.len() - same;
+        let (from, to) = match (gone, new.len() == first + same) {
+            (gone, true) if gone < old.len() => (first, gone),
+            (gone, true) => (first.saturating_sub(1), gone.saturating_sub(1)),
+            (gone, false) => (first, gone.saturating_sub(1).max(first)),
+        };
+        let window = unmistakable(file, &old, newline, from, to)?;
+        let behind = old.len() - 1 - window.end();
+        let new = new.get(*window.start()..new.len() - behind)?.join(newline);
+        Some(Edit { old: old[window].join(newline), new })
+    }
+}
+
+/// A small range of lines around `first..=last` whose text, joined by `newline`, occurs in the file only once; `None` if there is none.
+/// `lines` are all lines of the file.
+fn unmistakable(file: &str, lines: &[&str], newline: &str, first: usize, last: usize) -> Option<RangeInclusive<usize>> {
+    /// Lines taken above or below a place before it is given up as not unique.
+    const AROUND_MAX: usize = 12;
+    let above = (0..=AROUND_MAX).map(|above| (above, 0));
+    let around = (1..=AROUND_MAX).flat_map(|below| [(0, below), (below, below)]);
+    let windows = above.chain(around).filter(|(above, below)| *above <= first && last + below < lines.len());
+    windows.map(|(above, below)| first - above..=last + below).find(|window| {
+        let text = lines[window.clone()].join(newline);
+        !text.trim().is_empty() && file.find(&text).is_some_and(|at| file.rfind(&text) == Some(at))
+    })
 }
 
 /// Whether one identifier replaces another, with no word about which place is meant: `replace createRoot with hydrateRoot`.
@@ -52,47 +95,41 @@ fn is_renaming(old: &str, intent: &Intent) -> bool {
     intent.exact && intent.about.is_empty() && intent::is_coined(old) && is_name(old) && is_name(&intent.new)
 }
 
-/// The edit of every whole occurrence of `old`, as one block of lines.
-fn everywhere(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
-    let changed: Vec<usize> = (0..lines.len()).filter(|&i| !places::whole(lines[i], old).is_empty()).collect();
-    let (first, last) = (*changed.first()?, *changed.last()?);
-    if last - first >= SPAN_LINES_MAX {
-        return None;
-    }
-    let new: Vec<String> =
-        lines[first..=last].iter().map(|line| replaced(line, old, &intent.new, &places::whole(line, old))).collect();
-    let reason = format!("`{old}` stands in {} line(s), from line {} to line {}", changed.len(), first + 1, last + 1);
-    block(file, lines, first, last, new.join("\n"), reason, first + 1)
+/// A line, counted from 0, and its new text.
+type Changed = (usize, String);
+
+/// Every line with a whole occurrence of `old`.
+fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
+    let found = lines.iter().enumerate().map(|(at, line)| (at, line, places::whole(line, old)));
+    let changed: Vec<Changed> = found
+        .filter(|(.., offsets)| !offsets.is_empty())
+        .map(|(at, line, offsets)| (at, replaced(line, old, new, &offsets)))
+        .collect();
+    let ((first, _), (last, _)) = (changed.first()?, changed.last()?);
+    (last - first < SPAN_LINES_MAX).then_some(changed)
 }
 
-/// The edit of `old` in the one line that matches the description best.
-fn one_place(file: &str, lines: &[&str], old: &str, intent: &Intent) -> Option<Edit> {
+/// A score, a line, and what was found in it.
+type Ranked = (f32, usize, String);
+
+/// The place with the highest score, if it is clearly above that of the next.
+fn clearly_best(mut ranked: Vec<Ranked>) -> Option<Ranked> {
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let is_clear = ranked.get(1).is_none_or(|second| ranked[0].0 - second.0 >= MARGIN);
+    ranked.into_iter().next().filter(|_| is_clear)
+}
+
+/// `old` replaced in the one line that matches the description best.
+fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Option<Changed> {
     let forms = [old.to_owned(), grouped(old)];
     let found = |line: &str| forms.iter().find(|form| !places::whole(line, form).is_empty()).cloned();
-    let mut ranked: Vec<(f32, usize, String)> = (0..lines.len())
-        .filter_map(|i| Some((i, found(lines[i])?)))
-        .map(|(i, form)| (places::answers(lines, i, &intent.about) + bonus(lines[i]), i, form))
-        .collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let (score, at, form) = ranked.first()?.clone();
-    let clear = ranked.get(1).is_none_or(|second| score - second.0 >= MARGIN);
-    let described = intent.about.is_empty() || score >= 1.0;
-    let alone = ranked.len() == 1 && intent.exact;
-    if !clear || !(described || alone) || intent.about.is_empty() && ranked.len() > 1 {
-        return None;
-    }
-    let offsets = places::whole(lines[at], &form);
-    let offset = chosen(lines[at], &offsets)?;
-    let new = replaced(lines[at], &form, &matching(&form, &intent.new), &[offset]);
-    let reason = reason(at, &form, &intent.about, ranked.len());
-    block(file, lines, at, at, new, reason, at + 1)
-}
-
-fn reason(at: usize, value: &str, about: &[String], places: usize) -> String {
-    match about {
-        [] => format!("line {} is the only one with `{value}`", at + 1),
-        _ => format!("line {} holds `{value}` and answers best to `{}` of {places} place(s)", at + 1, about.join(" ")),
-    }
+    let score = |at: usize| places::answers(lines, at, &intent.about) + bonus(lines[at]);
+    let ranked: Vec<Ranked> = (0..lines.len()).filter_map(|at| Some((score(at), at, found(lines[at])?))).collect();
+    let is_alone = ranked.len() == 1;
+    let (score, at, form) = clearly_best(ranked)?;
+    let fits = if intent.about.is_empty() { is_alone } else { score >= 1.0 || is_alone && intent.exact };
+    let offset = chosen(lines[at], &places::whole(lines[at], &form)).filter(|_| fits)?;
+    Some((at, replaced(lines[at], &form, &matching(&form, &intent.new), &[offset])))
 }
 
 /// The only offset or, if a line has several occurrences, the one inside its value.
@@ -116,47 +153,33 @@ fn bonus(line: &str) -> f32 {
     }
 }
 
-/// The edit for `set X to B` and `enable X`: of the assignment, field or default whose name matches X.
-fn assignment(file: &str, lines: &[&str], intent: &Intent) -> Option<Edit> {
-    if intent.about.is_empty() {
-        return None;
-    }
-    let mut ranked: Vec<(f32, usize, String)> = Vec::new();
+/// The line for `set X to B` and `enable X`: the assignment, field or default whose name matches X.
+fn assignment(lines: &[&str], intent: &Intent) -> Option<Changed> {
     let is_number = |value: &str| {
         value.trim_start_matches(['"', '\'', '^', '~', '=', 'v', '>']).starts_with(|c: char| c.is_ascii_digit())
     };
-    let mut numbers: Vec<usize> = Vec::new();
-    for (i, line) in lines.iter().enumerate().filter(|(_, line)| !is_comment(line)) {
+    let mut ranked: Vec<Ranked> = Vec::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !is_comment(line)) {
         let Some((start, end)) = value_span(line) else { continue };
         let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
         let mut keys = lines.to_vec();
-        keys[i] = &line[..start];
-        let mut score = places::answers(&keys[i.saturating_sub(64)..=i], i.min(64), &intent.about);
+        keys[at] = &line[..start];
+        let mut score = places::answers(&keys[at.saturating_sub(64)..=at], at.min(64), &intent.about);
         let key = line[..start].trim_matches(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').to_lowercase();
         if intent.about.contains(&key) {
             score += MARGIN;
         }
-        if is_number(&line[start..end]) {
-            numbers.push(i);
+        // At least 40 % of the highest possible score, which is 2 for each word of the description.
+        if score < 2.0 || score <= intent.about.len() as f32 * 0.8 {
+            continue;
         }
-        ranked.push((score, i, format!("{}{new}{}", &line[..start], &line[end..])));
+        // If several keys match (two `"version"` entries), a new number goes to one that holds a number.
+        if is_number(&intent.new) && is_number(&line[start..end]) {
+            score += MARGIN;
+        }
+        ranked.push((score, at, format!("{}{new}{}", &line[..start], &line[end..])));
     }
-    // If several keys match (two `"version"` entries), a new number goes to one that holds a number.
-    let same = |score: f32| ranked.iter().any(|(other, i, _)| (other - score).abs() < MARGIN && numbers.contains(i));
-    let best = ranked.iter().map(|(score, ..)| *score).fold(f32::MIN, f32::max);
-    if is_number(&intent.new) && same(best) {
-        ranked.retain(|(_, i, _)| numbers.contains(i));
-    }
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let (score, at, new) = ranked.first()?.clone();
-    let clear = ranked.get(1).is_none_or(|second| score - second.0 >= MARGIN);
-    // At least 40 % of the highest possible score, which is 2 for each word of the description.
-    let enough = score >= 2.0 && score > intent.about.len() as f32 * 0.8;
-    if !clear || !enough || new == lines[at] {
-        return None;
-    }
-    let reason = format!("line {} sets what answers best to `{}`", at + 1, intent.about.join(" "));
-    block(file, lines, at, at, new, reason, at + 1)
+    clearly_best(ranked).map(|(_, at, line)| (at, line))
 }
 
 /// Byte range of the value in `name = value`, `name: value` or `"name": value`; `None` if it is no literal.
@@ -189,9 +212,7 @@ fn value_span(line: &str) -> Option<(usize, usize)> {
     };
     let value = &rest[..length];
     let literal = matches!(first, '"' | '\'' | '`')
-        || value.parse::<f64>().is_ok()
         || starts_number(value)
-        || is_flag(value)
         || value.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
     (literal && !value.is_empty()).then_some((start, start + length))
 }
@@ -200,8 +221,12 @@ fn starts_number(value: &str) -> bool {
     value.strip_prefix('-').unwrap_or(value).starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn is_flag(value: &str) -> bool {
-    matches!(value, "true" | "false" | "True" | "False" | "TRUE" | "FALSE" | "on" | "off" | "yes" | "no")
+/// Words for true and false, as files write them.
+const FLAGS: [(&str, &str); 5] =
+    [("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("on", "off"), ("yes", "no")];
+
+fn flags(value: &str) -> Option<(&'static str, &'static str)> {
+    FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
 /// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is no value of that kind.
@@ -210,33 +235,18 @@ fn fitting(old: &str, new: &str) -> Option<String> {
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
         return Some(format!("{quote}{bare}{quote}"));
     }
-    if is_flag(old) {
-        let truth = match bare.to_lowercase().as_str() {
-            "true" | "on" | "yes" | "enabled" | "1" => true,
-            "false" | "off" | "no" | "disabled" | "0" => false,
-            _ => return None,
+    if let Some((yes, no)) = flags(old) {
+        return match bare.to_lowercase().as_str() {
+            "true" | "on" | "yes" | "enabled" | "1" => Some(yes.to_owned()),
+            "false" | "off" | "no" | "disabled" | "0" => Some(no.to_owned()),
+            _ => None,
         };
-        let (yes, no) = match old.to_lowercase().as_str() {
-            "on" | "off" => ("on", "off"),
-            "yes" | "no" => ("yes", "no"),
-            _ => ("true", "false"),
-        };
-        let flag = if truth { yes } else { no };
-        return Some(if old.chars().all(char::is_uppercase) {
-            flag.to_uppercase()
-        } else if old.starts_with(char::is_uppercase) {
-            flag[..1].to_uppercase() + &flag[1..]
-        } else {
-            flag.to_owned()
-        });
     }
     if starts_number(old) {
         return starts_number(bare).then(|| matching(old, bare));
     }
-    bare.chars()
-        .all(|c| c.is_alphanumeric() || "_-.:".contains(c))
-        .then(|| bare.to_owned())
-        .filter(|_| !bare.is_empty() && !is_flag(&bare.to_lowercase()))
+    let is_word = !bare.is_empty() && bare.chars().all(|c| c.is_alphanumeric() || "_-.:".contains(c));
+    (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())
 }
 
 /// A number keeps the suffix and digit groups of the file: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
@@ -272,23 +282,6 @@ fn replaced(line: &str, old: &str, new: &str, offsets: &[usize]) -> String {
     }
     text.push_str(&line[at..]);
     text
-}
-
-/// The edit of lines `first..=last`, extended by lines around them until `old` is unique in the file.
-fn block(
-    file: &str,
-    lines: &[&str],
-    first: usize,
-    last: usize,
-    new: String,
-    reason: String,
-    line: usize,
-) -> Option<Edit> {
-    let window = places::unmistakable(file, lines, "\n", first, last)?;
-    let old = lines[window.clone()].join("\n");
-    let kept: String = lines[*window.start()..first].iter().map(|line| format!("{line}\n")).collect();
-    let below: String = lines[last + 1..=*window.end()].iter().map(|line| format!("\n{line}")).collect();
-    Some(Edit { old, new: kept + &new + &below, line, reason })
 }
 
 #[cfg(test)]

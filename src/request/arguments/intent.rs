@@ -8,7 +8,7 @@ use crate::language::clauses::words::listed;
 
 /// `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Intent {
+pub(in crate::request) struct Intent {
     /// Words that describe the place, in lower case: `default`, `number`, `attempts`.
     pub about: Vec<String>,
     pub old: Option<String>,
@@ -24,11 +24,23 @@ const VERBS: &str = "\
     correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
     поменяй, переименуй, установи, увеличь, уменьши, исправь";
 
+/// Words by which every place is meant.
+const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
+
 /// Words that do not help to find the place.
 pub(super) const EMPTY: &str = "\
     the, a, an, of, in, its, our, my, to, value, for, from, with, and, that, this, it, all, every, each, \
     please, function, variable, constant, method, class, field, setting, option, file, everywhere, occurrences, \
-    occurrence, by, at, is, be, on, as, so, then, there, now, so, string, text, word, typo, значение, в, на, с";
+    occurrence, by, at, is, be, on, as, so, then, there, now, string, text, word, typo, into, not, instead, rather, than, \
+    should, say, von, auf, de, à, значение, в, на, с";
+
+/// The change from `old` to `new` where the words of `about` say.
+pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Intent {
+    let tokens = scan_line(about_text);
+    let all = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
+    let about = about(&tokens, 0..tokens.len());
+    Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false }
+}
 
 /// The change that `step` asks for; `None` if it names no new value. Words that occur in `file` are taken for the old text.
 pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
@@ -75,9 +87,7 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
         .chain(new_end..tokens.len());
     let skip = |i: &usize| old_at.as_ref().is_some_and(|at| at.contains(i));
     let about = outside.filter(|i| !skip(i)).flat_map(|i| about(&tokens, i..i + 1)).collect();
-    let everywhere = tokens
-        .iter()
-        .any(|token| matches!(token.low.as_str(), "all" | "every" | "everywhere" | "occurrences" | "везде"));
+    let everywhere = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
     let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
     Some(Intent { about, old, new, all, exact })
 }

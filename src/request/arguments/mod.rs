@@ -6,8 +6,9 @@ mod object;
 mod phrases;
 mod places;
 mod removal;
-mod tokenised;
 
+pub(super) use edit::settle;
 pub use edit::{Edit, settle_edit};
+pub(super) use intent::from_to;
 pub use phrases::{command, names_command, shows_command};
 pub use removal::{removes, settle_removal};

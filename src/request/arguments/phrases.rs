@@ -1,111 +1,80 @@
 //! Finds the command that a clause asks to run, or whose output it asks to see.
 
-use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::language::clauses::names;
-use crate::language::clauses::scan::Kind;
-use crate::language::clauses::words;
-use crate::language::clauses::words::listed;
-use crate::request::arguments::tokenised::Said;
+use crate::language::clauses::scan::{Kind, scan_line};
+use crate::language::clauses::words::{self, listed};
 
-/// The quotation at `at`, or the words from there to the first that `stops`, without a full stop or comma at the end.
-fn piece<'a>(said: &Said<'a>, at: usize, stops: impl Fn(usize) -> bool) -> Option<&'a str> {
-    let first = said.tokens.get(at)?;
-    if first.kind == Kind::Opaque {
-        return Some(names::unquoted(first));
-    }
-    let mut end = (at..said.tokens.len()).find(|&i| stops(i)).unwrap_or(said.tokens.len());
-    while end > at + 1 && matches!(said.tokens[end - 1].kind, Kind::Stop | Kind::Comma) {
-        end -= 1;
-    }
-    said.span(at, end)
+/// Programs that people run by name, but for those that are also ordinary words: `with just one thread`.
+const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest|python3?|pip|uv|tox|ruff|mypy|git|docker|gradle|\
+    mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
+/// Nouns after `run` that are no program.
+const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
 }
-
-/// Programs that people run by name.
-const PROGRAMS: &str = "\
-    cargo, npm, npx, pnpm, yarn, bun, deno, node, make, cmake, ninja, just, pytest, python, python3, pip, uv, tox, ruff, \
-    mypy, go, git, docker, gradle, mvn, dotnet, swift, ruby, rake, bundle, php, composer, eslint, prettier, tsc, jest, \
-    vitest, bash, sh";
-/// Subcommands of `git` that show something.
-const GIT_SHOWS: &str = "log, status, diff, blame, shortlog";
-const SHOWING: &str = "show, print, display, give, get, see, view, check, list, what, what's";
-
-/// Programs whose names are also ordinary words: `with just one thread`.
-const ORDINARY: &str = "just, go, make";
-/// Words that may stand between a showing verb and `git`. With any other word, git is only mentioned (`show where git log is parsed`).
-const BEFORE_GIT: &str = "me, us, the, is, of, what, output, a, current, latest, recent";
 
 /// Whether `text` asks to see the output of a command, as `show the git log` does.
 pub fn shows_command(text: &str) -> bool {
-    shown(&Said::read(text)).is_some()
+    shown(text).is_some()
 }
 
-/// The tokens of the git command in `show me the git log`, with its flags, paths and revisions. `None` if a noun follows, as in
-/// `show the git log parser`.
-fn shown(said: &Said) -> Option<Range<usize>> {
-    let is_git = |at: usize| said.low(at) == "git" && listed(GIT_SHOWS, said.low(at + 1));
-    let at = (1..said.tokens.len()).take_while(|&at| is_git(at) || listed(BEFORE_GIT, said.low(at)));
-    let at = at.last().filter(|&at| is_git(at) && listed(SHOWING, said.low(0)))?;
-    let end = (at + 2..said.tokens.len()).find(|&i| !is_git_argument(said, i)).unwrap_or(said.tokens.len());
-    let ends = said.tokens.get(end).is_none_or(|next| {
-        next.kind != Kind::Word
-            || words::is_preposition(&next.low)
-            || words::is_connective(&next.low)
-            || words::is_adverb(&next.low)
-            || next.low == "output"
+/// The git command in `show me the git log`, with its flags, paths and revisions. `None` if a noun follows, as in `show the git log parser`.
+fn shown(text: &str) -> Option<&str> {
+    // Any other word before `git` only mentions it: `show where git log is parsed`.
+    static SHOWN: LazyLock<Regex> = LazyLock::new(|| {
+        let asks = r"(?:show|print|display|give|get|see|view|check|list|what(?:['’]s)?)";
+        let between = r"(?:\s+(?:me|us|the|is|of|what|output|a|current|latest|recent))*";
+        let argument = r"(?:-[^\s,;?!]+|HEAD[^\s,;?!]*|[^\s,;?!]*[~^@/.][^\s,;?!]*\w|[0-9a-f]{7,40}\b)";
+        let git = r"git\s+(?:log|status|diff|blame|shortlog)\b";
+        pattern(&format!(r"^(?i:{asks}{between})\s+((?i:{git})(?:\s+{argument})*)(.*)"))
     });
-    ends.then_some(at..end)
-}
-
-/// Whether the token is an argument of git: `--stat`, `src/a.rs`, `HEAD~2`, `main..topic`, `9b3baee`.
-fn is_git_argument(said: &Said, at: usize) -> bool {
-    let token = &said.tokens[at];
-    let text = token.text;
-    let hash = (7..=40).contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit());
-    let revision = hash && text.contains(|c: char| c.is_ascii_digit())
-        || text.starts_with("HEAD")
-        || text.contains("..")
-        || text.contains(['~', '^', '@']);
-    let is_path = names::is_path(text.trim_matches(['`', '"', '\'']));
-    matches!(token.kind, Kind::Word | Kind::Opaque) && (text.starts_with('-') || revision || is_path)
+    let found = SHOWN.captures(text.trim_start())?;
+    let next = found[2].split_whitespace().next().unwrap_or_default().to_lowercase();
+    let ends = !next.starts_with(char::is_alphanumeric)
+        || words::is_preposition(&next)
+        || words::is_connective(&next)
+        || words::is_adverb(&next)
+        || next == "output";
+    ends.then(|| found.get(1).expect("the first group takes part in every match").as_str())
 }
 
 /// The command that `text` spells out: quoted, after `run` or `execute`, after `with` (`with cargo test`), or as `the git log`.
 pub fn command(text: &str) -> Option<&str> {
-    let said = &Said::read(text);
-    said.quoted().or_else(|| named(said))
+    let quoted = scan_line(text).iter().find(|token| token.kind == Kind::Opaque).map(names::unquoted);
+    quoted.or_else(|| named(text))
 }
 
 /// Whether `text` names a command outside quotation marks.
 pub fn names_command(text: &str) -> bool {
-    named(&Said::read(text)).is_some()
+    named(text).is_some()
 }
 
-fn named<'a>(said: &Said<'a>) -> Option<&'a str> {
-    if let Some(shown) = shown(said) {
-        return said.span(shown.start, shown.end);
+fn named(text: &str) -> Option<&str> {
+    static RUN: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:run|execute)\s+(?:the\s+command\s+)?"));
+    static BY: LazyLock<Regex> =
+        LazyLock::new(|| pattern(&format!(r"(?i)(?:^|\s)(?:with|using|via)\s+((?:\./\S|(?:{PROGRAMS})(?:\s|$)).*)")));
+    static STOP: LazyLock<Regex> = LazyLock::new(|| {
+        let by = format!(r"(?:with|using|via)\s+(?:\./|(?:{PROGRAMS})\b)");
+        pattern(&format!(r"(?i)\s(?:please\b|{by}|(?:and|then|in|for|of|to)\s)"))
+    });
+    if let Some(shown) = shown(text) {
+        return Some(shown);
     }
-    let program = |at: usize| {
-        let low = said.low(at);
-        low.starts_with("./") || listed(PROGRAMS, low) && !listed(ORDINARY, low)
+    let is_written_out = |rest: &str| {
+        let word = rest.split([' ', ',']).next().unwrap_or_default();
+        word.starts_with(|c: char| c.is_lowercase() || matches!(c, '.' | '/'))
+            && !(words::is_determiner(word) || words::is_object_pronoun(word) || listed(NOUNS, word))
+            && !matches!(word, "with" | "using" | "via")
     };
-    let by = |at: usize| matches!(said.low(at), "with" | "using" | "via") && program(at + 1);
-    let stops = |i: usize| {
-        said.low(i) == "please"
-            || by(i)
-            || matches!(said.low(i), "and" | "then" | "in" | "for" | "of" | "to") && i + 1 < said.tokens.len()
-    };
-    let written_out = |at: usize| {
-        let low = said.low(at);
-        let general =
-            words::is_determiner(low) || words::is_object_pronoun(low) || names::number(low).is_some() || by(at);
-        let noun = matches!(low, "tests" | "test" | "benchmarks" | "linter" | "everything" | "all");
-        let lower = |text: &str| text.starts_with(|c: char| c.is_lowercase() || matches!(c, '.' | '/'));
-        said.tokens[at].kind == Kind::Word && lower(said.tokens[at].text) && !general && !noun
-    };
-    let behind = |at: usize| piece(said, at, stops).map(|text| text.trim_end_matches(['?', '!']));
-    let run = said.after(["run the command", "execute the command", "run", "execute"]).filter(|&at| written_out(at));
-    run.and_then(behind).or_else(|| (0..said.tokens.len()).find(|&at| by(at)).and_then(|at| behind(at + 1)))
+    let run = RUN.find(text).map(|run| &text[run.end()..]).filter(|rest| is_written_out(rest));
+    let rest = run.or_else(|| BY.captures(text).and_then(|by| by.get(1)).map(|by| by.as_str()))?;
+    let end = STOP.find(rest).map_or(rest.len(), |stop| stop.start());
+    Some(rest[..end].trim_end_matches(['.', ',', '?', '!', ' '])).filter(|command| !command.is_empty())
 }
 
 #[cfg(test)]

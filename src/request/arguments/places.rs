@@ -1,7 +1,5 @@
 //! Finds where a text occurs in a file, and scores how well a line matches a description.
 
-use std::ops::RangeInclusive;
-
 use crate::edit::is_comment;
 use crate::language::words;
 
@@ -45,26 +43,6 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     a == b
         || shared >= 4 && shared + 2 >= a.chars().count().min(b.chars().count())
         || shared == 3 && (a == "max" || b == "max" || a == "min" || b == "min")
-}
-
-/// A small range of lines around `first..=last` whose text, joined by `newline`, occurs in the file only once; `None` if there is none.
-/// `lines` are all lines of the file.
-pub(super) fn unmistakable(
-    file: &str,
-    lines: &[&str],
-    newline: &str,
-    first: usize,
-    last: usize,
-) -> Option<RangeInclusive<usize>> {
-    /// Lines taken above or below a place before it is given up as not unique.
-    const AROUND_MAX: usize = 12;
-    let above = (0..=AROUND_MAX).map(|above| (above, 0));
-    let around = (1..=AROUND_MAX).flat_map(|below| [(0, below), (below, below)]);
-    let windows = above.chain(around).filter(|(above, below)| *above <= first && last + below < lines.len());
-    windows.map(|(above, below)| first - above..=last + below).find(|window| {
-        let text = lines[window.clone()].join(newline);
-        !text.trim().is_empty() && file.find(&text).is_some_and(|at| file.rfind(&text) == Some(at))
-    })
 }
 
 /// Score of line `at` for the words `about`: 2 for each on the line itself, 1 for each in the comment or heading above it.

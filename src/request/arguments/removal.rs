@@ -56,7 +56,7 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
             .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned()))
     };
     let edit = after.and_then(|after| {
-        between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
+        Edit::between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
     });
     let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
@@ -166,26 +166,6 @@ fn brings_in(line: &str) -> bool {
     let line = line.trim_start();
     ["import ", "from ", "use ", "pub use ", "#include", "require"].iter().any(|begin| line.starts_with(begin))
         || line.contains("require(")
-}
-
-/// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file.
-fn between(file: &str, after: &str) -> Option<Edit> {
-    let newline = if file.contains("\r\n") { "\r\n" } else { "\n" };
-    let (old, new): (Vec<&str>, Vec<&str>) = (file.split(newline).collect(), after.split(newline).collect());
-    let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let same = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(a, b)| a == b).count();
-    // Removing whole lines also removes a line end, so the edit includes the next line that stays.
-    let gone = old.len() - same;
-    let (from, to) = match (gone, new.len() == first + same) {
-        (gone, true) if gone < old.len() => (first, gone),
-        (gone, true) => (first.saturating_sub(1), gone.saturating_sub(1)),
-        (gone, false) => (first, gone.saturating_sub(1).max(first)),
-    };
-    let window = places::unmistakable(file, &old, newline, from, to)?;
-    let behind = old.len() - 1 - window.end();
-    let reason = format!("line {} is the first that changes", first + 1);
-    let new = new.get(*window.start()..new.len() - behind)?.join(newline);
-    Some(Edit { old: old[window].join(newline), new, line: first + 1, reason })
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Reads from the wording of a clause the arguments of the built-in tool that it asks for.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
-use crate::edit::testing;
-use crate::edit::testing::Task;
+use crate::edit::testing::{self, Task};
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
 use crate::language::clauses::{Part, names};
 use crate::request::arguments as spelled;
@@ -141,17 +142,18 @@ fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option
 
 /// First and last line to read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
 fn lines(clause: &Clause) -> Option<(u64, u64)> {
-    let at = clause.place("line, lines")?;
-    let word = |at: usize| clause.words.get(at).copied().unwrap_or_default();
+    static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:first|top) (\d+) lines?\b").expect("a pattern"));
+    static RANGE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\blines? (\d+)(?:(?:[-–]| (?:to|through|until|and) )(\d+))?(?: |$)").expect("a pattern")
+    });
+    let said = clause.words.join(" ");
     let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
-    if let Some(count) = number(clause.before(at)).filter(|_| at > 1 && listed("first, top", word(at - 2))) {
-        return Some((1, count));
+    if let Some(found) = FIRST.captures(&said) {
+        return Some((1, number(&found[1])?));
     }
-    let (from, to) = match (word(at + 1).split_once(['-', '–']), word(at + 2)) {
-        (Some((from, to)), _) => (number(from)?, number(to)?),
-        (None, "to" | "through" | "until" | "and") => (number(word(at + 1))?, number(word(at + 3))?),
-        (None, _) => (number(word(at + 1))?, number(word(at + 1))?),
-    };
+    let found = RANGE.captures(&said)?;
+    let from = number(&found[1])?;
+    let to = found.get(2).map_or(Some(from), |to| number(to.as_str()))?;
     (from <= to).then_some((from, to))
 }
 
@@ -192,12 +194,9 @@ fn pattern(clause: &Clause, part: &Part) -> Option<String> {
         return behind(at);
     }
     let is_ending =
-        |word: &&&str| word.starts_with('.') && word.len() > 1 && word[1..].chars().all(char::is_alphanumeric);
-    if let Some(ending) = words.iter().find(is_ending) {
-        return Some(format!("*{ending}"));
-    }
-    if let Some(wildcard) = words.iter().find(|word| word.starts_with("*.")) {
-        return Some((*wildcard).to_owned());
+        |word: &str| word.starts_with('.') && word.len() > 1 && word[1..].chars().all(char::is_alphanumeric);
+    if let Some(word) = words.iter().find(|word| is_ending(word) || word.starts_with("*.")) {
+        return Some(if word.starts_with('*') { (*word).to_owned() } else { format!("*{word}") });
     }
     let is_kind = clause.place("files").is_some_and(|files| listed(KINDS_OF_FILES, clause.before(files)));
     match clause.path {
@@ -248,17 +247,13 @@ fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
 fn task(clause: &Clause) -> Option<Task> {
     let task = match clause.verb() {
         "run" | "rerun" | "execute" | "start" | "launch" => {
-            if clause.has("test, tests, testsuite, suite") {
-                Task::Test
-            } else if clause.has("linter, lint, lints, clippy") {
-                Task::Lint
-            } else if clause.has("formatter") {
-                Task::Format
-            } else if clause.has("build") {
-                Task::Build
-            } else {
-                return None;
-            }
+            let of = [
+                ("test, tests, testsuite, suite", Task::Test),
+                ("linter, lint, lints, clippy", Task::Lint),
+                ("formatter", Task::Format),
+                ("build", Task::Build),
+            ];
+            of.into_iter().find(|(words, _)| clause.has(words))?.1
         }
         "test" => Task::Test,
         "build" | "compile" | "rebuild" => Task::Build,

@@ -79,7 +79,7 @@ fn list(app: &App, json: bool) -> Result<()> {
             }
             Err(error) => json!({ "path": file.path, "error": error.to_string() }),
         };
-        let files: Vec<Value> = registry.files().iter().map(file).collect();
+        let files: Vec<Value> = registry.files.iter().map(file).collect();
         let about = |(role, path): &(Role, Result<String, String>)| {
             let about = match (path, rungs.get(&role.to_string())) {
                 (Err(error), _) => json!({ "error": error }),
@@ -91,14 +91,14 @@ fn list(app: &App, json: bool) -> Result<()> {
         let roles: Value = roles.iter().map(about).collect();
         println!(
             "{}",
-            json!({ "folder": registry.dir(), "files": files, "roles": roles, "notes": registry.notes(),
-                "replaced": registry.replaced() })
+            json!({ "folder": registry.dir, "files": files, "roles": roles, "notes": registry.notes,
+                "replaced": registry.replaced })
         );
         return Ok(());
     }
-    println!("{}", registry.dir().display());
-    for file in registry.files() {
-        let name = file.path.strip_prefix(registry.dir()).unwrap_or(&file.path).display();
+    println!("{}", registry.dir.display());
+    for file in &registry.files {
+        let name = file.path.strip_prefix(&registry.dir).unwrap_or(&file.path).display();
         match &file.header {
             Ok(header) => say!("  {name}: {}", in_short(header)),
             Err(error) => say!("  {name}: {error}"),
@@ -108,7 +108,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
         say!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
     }
-    registry.notes().iter().chain(registry.replaced()).for_each(|note| say!("note: {note}"));
+    registry.notes.iter().chain(&registry.replaced).for_each(|note| say!("note: {note}"));
     Ok(())
 }
 

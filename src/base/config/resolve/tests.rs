@@ -1,6 +1,7 @@
 //! Tests precedence and origin of settings, refused values, and what a project's own file may do.
 
 use super::*;
+use crate::base::config::{AlternateScreen, ApproveMode};
 
 /// A user's file, a project with a file, and the inputs of a run.
 struct World {
@@ -109,7 +110,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("project = \"x\"", 1, &["--project"]);
     refused("a = [", 1, &["no TOML"]);
     refused("rules = 1", 1, &["[[rules]]"]);
-    refused("[[rules]]\ntool = \"x\"", 1, &["no `decision`"]);
+    refused("[[rules]]\ntool = \"x\"", 1, &["missing field `decision`"]);
     refused("[[rules]]\ntool = \"x\"\ndecision = \"allow\"", 1, &["no example"]);
     refused("[[rules]]\ntoll = \"x\"", 2, &["`toll`", "`tool`"]);
     refused("[mcp.a]\nargs = []", 1, &["no `command`"]);
