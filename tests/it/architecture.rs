@@ -89,13 +89,8 @@ pub const REQUIRED: &[&str] = &[
 ];
 
 /// Where `unsafe` is allowed: for foreign functions, mapped files and vector instructions.
-pub const UNSAFE: &[&str] = &[
-    "src/engine/llama/",
-    "src/models/gguf.rs",
-    "src/embed/",
-    "src/tools/sandbox/",
-    "kernels/",
-];
+pub const UNSAFE: &[&str] =
+    &["src/engine/llama/", "src/models/gguf.rs", "src/embed/", "src/tools/sandbox/", "kernels/"];
 
 #[test]
 fn arrows_point_down_only() {
