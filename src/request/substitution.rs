@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::language::{grounding, quotations};
+use crate::language::{grounding, quotations, words};
 
 use super::arguments::{self, Edit};
 use super::characters;

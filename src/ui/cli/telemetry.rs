@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::protocol::{Repeat, ToolMiss};
+use crate::protocol::{Repeat, ToolMiss, Usage};
 use crate::session::{Journal, TimedCall, TurnStats, telemetry};
 use crate::ui::words;
 
