@@ -198,10 +198,11 @@ fn a_change_is_asked_with_its_full_texts_and_a_later_process_loads_the_conversat
     assert_eq!(editor.said("user_message_chunk"), [CHANGE, CHANGE].concat());
     let (plan, calls) = editor.work();
     assert_eq!((plan, calls), (made.0, [refused.1, made.1].concat()), "the same work is told again");
-    let ends = editor.updates("tool_call_update");
-    let mut shown = ends.iter().filter_map(|update| update["content"][0]["content"]["text"].as_str());
-    let diff = shown.rfind(|shown| shown.starts_with("```diff")).expect("a diff");
-    assert!(diff.contains("+++ b/src/retry.ts") && diff.contains("+export const MAX_ATTEMPTS = 3;"), "{diff}");
+    let mut diffs = editor.updates("tool_call_update").into_iter().map(|update| &update["content"][0]);
+    let diff = diffs.rfind(|content| content["type"] == "diff").expect("a diff");
+    assert_eq!(diff["path"], json!(path));
+    assert!(text(&diff["oldText"]).contains('5') && before.contains(text(&diff["oldText"])), "{diff}");
+    assert!(text(&diff["newText"]).contains('3') && after.contains(text(&diff["newText"])), "{diff}");
     let told: Vec<&Value> = editor.heard.iter().map(|heard| &heard["params"]["update"]["sessionUpdate"]).collect();
     assert_eq!(
         (told.first(), told.last()),

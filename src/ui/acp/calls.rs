@@ -30,7 +30,7 @@ pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> 
 /// What a call that waits for consent would do. A change speaks for itself; anything else says why it is asked about.
 pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
-        return vec![text(&format!("{}\n\n{}", fenced("", &proposal.preview), proposal.reason))];
+        return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
     }
     proposal.changes.iter().map(|change| diff(change, project)).collect()
 }
@@ -40,12 +40,8 @@ pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
     if report.status == StepStatus::Succeeded && !report.changes.is_empty() {
         return report.changes.iter().map(|change| diff(change, project)).collect();
     }
-    // A call of the journal has the diff alone.
-    match &report.diff {
-        Some(diff) => vec![text(&fenced("diff", diff))],
-        None if report.output.is_empty() => vec![text(&fenced("", &report.summary))],
-        None => vec![text(&fenced("", &report.output))],
-    }
+    let said = if report.output.is_empty() { &report.summary } else { &report.output };
+    vec![text(&fenced(said))]
 }
 
 /// How a call to each built-in tool is shown: its kind, and its title with arguments in braces.
@@ -103,11 +99,11 @@ fn text(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
 }
 
-/// The text as a block of Markdown in this language, which shows it as it is.
-fn fenced(language: &str, text: &str) -> String {
+/// The text as a block of Markdown, which shows it as it is.
+fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
+    format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
 #[cfg(test)]
@@ -144,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_text_with_a_fence_gets_a_longer_one() {
-        assert_eq!(fenced("diff", "+a\n"), "```diff\n+a\n```");
-        assert_eq!(fenced("", "```\na\n```"), "````\n```\na\n```\n````");
+        assert_eq!(fenced("a\n"), "```\na\n```");
+        assert_eq!(fenced("```\na\n```"), "````\n```\na\n```\n````");
     }
 }

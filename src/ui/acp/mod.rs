@@ -7,6 +7,7 @@ mod agent;
 mod calls;
 mod client;
 mod content;
+mod hunks;
 mod options;
 mod permission;
 mod replay;

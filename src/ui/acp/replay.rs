@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::hunks;
 use crate::protocol::{Event, Record};
 use crate::session::{Entry, History};
 
@@ -19,6 +20,16 @@ pub fn records(entries: Vec<Entry>, conversation: &str) -> Vec<Record> {
     };
     let all = entries.into_iter().filter(|entry| entry.record.conversation.0 == conversation);
     all.filter(of_told).map(|entry| entry.record).collect()
+}
+
+/// The event with the changed lines, which the journal has in the form of a diff.
+pub fn whole(mut event: Event) -> Event {
+    match &mut event {
+        Event::ApprovalRequested { proposal, .. } => proposal.changes = hunks::changes(&proposal.preview),
+        Event::StepCompleted(report) => report.changes = report.diff.as_deref().map(hunks::changes).unwrap_or_default(),
+        _ => {}
+    }
+    event
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::client::Client;
 use super::updates::{self, Updates};
-use super::{permission, wire};
+use super::{permission, replay, wire};
 use crate::app::{App, SharedModels};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::protocol::{Ask, Event, Mode, Record};
@@ -133,7 +133,7 @@ impl Talk {
             if matches!(event, Event::TurnStarted { .. }) {
                 updates = self.updates();
             }
-            for update in updates.of(&event) {
+            for update in updates.of(&replay::whole(event)) {
                 self.tell(client, update).await;
             }
         }
