@@ -1,9 +1,10 @@
-//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code.
+//! Renders Markdown as styled lines: headings, lists, quotations, tables, and code in colours.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::code;
 use super::theme::Theme;
 use super::wrap::{columns, wrapped};
 
@@ -37,7 +38,8 @@ struct Writer {
     mark: Option<String>,
     /// The number of the next item of each open list; `None` if it is not numbered.
     lists: Vec<Option<u64>>,
-    in_code: bool,
+    /// The language of the open code block.
+    language: Option<String>,
     /// The rows of the open table.
     rows: Vec<Vec<String>>,
     in_table: bool,
@@ -50,7 +52,7 @@ impl Writer {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.in_code => self.code(&text),
+            Event::Text(text) if self.language.is_some() => self.code(&text),
             Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
             Event::Html(text) => {
                 self.text(text.trim_end());
@@ -84,9 +86,10 @@ impl Writer {
                 self.gap();
                 self.prefixes.push("│ ".to_owned());
             }
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.gap();
-                self.in_code = true;
+                let info = if let CodeBlockKind::Fenced(info) = &kind { &**info } else { "" };
+                self.language = Some(info.split_whitespace().next().unwrap_or_default().to_lowercase());
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -123,7 +126,7 @@ impl Writer {
                 self.flush();
                 self.prefixes.pop();
             }
-            TagEnd::CodeBlock => self.in_code = false,
+            TagEnd::CodeBlock => self.language = None,
             TagEnd::List(_) => {
                 self.flush();
                 self.lists.pop();
@@ -183,8 +186,11 @@ impl Writer {
 
     /// Lines of a code block. They are not broken at spaces, because spaces count there.
     fn code(&mut self, text: &str) {
+        let language = self.language.clone().unwrap_or_default();
         for line in text.lines() {
-            self.put(&Line::styled(format!("  {line}"), self.theme.accent()), 4);
+            let mut spans = vec![Span::raw("  ")];
+            spans.extend(code::painted(line, &language, self.theme));
+            self.put(&Line::from(spans), 4);
         }
     }
 

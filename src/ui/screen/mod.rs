@@ -3,6 +3,7 @@
 //! [`Screen`] is the state, and changes by events alone; `view` draws it; `run` connects both to the terminal and the session.
 
 mod approve;
+mod code;
 mod diff;
 mod doer;
 mod editor;

@@ -48,9 +48,17 @@ impl Theme {
         self.style(Color::Yellow, Modifier::BOLD)
     }
 
-    /// The user's own words, prompts and marks, and code.
+    /// The user's own words, prompts and marks, and code within a sentence.
     pub fn accent(self) -> Style {
         self.style(Color::Cyan, Modifier::BOLD)
+    }
+
+    pub fn keyword(self) -> Style {
+        self.style(Color::Magenta, Modifier::empty())
+    }
+
+    pub fn number(self) -> Style {
+        self.style(Color::Yellow, Modifier::empty())
     }
 
     pub fn selected(self) -> Style {
