@@ -60,5 +60,12 @@ export function bytes(count) {
 
 export const seconds = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+/** A time in the past, in words. */
+export function ago(passed) {
+  if (passed < 60) return `${passed} s ago`;
+  if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
+  return passed < 86_400 ? `${Math.floor(passed / 3600)} h ago` : `${Math.floor(passed / 86_400)} days ago`;
+}
+
 /** `text` with at most `most` characters. */
 export const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,7 +1,7 @@
 // Explores the code: search, a symbol's callers and callees, and what a change of it may break, as a drawing and as a list.
 
 import { get } from "./api.js";
-import { button, byId, draw, el, scrolled, short } from "./dom.js";
+import { ago, button, byId, draw, el, scrolled, short } from "./dom.js";
 
 const COLUMN = 210;
 const ROW = 34;
@@ -111,9 +111,10 @@ function explored(answer, view) {
   show(...nodes);
 }
 
-function indexWords({ made, files, symbols, chunks, changed, gone, unfinished }) {
+function indexWords({ made, files, symbols, chunks, changed, gone, unfinished, age_s: age }) {
   if (!made) return "There is no index yet: the first request or search makes it.";
-  const covers = `Index: ${files} files, ${symbols} symbols, ${chunks} chunks`;
+  const written = age === null ? "" : `, written ${ago(age)}`;
+  const covers = `Index: ${files} files, ${symbols} symbols, ${chunks} chunks${written}`;
   if (changed + gone === 0 && !unfinished) return `${covers}; as the files are.`;
   const last = unfinished ? "; the last run did not come to its end" : "";
   return `${covers}; stale: ${changed} files new or changed since, ${gone} gone${last}. The next request or search reads them.`;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::blocking;
+use crate::app::database;
 use crate::budget::permit::Priority;
 use crate::engine::Busy;
 use crate::index::{Graph, Index, Unclear, View};
@@ -87,9 +88,17 @@ pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem>
         }
         let index = server.inner.agent.index().map_or_else(|| app.index().map(Arc::new), Ok)?;
         let status = index.status(None)?;
+        let written = ["", "-wal"].map(|end| {
+            let mut file = database(&project).into_os_string();
+            file.push(end);
+            // Opening a database makes an empty log.
+            std::fs::metadata(file).ok().filter(|about| about.len() > 0)?.modified().ok()
+        });
+        let age = written.into_iter().flatten().max().and_then(|newest| newest.elapsed().ok());
         Ok(json!({
             "made": true, "files": status.files, "symbols": status.symbols, "chunks": status.chunks,
             "changed": status.changed.len(), "gone": status.gone.len(), "unfinished": status.unfinished,
+            "age_s": age.map(|age| age.as_secs()),
         }))
     });
     Ok(Json(status.await.map_err(failed)?))
