@@ -83,6 +83,12 @@ fn a_stop_text_ends_an_answer_and_log_probabilities_come_with_each_token() {
     assert!(tokens.iter().all(|one| one.as_f64().is_some_and(|one| one <= 0.0)), "{tokens:?}");
     let top = &whole["choices"][0]["logprobs"]["top_logprobs"][0];
     assert_eq!(top.as_object().map(|top| top.len()), Some(2), "{top}");
+    let asked = json!({ "prompt": raw["prompt"], "max_tokens": 16, "echo": true, "stream": true });
+    let chunks = server.client.post("/v1/completions", &asked).events();
+    let echoed: String = chunks.iter().filter_map(|chunk| chunk["choices"][0]["text"].as_str()).collect();
+    assert_eq!(echoed, format!("1, 2, 3, 4, 5,{text}"));
+    let whole = server.client.post("/v1/completions", &with(asked, "stream", json!(false))).json(200);
+    assert_eq!(whole["choices"][0]["text"], json!(echoed));
     let last = text.trim().split(' ').nth(1).expect("a second word").to_owned();
     let stopped = with(raw, "stop", json!([last]));
     let cut = server.client.post("/v1/completions", &stopped).json(200);

@@ -42,10 +42,11 @@ struct Request {
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
     let request: Request = super::read(&body)?;
-    let (streams, model) = (request.stream, request.model.clone());
+    let (streams, echoes, model) = (request.stream, request.echo, request.model.clone());
     let (ask, prompt) = request.ask(&server)?;
     let (id, created, logprobs) = (fresh_id("cmpl-"), now(), ask.logprobs.is_some());
-    let answer = Answer { id, created, model, logprobs };
+    let echo = if echoes { prompt.clone() } else { String::new() };
+    let answer = Answer { id, created, model, logprobs, echo };
     answered(streams, async move { server.complete(ask, prompt).await }, answer).await
 }
 
@@ -58,7 +59,11 @@ impl Request {
         })?;
         for (is_asked, field, text) in [
             (self.n.is_some_and(|n| n != 1), "n", "one answer is given to a request; send it again for more"),
-            (self.echo, "echo", "the prompt is not repeated; put it before the answer yourself"),
+            (
+                self.echo && self.logprobs.is_some(),
+                "echo",
+                "log-probabilities of the prompt are not given; ask without `echo`",
+            ),
             (!self.suffix.is_empty(), "suffix", "write the model's own marks for what follows into the prompt"),
             (self.logprobs.is_some_and(|top| top > LOGPROBS_MAX), "logprobs", "at most 5 are given beside each token"),
         ] {
@@ -82,6 +87,8 @@ struct Answer {
     created: i64,
     model: String,
     logprobs: bool,
+    /// What comes before the answer: the prompt if it is to be repeated.
+    echo: String,
 }
 
 impl Answer {
@@ -100,11 +107,11 @@ impl Answer {
 
 impl Wire for Answer {
     fn whole(self, whole: &Whole) -> Value {
-        self.chunk(&format!("{}{}", whole.thinking, whole.text), &whole.tokens, Some(whole.end))
+        self.chunk(&format!("{}{}{}", self.echo, whole.thinking, whole.text), &whole.tokens, Some(whole.end))
     }
 
     fn begin(&mut self) -> Vec<String> {
-        Vec::new()
+        if self.echo.is_empty() { Vec::new() } else { vec![event(&self.chunk(&self.echo, &[], None))] }
     }
 
     fn delta(&mut self, delta: Delta) -> Vec<String> {
