@@ -1,6 +1,7 @@
 //! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, the masking
 //! of private data, and what text looks like on a terminal.
 
+mod address;
 pub(crate) mod cancel;
 pub mod config;
 pub(crate) mod file;
@@ -14,6 +15,7 @@ pub mod private;
 pub(crate) mod units;
 mod visible;
 
+pub use address::path_of;
 pub use cancel::Cancel;
 pub use config::Config;
 pub use ids::{CallId, ConversationId, StepId};

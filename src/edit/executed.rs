@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::base::path_of;
+
 /// Folder for the records, in the copy of the project.
 const FOLDER: &str = ".monobloc-executed";
 /// Python loads this before any program. It records each executed line of the files below the working directory.
@@ -76,8 +78,8 @@ impl Executed {
     fn add_script(&mut self, root: &Path, text: &str) {
         let report: Value = serde_json::from_str(text).unwrap_or_default();
         for script in report["result"].as_array().into_iter().flatten() {
-            let file = script["url"].as_str().and_then(|url| url.strip_prefix("file://"));
-            let inner = file.and_then(|path| Path::new(path).strip_prefix(root).ok()).and_then(Path::to_str);
+            let file = script["url"].as_str().and_then(path_of);
+            let inner = file.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
             let Some((path, source)) = inner.and_then(|path| Some((path, fs::read_to_string(root.join(path)).ok()?)))
             else {
                 continue;
@@ -124,6 +126,8 @@ pub fn noted(root: &Path, line: &str) -> Option<String> {
 mod tests {
     use std::process::Command;
 
+    use serde_json::json;
+
     use super::*;
 
     fn executed(path: &str, text: &str, line: &str) -> Vec<usize> {
@@ -143,6 +147,18 @@ mod tests {
         let found = Executed([("m.py".to_owned(), [2].into())].into());
         assert!(found.may_be_wrong("m.py", 3) && !found.may_be_wrong("m.py", 4) && found.may_be_wrong("n.py", 4));
         assert!(found.has_run("m.py", (1, 3)) && !found.has_run("m.py", (2, 3)) && found.has_run("m.py", (2, 2)));
+    }
+
+    #[test]
+    fn a_script_is_found_by_its_url() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a \u{e9}.js"), "f();\n").unwrap();
+        let url = format!("file://{}/a%20%C3%A9.js", folder.path().display());
+        let ranges = json!([{ "startOffset": 0, "endOffset": 5, "count": 1 }]);
+        let report = json!({ "result": [{ "url": url, "functions": [{ "ranges": ranges }] }] });
+        let mut found = Executed::default();
+        found.add_script(folder.path(), &report.to_string());
+        assert_eq!(found.paths(), ["a \u{e9}.js"]);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Reads the content of a prompt: text, links to files, and embedded texts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 
 use super::wire::invalid;
+use crate::base::path_of;
 use crate::protocol::{Ask, Given, Mode};
 use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, check};
 
@@ -60,33 +61,6 @@ fn named(uri: &str, otherwise: &str, project: &Path) -> String {
     let inside = path.strip_prefix(project).ok().map(Path::to_owned);
     let inside = inside.or_else(|| Some(path.canonicalize().ok()?.strip_prefix(project).ok()?.to_owned()));
     inside.unwrap_or(path).display().to_string()
-}
-
-/// The path of `file:///a/b%20c#L3`: `/a/b c`.
-fn path_of(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("file://")?;
-    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-    let path = rest.split(['#', '?']).next().unwrap_or(rest);
-    Some(PathBuf::from(unescaped(path)))
-}
-
-/// Replaces `%20` and the like; what is no escape stays.
-fn unescaped(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let hex = |byte: u8| char::from(byte).to_digit(16);
-        match (first, tail) {
-            (b'%', [high, low, ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                bytes.push((hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0)) as u8);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whether the file is the text, or holds it if that is an excerpt.
