@@ -105,6 +105,10 @@ mod tests {
         check("a.py", "def f(a, b):\n    log(a)\n    return «not |»a\n", "", 12);
         check("a.py", "def f(a, b):\n«    g(a, b)\n|»    return a\n", "", 12);
         check("a.js", "const f = (a) => («|!»a.b ? 1 : 2);\n", "", 12);
+        check("a.py", "def f(a):\n    return 1 if «|not »a else 2\n", "", 12);
+        check("a.py", "def f(a):\n    if «|not »g(a):\n        return 1\n", "", 12);
+        check("a.go", "func f(a T) int {\n\tif «|!»a.b {\n\t\treturn 1\n\t}\n\treturn 2\n}\n", "", 12);
+        check("a.rs", "fn f() {\n    if «|!»s.bad { None } else { Some(1) }\n}\n", "", 12);
     }
 
     #[test]

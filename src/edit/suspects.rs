@@ -283,6 +283,15 @@ mod tests {
             "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  location: '/p/test/cart.test.js:5:1'\n  error: |-\n    Expected values to be strictly equal:\n    \n    2 !== 1\n    \n  stack: |-\n    TestContext.<anonymous> (/p/test/cart.test.js:6:10)\n  ...\n# pass 0\n# fail 1\n",
             &["total lib/cart.js:1-3"],
         );
+        check(
+            &[
+                "go.mod: module example.com/shop\n",
+                "cart/cart.go: package cart\n\nfunc Total(prices []int) int {\n\treturn len(prices) + 1\n}\n",
+                "cart/cart_test.go: package cart\n\nimport \"testing\"\n\nfunc TestTotal(t *testing.T) {\n\tif got := Total(nil); got != 0 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n",
+            ],
+            "--- FAIL: TestTotal (0.00s)\n    cart_test.go:7: got 1\nFAIL\nFAIL\texample.com/shop/cart\t0.004s\nFAIL\n",
+            &["Total cart/cart.go:3-5"],
+        );
     }
 
     #[test]

@@ -183,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn a_question_prefers_a_tool_that_only_reads() {
+        let tool = |name: &str, mutates| ToolSpec { name: name.to_owned(), mutates, ..ToolSpec::default() };
+        let filter = Prefilter::new(&[tool("alpha.plants", true), tool("omega.plants", false)], None);
+        for (step, expected) in [("Water the plants", 0), ("Show the plants", 1), ("Which plants are there?", 1)] {
+            assert_eq!(filter.select(step, None, 1)[0].index, expected, "{step}");
+        }
+    }
+
+    #[test]
     fn paths_and_identifiers_are_replaced_by_general_words() {
         let filter = Prefilter::new(Catalog::builtin().specs(), None);
         for (step, expected) in [

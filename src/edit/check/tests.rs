@@ -28,6 +28,9 @@ fn an_undefined_name_is_reported() {
     store("return x +", "return elsewhere(x) +", &["`elsewhere` is used in `helper` (line 15) but is not imported"]);
     store("return self.items[key]", "return get(key)", &["it is a member of `Store`"]);
     store("import os\n\n", "", &["`os` is used in `helper` (line 13)"]);
+    let before = "const fs = require('fs');\n";
+    let after = format!("{before}function a(b) {{\n  return paths.join(b);\n}}\n");
+    check("a.js", before, &after, &["`paths` is used in `a` (line 3) but is defined nowhere"]);
 }
 
 #[test]
@@ -105,6 +108,7 @@ fn unfinished_code_is_reported() {
     store("return x +", "# ... existing code ...\n    return x +", &["line 15 stands for code that was left out"]);
     store("def asked", "def new(self):\n    \"\"\"Does.\"\"\"\n    pass\n\n\ndef asked", &["`new` has no body"]);
     check("a.rs", "", "fn a() {\n    todo!()\n}\n", &["`a` has no body"]);
+    check("a.go", "package a\n", "package a\n\nfunc A() {\n\tpanic(\"not implemented\")\n}\n", &["`A` has no body"]);
     fine(
         "a.py",
         "from abc import ABC, abstractmethod\n\nclass A(ABC):\n    @abstractmethod\n    def b(self):\n        ...\n\nclass E(Exception):\n    pass\n",

@@ -123,6 +123,15 @@ fn rust_modules_move_with_their_declaration_and_paths() {
             "src/money.rs: use crate::core::basket;\npub fn up(c: basket::Cart) {}\n",
         ],
     );
+    moved(
+        &files,
+        ("src/core/deep.rs", "src/deep.rs"),
+        &[
+            "src/core.rs: //! Core.\n\nuse crate::cart::Cart;\n",
+            "src/deep.rs: pub fn g() -> crate::cart::Cart { crate::cart::Cart }\n",
+            "src/lib.rs: //! Shop.\n\n/// Carts.\npub mod cart;\nmod core;\nmod money;\npub mod deep;\n\npub use cart::Cart;\nfn f() -> cart::Cart { cart::Cart }\n",
+        ],
+    );
     let with = |file: &'static str| [files.as_slice(), &[file]].concat();
     let elsewhere = ("src/cart.rs", "src/core/cart.rs");
     refused(&with("src/main.rs: use shop::cart::Cart;\n"), elsewhere, "src/main.rs, line 1");

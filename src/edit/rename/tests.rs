@@ -145,6 +145,13 @@ fn go_changes_in_the_package_and_in_those_that_import_it() {
         ],
         ("cart/cart.go::New", "Make"),
     );
+    check(
+        &[
+            "go.mod: module x\n",
+            "store.go: package store\n\ntype Store struct{}\n\nfunc (s *Store) «Fetch»() int { return 1 }\n\nfunc (s *Store) Twice() int {\n\tn := s.«Fetch»()\n\treturn n + s.«Fetch»()\n}\n",
+        ],
+        ("Store.Fetch", "Load"),
+    );
 }
 
 #[test]
@@ -161,6 +168,19 @@ fn local_names_change_inside_their_function_only() {
             "b.py: from a import f\n\nf(1, «m»=2)\n",
         ],
         ("f.m", "more"),
+    );
+    check(
+        &[
+            "src/lib.rs: struct P { n: u32 }\nfn f(«n»: u32) -> P {\n    let «n» = «n» + 1;\n    println!(\"{«n»}\");\n    if let Some(«n») = Some(«n») { return P { «n|n: k» }; }\n    P { «n|n: k» }\n}\nfn g(n: u32) -> u32 { n }\n",
+        ],
+        ("f.n", "k"),
+    );
+    check(
+        &[
+            "go.mod: module x\n",
+            "a.go: package a\n\nfunc F(n int) int {\n\tm, «err» := g(n)\n\tk, «err» := g(m)\n\tif «err» != nil {\n\t\treturn k\n\t}\n\treturn n\n}\n\nvar err = 1\n",
+        ],
+        ("F.err", "failure"),
     );
 }
 
@@ -194,6 +214,14 @@ fn impossible_renames_are_refused() {
         "index.ts: export * from './a';\nexport * from './b';\n",
     ];
     refused(&parts, ("load", "save"), "`save` has a meaning already in index.ts, line 1");
+    // No place has the new name yet, but the other star import brings it.
+    let stars = [
+        "src/lib.rs: mod a;\nmod b;\nmod c;\n",
+        "src/a.rs: pub fn load() {}\n",
+        "src/b.rs: pub fn save() {}\n",
+        "src/c.rs: use crate::b::*;\nuse crate::a::*;\n\nfn f() { load() }\n",
+    ];
+    refused(&stars, ("load", "save"), "in src/c.rs `save` would mean something else than `load` does");
 }
 
 #[test]

@@ -52,6 +52,12 @@ fn a_header_is_read_without_its_weights() {
 }
 
 #[test]
+fn a_scalar_number_of_kv_heads_holds_for_every_layer() {
+    let bytes = HeaderWriter::new("llama").u32("llama.block_count", 4).u32("llama.attention.head_count_kv", 3).finish();
+    assert_eq!(header(Path::new("m.gguf"), &bytes).unwrap().kv_heads, [3, 3, 3, 3]);
+}
+
+#[test]
 fn a_file_that_is_something_else_is_recognised() {
     check(b"", "is empty (0 bytes)");
     check(b"\x40\0\0\0\0\0\0\0{\"a\":{}}", "looks like safetensors");

@@ -108,6 +108,16 @@ fn attempts_are_counted_and_then_given_up() {
 }
 
 #[test]
+fn a_permanent_error_is_not_tried_again() {
+    for (status, expected) in [("404 Not Found", "no such repository or file"), ("403 Forbidden", "accept the model's")]
+    {
+        let outcome = run(4, None, vec![Answer::Status(status); 9]);
+        assert_eq!(outcome.asked.len(), 1);
+        assert!(outcome.result.unwrap_err().contains(expected));
+    }
+}
+
+#[test]
 fn a_wrong_file_is_removed_and_fetched_anew() {
     let (wrong, right) = (Answer::Serve(b"abX"), Answer::Serve(b"abc"));
     assert_eq!(run(2, Some(ABC), vec![wrong, wrong, right, right]).result, Ok("abc".into()));

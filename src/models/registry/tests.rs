@@ -187,6 +187,15 @@ fn a_broken_file_that_no_role_needs_is_skipped_with_a_note() {
 }
 
 #[test]
+fn a_checksum_of_models_toml_may_be_in_capitals() {
+    let world = World::new();
+    world.model("m.gguf", 8);
+    let right = digest::sha256(&world.dir().join("m.gguf"), &world.root.path().join("sha256.json")).unwrap();
+    world.manifest(&format!("[planner]\nfile = \"m.gguf\"\nsha256 = \"{}\"", right.to_uppercase()));
+    world.check("m.gguf", "m.gguf");
+}
+
+#[test]
 fn an_embedder_is_looked_for_in_the_folder_then_beside_it_then_in_the_users_then_in_the_hub_cache() {
     let world = World::new();
     world.model("m.gguf", 8);

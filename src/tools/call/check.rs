@@ -251,4 +251,22 @@ mod tests {
         );
         lamp(json!({ "color": "red", "level": 2 }), "`level` of `lamp.setColor` is 2, expected number of at most 1");
     }
+
+    #[test]
+    fn every_repair_is_told_in_words() {
+        let told = |name: &str, arguments: Value| -> Vec<String> {
+            let raw = RawCall { name: name.to_owned(), arguments: arguments.as_object().unwrap().clone() };
+            super::check(&raw, &specs()).unwrap().repairs.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            told("ReadFile", json!({ "filename": "a", "why": 1, "end_line": "3" })),
+            [
+                "tool `ReadFile` read as `read_file`",
+                "argument `filename` read as `path`",
+                "argument `why` left out: the tool has none of that name",
+                "`end_line`: \"3\" read as 3",
+            ]
+        );
+        assert_eq!(told("lamp.setColor", json!({ "color": "red" })), ["`fade` left open, so false"]);
+    }
 }

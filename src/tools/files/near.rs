@@ -73,4 +73,12 @@ mod tests {
             assert_eq!(nearest(content, old).map(|(first, ..)| first), expected, "{old}");
         }
     }
+
+    #[test]
+    fn a_large_file_is_searched_in_bounded_time() {
+        let content = "some line of text that repeats\n".repeat(30_000);
+        let start = std::time::Instant::now();
+        miss("f", &content, &"some line of text which repeats\n".repeat(300));
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
 }

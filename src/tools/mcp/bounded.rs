@@ -105,3 +105,19 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    /// A server of tests/it/mcp sends too many lines, and a message that is too long.
+    #[tokio::test]
+    async fn too_many_bytes_in_short_messages_end_the_stream() {
+        let message = [vec![b'x'; LINE_MAX_BYTES / 2], vec![b'\n']].concat();
+        let (input, flow, mut read) = (message.repeat(20), Arc::new(Flow::default()), Vec::new());
+        Bounded::new(&input[..], flow.clone()).read_to_end(&mut read).await.unwrap();
+        let verdict = flow.verdict().unwrap_or_default();
+        assert!(verdict.contains("more than 32 MiB on standard output") && read.len() < input.len(), "{verdict}");
+    }
+}

@@ -103,6 +103,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn few_results_are_shown_whole_some_by_signature_and_many_by_name() {
+        let item = |n: usize| Item {
+            path: format!("src/{}.rs", n % 2),
+            line: n + 1,
+            name: format!("f{n}"),
+            about: "function".into(),
+            head: vec![format!("fn f{n}()"), String::new()],
+            body: format!("fn f{n}() {{\n}}\n"),
+            body_start: n + 1,
+        };
+        for (count, expected) in [
+            (0, "title\n"),
+            (1, "title\nsrc/0.rs:1 f0 (function)\n1| fn f0() {\n2| }\n"),
+            (4, "title\nsrc/0.rs:1 f0 (function)\n    fn f0()\nsrc/1.rs:2 f1 (function)\n"),
+            (16, "title\nsrc/0.rs: f0:1, f2:3, f4:5, f6:7, f8:9, f10:11, f12:13, f14:15\nsrc/1.rs: f1:2, f3:4, "),
+        ] {
+            let outcome = outcome("title", &(0..count).map(item).collect::<Vec<_>>(), &[]);
+            assert!(outcome.text.starts_with(expected), "{}", outcome.text);
+            assert_eq!(outcome.findings.len(), 2 * count);
+        }
+    }
+
+    #[test]
     fn what_is_left_out_is_counted() {
         let item = Item { path: "a".into(), body: "x\n".repeat(100), ..Item::default() };
         assert!(

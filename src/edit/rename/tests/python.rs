@@ -27,3 +27,13 @@ fn python_methods_change_in_the_class_its_subclasses_and_their_callers() {
         ("Base.load_all", "load_many"),
     );
 }
+
+#[test]
+fn a_module_variable_changes_with_global_statements_and_not_with_local_names() {
+    check(
+        &[
+            "a.py: «limit» = 1\n«limit» += 1\n\n\ndef up():\n    global «limit»\n    «limit» = 2\n\n\ndef own():\n    limit = 3\n    return limit\n\n\ndef use(x=«limit»):\n    return «limit»\n",
+        ],
+        ("limit", "bound"),
+    );
+}
