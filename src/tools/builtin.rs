@@ -129,7 +129,7 @@ impl Builtin {
                  Searches by meaning and by words over the whole project."
             }
             Builtin::IndexFindFiles => {
-                "In which place a given class, function or type is defined, with the whole definition."
+                "Find the definition of a class, function, enum or type: in which place it is defined, with its whole text."
             }
             Builtin::IndexReadFile => {
                 "Outline of one module of code, without its contents: which classes, functions and methods it defines, each \

@@ -1,6 +1,7 @@
 //! The `index_…` tools about files: which file defines something, what a file defines, where names occur.
 
 use super::{PROPOSED, index, near_symbols, said, show, there_is};
+use crate::base::near;
 use crate::index::{Index, SymbolRow};
 use crate::retrieve;
 use crate::tools::Context;
@@ -167,12 +168,15 @@ pub(super) fn unknown_path(index: &Index, path: &str) -> Result<String, String> 
     Ok(format!("{path} is not in the index{near}; find_files finds paths"))
 }
 
-/// Indexed paths with the file name of `path`, else those most similar to it.
+/// Indexed paths with the file name of `path` or the nearest to it, else those most similar to it.
 pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<String>, String> {
     let paths = index.paths().map_err(said)?;
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let same: Vec<String> = paths.iter().filter(|known| name(known) == name(path)).take(PROPOSED).cloned().collect();
-    Ok(if same.is_empty() { similar_to(path, &paths) } else { same })
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+    Ok(match near::nearest(&name(path), names.iter().map(String::as_str)) {
+        Some(nearest) => paths.iter().filter(|known| name(known) == nearest).take(PROPOSED).cloned().collect(),
+        None => similar_to(path, &paths),
+    })
 }
 
 /// The known names that are most similar to `wanted`.
