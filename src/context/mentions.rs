@@ -191,7 +191,9 @@ impl Mentions {
     /// Adds a word that may be the name of a new definition; to `declared` if the text calls it or describes it as a definition.
     fn take_new_name<'t>(&mut self, word: &Word<'t>, is_coined: bool, declared: &mut Vec<&'t str>) {
         let name = word.word;
-        let is_declared = word.is_called || word.is_introduced() || word.is_after_kind();
+        let is_listed = self.speaks_of_definitions && word.is_listed();
+        let is_beside = is_coined && word.is_joined_to(declared.last());
+        let is_declared = word.is_called || is_listed || word.is_introduced() || word.is_after_kind() || is_beside;
         let is_new_name = (is_declared || is_coined && !is_capitalised(name))
             && word.can_be_name()
             && !OF_LANGUAGES.contains(&name)

@@ -25,6 +25,8 @@ pub(super) struct Word<'t> {
     at: usize,
     /// The word before, in lower case; empty for the first one.
     before: String,
+    /// The character after it.
+    after: Option<char>,
     pub is_quoted: bool,
     /// An opening parenthesis comes after it.
     pub is_called: bool,
@@ -39,7 +41,7 @@ impl<'t> Word<'t> {
         let before = place.checked_sub(1).map(|before| words[before].1.to_lowercase()).unwrap_or_default();
         let is_quoted = text[..at].ends_with(['`', '"', '\'']) && matches!(after, Some('`' | '"' | '\'' | '('));
         let is_called = after == Some('(');
-        Word { word, low: word.to_lowercase(), text, words, place, at, before, is_quoted, is_called }
+        Word { word, low: word.to_lowercase(), text, words, place, at, before, after, is_quoted, is_called }
     }
 
     /// Whether it is a word for a function, class or the like.
@@ -80,9 +82,21 @@ impl<'t> Word<'t> {
         if begins && is_capitalised(self.word) { is_type() } else { is_coined(self.word) }
     }
 
+    /// Whether it comes after a colon, with nothing but a comma or full stop after it: `another helper in a.py: tail, like head`.
+    pub fn is_listed(&self) -> bool {
+        self.text[..self.at].trim_end().ends_with(':')
+            && self.after.is_none_or(|c| ",.".contains(c))
+            && self.word.len() > 2
+    }
+
     /// Whether the text says that something has this name.
     pub fn is_introduced(&self) -> bool {
         matches!(self.before.as_str(), "called" | "named" | "namens" | "nommée" | "llamada")
+    }
+
+    /// Whether it is joined by `and` to the word `other`.
+    pub fn is_joined_to(&self, other: Option<&&str>) -> bool {
+        self.before == "and" && self.place >= 2 && other.is_some_and(|other| *other == self.words[self.place - 2].1)
     }
 
     /// Whether it can be the name of a definition: an identifier, not inside a value, no ordinary word after one of `KINDS`.
