@@ -1,6 +1,7 @@
 //! Loads an embedder, and embeds texts: tokenises them and computes their vectors batch by batch under the device's permit.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -175,8 +176,10 @@ fn spread<T: Send>(
     parts: usize,
     part: impl Fn(usize) -> Result<T, EmbedError> + Sync,
 ) -> Result<Vec<T>, EmbedError> {
+    let panicked = || EmbedError::Failed("a thread panicked".to_owned());
     if threads == 1 {
-        return (0..parts).map(part).collect();
+        let all = || (0..parts).map(&part).collect();
+        return catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|_| Err(panicked()));
     }
     let next = AtomicUsize::new(0);
     let lane = || -> Result<Vec<(usize, T)>, EmbedError> {
@@ -185,8 +188,7 @@ fn spread<T: Send>(
     };
     let lanes: Vec<_> = thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(lane)).collect();
-        let panicked = || Err(EmbedError::Failed("a thread panicked".to_owned()));
-        running.into_iter().map(|lane| lane.join().unwrap_or_else(|_| panicked())).collect()
+        running.into_iter().map(|lane| lane.join().unwrap_or_else(|_| Err(panicked()))).collect()
     });
     let mut done: Vec<(usize, T)> = lanes.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     done.sort_unstable_by_key(|(index, _)| *index);

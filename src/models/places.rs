@@ -18,8 +18,8 @@ pub fn cache_dir() -> PathBuf {
     of_this_program("Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
-/// The folder `monobloc` in `macos` below the user's home on macOS, elsewhere in the one that `variable` names, else in `usual` below the
-/// home. Relative paths in the variable are ignored, as the XDG base directory specification demands.
+/// This program's folder: on macOS in `~/{macos}`, elsewhere in `${variable}`, else in `~/{usual}`. A relative path in the variable is
+/// ignored, as the XDG base directory specification demands.
 fn of_this_program(macos: &str, variable: &str, usual: &str) -> PathBuf {
     let said = || env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(target_os = "macos") { None } else { said() };

@@ -277,6 +277,13 @@ fn a_swap_that_is_refused_or_fails_leaves_the_old_model() {
     let stopped = pool.swap(small, "c.gguf", Box::new(|_, _| false)).expect_err("cancelled").to_string();
     assert!(stopped.contains("cancelled") && stopped.ends_with(&format!("{small} is loaded again")), "{stopped}");
     assert_eq!(names(&pool.active()), [small]);
+
+    // Where both fit, the old model stays until the new one is there.
+    let pool = world.pool(&Ledger::new(Bytes::gib(1)), None);
+    pool.load(small, silent()).expect("loads");
+    let stopped = pool.swap(small, "c.gguf", Box::new(|_, _| false)).expect_err("cancelled").to_string();
+    assert!(stopped.contains("cancelled") && !stopped.contains("loaded again"), "{stopped}");
+    assert_eq!(names(&pool.active()), [small]);
     assert!(
         pool.swap("nothing", small, silent()).expect_err("not loaded").to_string().contains("nothing is not loaded")
     );

@@ -20,7 +20,7 @@ pub enum Anchor<'p> {
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
 
 impl<'a> Job<'a> {
-    /// Adds `new`, which `olds`, the parts of `scope`, do not have.
+    /// Adds `new` to `scope`; none of the parts there (`olds`) is the same item.
     pub fn add(&mut self, scope: Option<&'a Part>, olds: &'a [Part], new: &Part) -> Result<(), MergeError> {
         let home = if scope.is_none() { self.home(new)? } else { None };
         let (scope, olds) = home.map_or((scope, olds), |home| (Some(home), home.members.as_slice()));

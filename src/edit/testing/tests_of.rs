@@ -59,7 +59,7 @@ pub fn is_test(path: &str) -> bool {
 
 /// Score for how well the names say that `test` covers `path`; shared folders add to it. `None` if they do not say so.
 fn by_name(path: &str, test: &str) -> Option<f64> {
-    /// More than any number of links in the graph: a test named after a file tests that file.
+    /// Score of a test that is named after the file: higher than any number of links in the graph gives.
     const SAME: f64 = 1_000.0;
     const NEAR: f64 = 100.0;
     let source = match stem(path) {

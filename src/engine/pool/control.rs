@@ -137,7 +137,12 @@ impl Inner {
             return self.describe(&need.key);
         }
         self.released(Vec::new(), Some(&need))?;
-        let new = self.unload_then_load(&old, need, progress)?;
+        let has_place = self.missing_places(&need, self.resident().files()) == 0;
+        let new = if has_place && need.amount().fits(self.ledger.free()) {
+            self.load_then_unload(&old, need, progress)?
+        } else {
+            self.unload_then_load(&old, need, progress)?
+        };
         let mut resident = self.resident();
         for role in roles {
             resident.assign(role, &new);
@@ -159,6 +164,20 @@ impl Inner {
         }
         roles.sort();
         Ok((keys, roles))
+    }
+
+    /// Loads the new model first and unloads the old one only once that has succeeded.
+    fn load_then_unload(self: &Arc<Inner>, old: &[Key], need: Need, progress: Progress) -> Result<Key, PoolError> {
+        let new = self.load(need, progress)?;
+        match self.remove(|resident| Ok(resident.places(old))) {
+            Ok(gone) => self.released(gone, None)?,
+            Err(error) => {
+                let unused = self.remove(|resident| Ok(resident.places(std::slice::from_ref(&new))))?;
+                self.released(unused, None)?;
+                return Err(error);
+            }
+        }
+        Ok(new)
     }
 
     /// Unloads the old model to make room for the new one, which fits then. If the load fails all the same (a damaged

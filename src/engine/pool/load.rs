@@ -24,6 +24,9 @@ use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest}
 /// Gets the file name and the share that is read, 0 to 1; cancels the load by returning false.
 pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 
+/// Tokens of the shortest context that is advised.
+const SHORT_CONTEXT: u32 = 2048;
+
 /// What a load needs, known before it begins.
 pub(super) struct Need {
     pub key: Key,
@@ -160,9 +163,8 @@ impl Inner {
     /// Reserves all memory of the load before any of it is allocated. The parts have entries of their own, because
     /// weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
-        let way_out = format!("raise --budget, or choose a smaller model for [{}] in models.toml", need.role());
         let refused = |refused| {
-            let (label, way_out) = (self.known_as(need), way_out.clone());
+            let (label, way_out) = (self.known_as(need), self.way_out(need));
             self.no_room(need, Refused { label, way_out, ..refused })
         };
         let Footprint { weights, context } = need.takes;
@@ -175,6 +177,22 @@ impl Inner {
             (Some(whole.split(&label(need, "weights"), weights)), whole.split(&label(need, "context"), context))
         };
         Ok(Admitted { weights, context, adapters })
+    }
+
+    /// Advice after a refusal: the mildest reduction of the settings with which the model would fit, else a smaller model.
+    fn way_out(&self, need: &Need) -> String {
+        let one_slot = LoadSettings { slots: 1, ..need.settings.clone() };
+        let short = LoadSettings { context: one_slot.context.min(SHORT_CONTEXT), ..one_slot.clone() };
+        let words = format!("set slots = 1 and context = {}", short.context);
+        let fits = |settings: &LoadSettings| {
+            let takes = place::need(&need.spec.header, settings, &self.ledger.machine());
+            let weights = if need.there.is_some() { Amount::default() } else { takes.weights };
+            (weights + takes.context + need.adapters.into()).fits(self.ledger.free())
+        };
+        let milder = [(one_slot, "set slots = 1".to_owned()), (short, words)];
+        let found = milder.into_iter().find(|(settings, _)| *settings != need.settings && fits(settings));
+        let words = found.map_or_else(|| "choose a smaller model".to_owned(), |(_, words)| words);
+        format!("raise --budget, or {words} for [{}] in models.toml", need.role())
     }
 
     /// Loads weights and context, and starts the engine.

@@ -12,7 +12,7 @@ const BIT: f32 = std::f32::consts::LN_2;
 /// Below both of these the likeliest token is taken (`low_ent_thresh`, `low_vent_thresh`: 0.1 each).
 const SURE_ENTROPY: f32 = 0.1 * BIT;
 const SURE_VARENTROPY: f32 = 0.1 * BIT * BIT;
-/// Above both of these the draw widens (`med_ent_thresh` 3, `high_vent_thresh` 5).
+/// If entropy and varentropy are above these two, the temperature rises (`med_ent_thresh` 3, `high_vent_thresh` 5).
 const LOST_ENTROPY: f32 = 3.0 * BIT;
 const LOST_VARENTROPY: f32 = 5.0 * BIT * BIT;
 /// Temperature is multiplied by this when the draw widens (`hehv_attn_vent_offset`).

@@ -28,7 +28,7 @@ struct Marker {
     item: Item,
     /// It begins a line, so its item may have several sentences.
     own_line: bool,
-    /// It comes after punctuation; otherwise only the numbering shows that it is a marker.
+    /// Punctuation comes before it. If not, only the sequence of numbers shows that it is a marker.
     fresh: bool,
 }
 

@@ -44,8 +44,8 @@ pub enum Depth {
     Whole,
 }
 
-/// The capability of a free loop's model, with its measurements: as the user set it, else as measured before for its file, else as
-/// a short probe finds now.
+/// The capability of a free loop's model, with its measurements: what the user set, else what was measured earlier for its file, else
+/// what a short probe measures now.
 pub async fn capability(
     toolkit: &Toolkit,
     model: &Leased,

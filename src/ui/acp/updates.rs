@@ -24,7 +24,7 @@ pub struct Updates {
     plan: Vec<Planned>,
     /// The call of each step that was announced and has not ended.
     open: BTreeMap<StepId, ToolCallId>,
-    /// The call that asked last, for the question about it.
+    /// The call that last asked for consent; the question to the editor names it.
     pub asked: Option<ToolCallId>,
     /// The model file whose loading was told.
     loading: Option<String>,

@@ -95,7 +95,7 @@ struct Conversation {
     due: Instant,
     /// Whether something has changed since the last frame.
     stale: bool,
-    /// Set at the end; whether it was cancelled.
+    /// `None` while it runs; then whether it was cancelled.
     ended: Option<bool>,
 }
 
