@@ -1,7 +1,5 @@
 //! Recognizes the marks by which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
 
-use similar::{Algorithm, capture_diff_slices};
-
 use crate::language::clauses::words::entries;
 
 /// Longest line that can be a mark, in bytes.
@@ -78,31 +76,72 @@ pub struct Body<'a> {
     pub head: usize,
 }
 
-/// The lines of `new` with each mark replaced by the old lines that a diff has in its place. `None` if that is not
-/// certain.
+/// The lines of `new` with each mark replaced by old lines. Lines beside a mark that `old` has too show where those
+/// begin and end. `None` if that is not certain.
 pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
-    let (_, old_body) = old.lines.split_at(old.head.min(old.lines.len()));
-    let (new_head, new_body) = new.lines.split_at(new.head.min(new.lines.len()));
-    let trimmed = |lines: &[&str]| lines.iter().map(|line| line.trim().to_owned()).collect::<Vec<String>>();
-    let mut out: Vec<&str> = new_head.to_vec();
-    for op in capture_diff_slices(Algorithm::Patience, &trimmed(old_body), &trimmed(new_body)) {
-        let (kept, written) = (&old_body[op.old_range()], &new_body[op.new_range()]);
-        let marks: Vec<usize> = (0..written.len()).filter(|at| is_mark(written[*at], before)).collect();
-        match marks.as_slice() {
-            // Lines that are gone where no mark is may be meant by a mark elsewhere.
-            [] if written.is_empty() && kept.iter().any(|line| !is_weak(line)) => return None,
-            [] => out.extend(written),
-            [mark] => {
-                let (above, below) = (&written[..*mark], &written[mark + 1..]);
-                if replaces(above, kept.iter().copied()) || replaces(below, kept.iter().rev().copied()) {
-                    return None;
-                }
-                out.extend(above.iter().chain(kept).chain(below));
-            }
-            _ => return None,
+    let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
+    for (at, line) in new.lines.iter().enumerate() {
+        if at >= new.head && is_mark(line, before) {
+            segments.push(Vec::new());
+        } else {
+            segments.last_mut()?.push(line);
         }
     }
-    Some(out.into_iter().map(str::to_owned).collect())
+    let closing = |lines: &[&str]| lines.last().is_some_and(|line| line.trim_start().starts_with(['}', ')', ']']));
+    let tail = usize::from(closing(&new.lines) && closing(&old.lines) && new.lines.len() > 1 && old.lines.len() > 1);
+    let old_end = old.lines.len() - tail;
+    let last = segments.len() - 1;
+    let mut out: Vec<String> = Vec::new();
+    let mut done = old.head.min(old_end);
+    for (at, segment) in segments.iter().enumerate() {
+        let head = if at == 0 { new.head.min(segment.len()) } else { 0 };
+        let end = if at == last { segment.len().saturating_sub(tail) } else { segment.len() };
+        let inner = &segment[head.min(end)..end];
+        if at > 0 {
+            let stop = match first_anchor(&old.lines[done..old_end], inner) {
+                Found::At(new_line, old_line) => (new_line, done + old_line),
+                Found::Nothing if at == last => (inner.len(), old_end),
+                _ => return None,
+            };
+            let kept = &old.lines[done..stop.1];
+            if replaces(&inner[..stop.0], kept.iter().rev().copied()) {
+                return None;
+            }
+            out.extend(kept.iter().map(|line| line.to_string()));
+            done = stop.1;
+        }
+        if at == last && at > 0 && drops_an_end(&old.lines[done..old_end], inner) {
+            return None;
+        }
+        if at < last {
+            let (new_line, old_line) = match last_anchor(&old.lines[done..old_end], inner) {
+                Found::At(new_line, old_line) => (new_line + 1, done + old_line + 1),
+                Found::Nothing if at == 0 => (0, done),
+                _ => return None,
+            };
+            if replaces(&inner[new_line..], old.lines[old_line..old_end].iter().copied()) {
+                return None;
+            }
+            done = old_line;
+        }
+        out.extend(segment.iter().map(|line| line.to_string()));
+    }
+    Some(out)
+}
+
+/// Whether the old text goes on for longer than the new one behind the last line that both have.
+fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
+    let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
+    let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();
+    strong(&old[old_line + 1..]) > strong(&segment[new_line + 1..])
+}
+
+/// Where a line of the new text is in the old one.
+enum Found {
+    /// Line of the segment, and the equal line of the old text.
+    At(usize, usize),
+    Nothing,
+    Unsure,
 }
 
 /// Whether a line is too common to identify a place: `}`, `else:`, `return`.
@@ -113,6 +152,62 @@ fn is_weak(line: &str) -> bool {
             line.trim().trim_end_matches([';', ':', '{', ' ']),
             "return" | "else" | "} else" | "break" | "continue" | "pass" | "return None" | "finally"
         )
+}
+
+/// The last line of `segment` that `old` has, moved down over equal lines below it.
+fn last_anchor(old: &[&str], segment: &[&str]) -> Found {
+    for at in (0..segment.len()).rev().filter(|at| !is_weak(segment[*at])) {
+        match place(old, segment, at) {
+            Found::At(mut new_line, mut old_line) => {
+                while new_line + 1 < segment.len()
+                    && old_line + 1 < old.len()
+                    && segment[new_line + 1].trim() == old[old_line + 1].trim()
+                {
+                    (new_line, old_line) = (new_line + 1, old_line + 1);
+                }
+                return Found::At(new_line, old_line);
+            }
+            Found::Nothing => {}
+            Found::Unsure => return Found::Unsure,
+        }
+    }
+    Found::Nothing
+}
+
+/// The first line of `segment` that `old` has, moved up over equal lines above it.
+fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
+    for at in (0..segment.len()).filter(|at| !is_weak(segment[*at])) {
+        match place(old, segment, at) {
+            Found::At(mut new_line, mut old_line) => {
+                while new_line > 0 && old_line > 0 && segment[new_line - 1].trim() == old[old_line - 1].trim() {
+                    (new_line, old_line) = (new_line - 1, old_line - 1);
+                }
+                return Found::At(new_line, old_line);
+            }
+            Found::Nothing => {}
+            Found::Unsure => return Found::Unsure,
+        }
+    }
+    Found::Nothing
+}
+
+/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line beside it.
+fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
+    let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
+    let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
+    let agreeing: Vec<usize> = places
+        .iter()
+        .copied()
+        .filter(|line| {
+            same(line.checked_sub(1).and_then(|l| old.get(l)), at.checked_sub(1).and_then(|a| segment.get(a)))
+                || same(old.get(line + 1), segment.get(at + 1))
+        })
+        .collect();
+    match (places.as_slice(), agreeing.as_slice()) {
+        ([], _) => Found::Nothing,
+        ([one], _) | (_, [one]) => Found::At(at, *one),
+        _ => Found::Unsure,
+    }
 }
 
 /// Whether a new line beside a mark looks like another version of an old line that the mark would keep.

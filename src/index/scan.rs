@@ -93,10 +93,10 @@ pub fn scan(project: &Path) -> Scan {
     for entry in walk {
         match entry {
             Ok(entry) => consider(project, &entry, &mut scan),
-            // The error names the path.
             Err(error) => {
-                let reason = format!("{}: {error}", text::UNREADABLE);
-                scan.skipped.push(Skipped { path: String::new(), reason });
+                let path = path_of(&error).and_then(|path| path.strip_prefix(project).ok());
+                let path = path.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+                scan.skipped.push(Skipped { path, reason: format!("{}: {error}", text::UNREADABLE) });
             }
         }
         if scan.files.len() + scan.skipped.len() >= FILES_MAX {
@@ -171,6 +171,15 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     }
     let too_large = about.len() > FILE_BYTES_MAX;
     too_large.then(|| format!("too large: {}, more than {}", Bytes(about.len()), Bytes(FILE_BYTES_MAX)))
+}
+
+/// The path that an error of the walk is about.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } => path_of(err),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn named(text: &str) -> Option<&str> {
         let word = rest.split([' ', ',']).next().unwrap_or_default();
         word.starts_with(|c: char| c.is_lowercase() || matches!(c, '.' | '/'))
             && !(words::is_determiner(word) || words::is_object_pronoun(word) || listed(NOUNS, word))
-            && !matches!(word, "with" | "using" | "via")
+            && !listed("with, using, via, in, for, of, to, and, then, please", word)
     };
     let run = RUN.find(text).map(|run| &text[run.end()..]).filter(|rest| is_written_out(rest));
     let rest = run.or_else(|| BY.captures(text).and_then(|by| by.get(1)).map(|by| by.as_str()))?;
@@ -102,5 +102,7 @@ mod tests {
         check("Show me where git status is parsed", None);
         check("Show the git log parser", None);
         check("Check that git status is clean", None);
+        check("Check how long the tests run in CI", None);
+        check("Check whether both workers run for the same job", None);
     }
 }
