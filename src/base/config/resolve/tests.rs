@@ -113,6 +113,8 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("rules = 1", 1, &["[[rules]]"]);
     refused("[[rules]]\ntool = \"x\"", 1, &["missing field `decision`"]);
     refused("[[rules]]\ntool = \"x\"\ndecision = \"allow\"", 1, &["no example"]);
+    let example = "[[rules]]\ntool = \"x\"\ndecision = \"deny\"\nmatches = [{ tool = 3 }]";
+    refused(example, 4, &["expected a string, in `matches.tool`"]);
     refused("[[rules]]\ntoll = \"x\"", 2, &["`toll`", "`tool`"]);
     refused("[mcp.a]\nargs = []", 1, &["no `command`"]);
     refused("[mcp.\"a b\"]\ncommand = \"x\"", 1, &["letters, digits"]);
