@@ -53,7 +53,11 @@ impl ModelReply {
             }
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
-            let tokens = logprobs(generation);
+            let tokens = match piece {
+                // Those so far belong to the text that follows.
+                Some(Piece::Queued { .. } | Piece::Pulse { .. }) => Vec::new(),
+                _ => logprobs(generation),
+            };
             match piece {
                 Some(Piece::Answer(text)) => self.take(&text, tokens),
                 // Their log-probabilities are not given.

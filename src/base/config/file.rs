@@ -149,7 +149,9 @@ impl Source<'_> {
     /// The value as a type of its own.
     pub fn typed<T: DeserializeOwned>(&self, value: &Value<'_>) -> Result<T, ConfigError> {
         let read = T::deserialize(value.clone().into_deserializer());
-        read.map_err(|error| self.wrong(error.span().unwrap_or(value.span()), error.message()))
+        // The second line of the error, if it has one, names the key inside the value.
+        let why = |error: &toml::de::Error| error.to_string().trim_end().replace('\n', ", ");
+        read.map_err(|error| self.wrong(error.span().unwrap_or(value.span()), why(&error)))
     }
 
     fn setting(&self, key: &str, at: Range<usize>, value: &Value<'_>, said: &mut Said) -> Result<(), ConfigError> {
@@ -167,7 +169,10 @@ impl Source<'_> {
             return Err(self.wrong(at, way));
         }
         if setting.kind == Kind::Paths {
-            let all: Vec<String> = Vec::from(self.typed::<Texts>(value)?).iter().map(|one| self.path_of(one)).collect();
+            let read = Texts::deserialize(value.clone().into_deserializer());
+            let why = |what: &str| format!("`{key}` is {}; {what}", shown(value.get_ref()));
+            let texts = read.map_err(|error| self.wrong(value.span(), why(error.message())))?;
+            let all: Vec<String> = Vec::from(texts).iter().map(|one| self.path_of(one)).collect();
             if let Some(split) = all.iter().find(|one| one.contains(':')) {
                 let why = format!("`{split}` has a `:`, which stands between paths; name a folder above it");
                 return Err(self.wrong(value.span(), why));

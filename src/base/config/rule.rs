@@ -72,9 +72,17 @@ struct Table {
     #[serde(default)]
     network: bool,
     #[serde(default)]
-    matches: Vec<Spanned<Map<String, Json>>>,
+    matches: Vec<Spanned<Call>>,
     #[serde(default)]
-    not: Vec<Spanned<Map<String, Json>>>,
+    not: Vec<Spanned<Call>>,
+}
+
+/// An example call as written in the file.
+#[derive(Deserialize)]
+struct Call {
+    tool: Option<String>,
+    #[serde(flatten)]
+    arguments: Map<String, Json>,
 }
 
 pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, ConfigError> {
@@ -93,10 +101,9 @@ pub(super) fn read(source: &Source<'_>, value: &Value<'_>) -> Result<Rule, Confi
         Err(wrong(format!("`{key}` takes 1 to {PATTERNS_MAX} patterns of 1 to {PATTERN_MAX_BYTES} bytes")))
     };
     let argument = |(name, texts): (String, Texts)| patterns(&name, texts).map(|patterns| (name.clone(), patterns));
-    let example = |one: Spanned<Map<String, Json>>| {
+    let example = |one: Spanned<Call>| {
         let line = source.place(one.span()).line;
-        let mut arguments = one.into_inner();
-        let tool = arguments.shift_remove("tool").and_then(|tool| tool.as_str().map(str::to_owned));
+        let Call { tool, arguments } = one.into_inner();
         Example { line, tool, arguments }
     };
     Ok(Rule {

@@ -82,34 +82,47 @@ fn append(all: &mut String, text: &str) {
 
 /// The text of a message, a string or parts, each on its own lines. A part that is not text is refused; `field` is named.
 pub fn text(field: &'static str, content: &Value) -> Result<String, Problem> {
-    texts(content, &|kind| {
+    texts(content, &refused(field))
+}
+
+/// The text of one part of a message.
+pub fn part(field: &'static str, part: &Value) -> Result<String, Problem> {
+    part_text(part, &refused(field))
+}
+
+fn refused(field: &'static str) -> impl Fn(&str) -> Result<String, Problem> {
+    move |kind: &str| {
         let text =
             format!("a part of the message is of kind `{kind}`, and this server reads text only; send it as text");
         Err(Problem::invalid(field, text))
-    })
+    }
 }
 
 /// The text of a tool's result. What is not text is not refused: the client would send it again with every later request,
 /// and the conversation could not go on.
 pub fn result_text(content: &Value) -> Result<String, Problem> {
-    texts(content, &|kind| Ok(format!("[a part of kind `{kind}` is left out: only text can be read]")))
+    texts(content, &|kind: &str| Ok(format!("[a part of kind `{kind}` is left out: only text can be read]")))
 }
 
 /// `other` is given the kind of each part that is not text.
 fn texts(content: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
     match content {
         Value::Null => Ok(String::new()),
-        Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => {
-            let texts: Vec<String> = parts.iter().map(|part| texts(part, other)).collect::<Result<_, _>>()?;
+            let texts: Vec<String> = parts.iter().map(|part| part_text(part, other)).collect::<Result<_, _>>()?;
             Ok(texts.join("\n"))
         }
-        part => match part["text"].as_str().or_else(|| part["refusal"].as_str()) {
-            Some(text) => Ok(text.to_owned()),
-            // Some clients send the JSON of a result as it is.
-            None if part["type"].is_null() => Ok(part.to_string()),
-            None => other(part["type"].as_str().unwrap_or_default()),
-        },
+        // Some clients send the JSON of a result as it is.
+        whole => {
+            part_text(whole, &|kind: &str| if whole["type"].is_null() { Ok(whole.to_string()) } else { other(kind) })
+        }
+    }
+}
+
+fn part_text(part: &Value, other: &dyn Fn(&str) -> Result<String, Problem>) -> Result<String, Problem> {
+    match part.as_str().or_else(|| part["text"].as_str()).or_else(|| part["refusal"].as_str()) {
+        Some(text) => Ok(text.to_owned()),
+        None => other(part["type"].as_str().unwrap_or("unknown")),
     }
 }
 
@@ -159,6 +172,9 @@ mod tests {
         let content = json!([{ "type": "text", "text": "Look:" }, { "type": "image", "source": {} }]);
         let problem = text("messages", &content).unwrap_err();
         assert!(problem.field == Some("messages") && problem.message.contains("`image`"), "{problem}");
+        let problem = text("messages", &json!([{ "a": 1 }])).unwrap_err();
+        assert!(problem.message.contains("`unknown`"), "{problem}");
+        assert_eq!(text("messages", &json!({ "a": 1 })).unwrap(), "{\"a\":1}");
         let noted = result_text(&content).unwrap();
         assert_eq!(noted, "Look:\n[a part of kind `image` is left out: only text can be read]");
     }

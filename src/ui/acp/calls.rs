@@ -71,7 +71,12 @@ fn title(tool: &str, arguments: &Map<String, Value>) -> (String, ToolKind) {
     let Some((builtin, kind, form)) = CALLS.iter().find(|(builtin, ..)| builtin.name() == tool) else {
         return (cut_line(&format!("{tool} {}", Value::Object(arguments.clone())), TITLE_CHARS), ToolKind::Other);
     };
-    let said = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    // Without a path the project's folder is listed.
+    let unsaid = if *builtin == Builtin::ListDir { "." } else { "" };
+    let said = |name: &str| {
+        let said = arguments.get(name).and_then(Value::as_str);
+        said.filter(|said| !said.is_empty()).unwrap_or(unsaid)
+    };
     let mut pieces = form.split(['{', '}']);
     let mut title = pieces.next().unwrap_or_default().to_owned();
     while let Some(name) = pieces.next() {
@@ -125,6 +130,7 @@ mod tests {
             json!({ "path": "a", "start_line": 3 }),
             json!({ "kind": "read", "title": "Read a", "locations": [{ "path": "/p/a", "line": 3 }] }),
         );
+        check("list_dir", json!({}), json!({ "kind": "read", "title": "List .", "locations": [] }));
         let command = format!("echo {}", "x".repeat(1_000));
         check(
             "run_command",

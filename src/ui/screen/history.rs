@@ -2,43 +2,44 @@
 
 use std::collections::HashSet;
 
+use super::input::Draft;
 use super::popup::Choice;
 
-/// Requests that are kept, the newest ones, and the bytes of all of them.
+/// Requests that are kept, the newest ones, and the bytes of all of them with their pastes.
 const KEPT_MAX: usize = 1_000;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// Earlier requests, oldest first, and the place of a walk through them.
 #[derive(Debug, Default)]
 pub struct History {
-    asked: Vec<String>,
+    asked: Vec<Draft>,
     /// The request that is shown; `None` while the user's own text is.
     at: Option<usize>,
     /// The text that the walk began from.
-    own: String,
+    own: Draft,
 }
 
 impl History {
     /// Puts requests of earlier conversations before those of this one.
     pub fn begin_with(&mut self, asked: Vec<String>) {
         let own = std::mem::take(&mut self.asked);
-        asked.into_iter().chain(own).for_each(|text| self.add(text));
+        asked.into_iter().map(Draft::from).chain(own).for_each(|draft| self.add(draft));
     }
 
-    pub fn add(&mut self, text: String) {
+    pub fn add(&mut self, draft: Draft) {
         self.at = None;
-        if text.trim().is_empty() || self.asked.last() == Some(&text) {
+        if draft.shown.trim().is_empty() || self.asked.last() == Some(&draft) {
             return;
         }
-        self.asked.push(text);
-        let mut bytes: usize = self.asked.iter().map(String::len).sum();
+        self.asked.push(draft);
+        let mut bytes: usize = self.asked.iter().map(Draft::bytes).sum();
         while self.asked.len() > KEPT_MAX || (bytes > KEPT_BYTES_MAX && self.asked.len() > 1) {
-            bytes -= self.asked.remove(0).len();
+            bytes -= self.asked.remove(0).bytes();
         }
     }
 
     /// The request before the one that is shown; `shown` is what stands in the input.
-    pub fn older(&mut self, shown: String) -> Option<&str> {
+    pub fn older(&mut self, shown: Draft) -> Option<&Draft> {
         let at = match self.at {
             None => {
                 self.own = shown;
@@ -51,18 +52,24 @@ impl History {
     }
 
     /// The request after the one that is shown, at last the text that the walk began from.
-    pub fn newer(&mut self) -> Option<&str> {
+    pub fn newer(&mut self) -> Option<&Draft> {
         let at = self.at? + 1;
         self.at = (at < self.asked.len()).then_some(at);
         Some(self.asked.get(at).unwrap_or(&self.own))
     }
 
-    /// All of them to choose from, newest first and each once.
+    /// The newest request with that whole text.
+    pub fn find(&self, whole: &str) -> Option<&Draft> {
+        self.asked.iter().rev().find(|draft| draft.whole() == whole)
+    }
+
+    /// All of them to choose from, newest first and each once. The value of a choice is the whole text.
     pub fn choices(&self) -> Vec<Choice> {
         let mut seen = HashSet::new();
-        let newest = self.asked.iter().rev().filter(|text| seen.insert(*text));
+        let texts = self.asked.iter().rev().map(|draft| (draft, draft.whole()));
+        let newest = texts.filter(|(_, whole)| seen.insert(whole.clone()));
         let line = |text: &str| text.lines().collect::<Vec<_>>().join(" ");
-        newest.map(|text| Choice { label: line(text), detail: String::new(), value: text.clone() }).collect()
+        newest.map(|(draft, value)| Choice { label: line(&draft.shown), detail: String::new(), value }).collect()
     }
 }
 
@@ -71,9 +78,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_walk_leads_back_to_the_text_that_it_began_from() {
+        let mut history = History::default();
+        history.add("b".to_owned().into());
+        history.begin_with(vec!["a".into()]);
+        history.add("b".to_owned().into());
+        let draft = |text: &str| Draft::from(text.to_owned());
+        assert_eq!(history.older(draft("own")), Some(&draft("b")));
+        assert_eq!(history.older(draft("b")), Some(&draft("a")));
+        assert_eq!(history.older(draft("a")), None);
+        assert_eq!(history.newer(), Some(&draft("b")));
+        assert_eq!(history.newer(), Some(&draft("own")));
+        assert_eq!(history.newer(), None);
+    }
+
+    #[test]
     fn the_oldest_requests_go_when_all_take_too_much_memory() {
         let mut history = History::default();
-        (0..20).for_each(|n| history.add(format!("{n} {}", "x".repeat(1 << 20))));
-        assert!(history.asked.len() == 15 && history.asked[0].starts_with("5 "), "{}", history.asked.len());
+        (0..20).for_each(|n| history.add(format!("{n} {}", "x".repeat(1 << 20)).into()));
+        assert!(history.asked.len() == 15 && history.asked[0].shown.starts_with("5 "), "{}", history.asked.len());
     }
 }

@@ -30,6 +30,32 @@ struct Paste {
     text: Arc<str>,
 }
 
+/// A text of the input, to come back to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// With marks in the place of long pastes.
+    pub shown: String,
+    pastes: Vec<Paste>,
+}
+
+impl From<String> for Draft {
+    fn from(shown: String) -> Draft {
+        Draft { shown, pastes: Vec::new() }
+    }
+}
+
+impl Draft {
+    /// The text with the pastes in the place of their marks.
+    pub fn whole(&self) -> String {
+        self.pastes.iter().fold(self.shown.clone(), |text, paste| text.replace(&paste.mark, &paste.text))
+    }
+
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.shown.len() + self.pastes.iter().map(|paste| paste.text.len()).sum::<usize>()
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Submitted {
     /// With marks in the place of long pastes.
@@ -79,24 +105,37 @@ impl Input {
         self.area = area(text);
     }
 
-    /// The pastes whose mark still stands in the text.
-    fn kept(&self) -> Vec<Paste> {
+    /// The text with those of its pastes that still have their mark in it.
+    pub fn draft(&self) -> Draft {
         let shown = self.shown();
-        self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).cloned().collect()
+        let pastes = self.pastes.iter().filter(|paste| shown.contains(&paste.mark)).cloned().collect();
+        Draft { shown, pastes }
     }
 
-    /// The text with the pastes in the place of their marks.
-    pub fn whole(&self) -> String {
-        self.pastes.iter().fold(self.shown(), |text, paste| text.replace(&paste.mark, &paste.text))
+    /// Replaces the text by an earlier one; the cursor goes to its end.
+    pub fn recall(&mut self, draft: &Draft) {
+        *self = Input { area: area(&draft.shown), pastes: draft.pastes.clone() };
     }
 
-    /// Replaces the text by an earlier one, or by what came out of an editor; what is too long for a request is pasted. An error
-    /// says why the input stays as it was.
+    /// Replaces the text by what came out of an editor, with pastes that are still in it folded again. An error says
+    /// why the input stays as it was.
     pub fn replace(&mut self, text: &str) -> Result<(), String> {
         let text = text.trim_end();
+        let mut draft = Draft::from(text.to_owned());
+        for paste in self.draft().pastes {
+            let found = draft.shown.find(&*paste.text).map(|at| at..at + paste.text.len());
+            // An editor may have taken the last line end of the text.
+            let bare = paste.text.trim_end();
+            let from = draft.shown.len().saturating_sub(bare.len());
+            let at_the_end = || (!bare.is_empty() && draft.shown.ends_with(bare)).then_some(from..draft.shown.len());
+            if let Some(range) = found.or_else(at_the_end) {
+                draft.shown.replace_range(range, &paste.mark);
+                draft.pastes.push(paste);
+            }
+        }
         let mut input = Input::default();
-        if text.len() <= REQUEST_BYTES_MAX {
-            input.set(text);
+        if draft.shown.len() <= REQUEST_BYTES_MAX {
+            input.recall(&draft);
         } else {
             input.paste(text)?;
         }
@@ -140,7 +179,7 @@ impl Input {
             self.area.insert_str(lines.join("\n"));
             return Ok(());
         }
-        self.pastes = self.kept();
+        self.pastes = self.draft().pastes;
         if text.len() as u64 > GIVEN_BYTES_MAX || self.pastes.len() == GIVEN_MAX {
             return Err(format!(
                 "the paste has {} bytes; {GIVEN_MAX} pastes of {GIVEN_BYTES_MAX} bytes are taken: put it into a file of the project and name the file",
@@ -165,13 +204,15 @@ impl Input {
 
     /// What would be sent. Pastes are part of the request, or given with it if that would be too long.
     pub fn submitted(&self) -> Submitted {
-        let (shown, whole) = (self.shown(), self.whole());
+        let draft = self.draft();
+        let whole = draft.whole();
+        let Draft { shown, pastes } = draft;
         if whole.len() <= REQUEST_BYTES_MAX {
             return Submitted { shown, text: whole, given: Vec::new() };
         }
         let name = |paste: &Paste| paste.mark.trim_matches(['[', ']']).to_owned();
-        let given = |paste: Paste| Given { name: name(&paste), text: paste.text.to_string() };
-        Submitted { text: shown.clone(), shown, given: self.kept().into_iter().map(given).collect() }
+        let given = pastes.iter().map(|paste| Given { name: name(paste), text: paste.text.to_string() }).collect();
+        Submitted { text: shown.clone(), shown, given }
     }
 
     /// The text of the cursor's line before the cursor.
@@ -248,13 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_gets_pastes_whole_and_what_comes_back_is_sent_whole() {
+    fn an_editor_gets_pastes_whole_and_they_are_folded_again() {
         let long = "a longer line\n".repeat(10_000);
         let mut input = with(&["look at ", &long]);
-        let whole = input.whole();
+        let whole = input.draft().whole();
         assert_eq!(whole, format!("look at {long}"));
-        assert_eq!(input.replace(&whole), Ok(()));
-        assert_eq!(input.submitted().given[0].text, whole.trim_end());
+        assert_eq!(input.replace(&whole.replace("look at", "sum up")), Ok(()));
+        assert_eq!(input.shown(), "sum up [10,000 lines pasted]");
+        assert_eq!(input.submitted().given[0].text, long);
         assert_eq!(input.replace("short"), Ok(()));
         assert_eq!(input.submitted(), with(&["short"]).submitted());
         assert!(input.replace(&"x".repeat(300 << 10)).is_err() && input.shown() == "short");

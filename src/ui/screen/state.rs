@@ -160,7 +160,11 @@ impl Screen {
     fn edited(&mut self, what: Edited, text: Result<String, String>) -> Vec<Effect> {
         match (what, text) {
             (_, Err(why)) => self.note(&why),
-            (Edited::Input, Ok(text)) => self.recall(&text),
+            (Edited::Input, Ok(text)) => {
+                if let Err(why) = self.input.replace(&text) {
+                    self.note(&why);
+                }
+            }
             (Edited::Arguments, Ok(text)) => {
                 if let Some(decision) = self.question.as_mut().and_then(|question| question.edited(&text)) {
                     return self.decide(decision);

@@ -29,7 +29,7 @@ impl Screen {
             self.note(&format!("{QUEUE_MAX} requests wait already; send this one when one of them is done"));
             return Vec::new();
         }
-        self.history.add(self.input.whole());
+        self.history.add(self.input.draft());
         self.input.clear();
         self.popup = None;
         self.transcript.follow();

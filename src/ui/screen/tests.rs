@@ -294,12 +294,13 @@ fn several_lines_are_written_and_pasted() {
 fn a_paste_comes_back_whole_from_the_history_and_goes_whole_into_the_editor() {
     let mut screen = screen();
     let pasted = "a line of a log\n".repeat(12);
+    write(&mut screen, "explain ");
     screen.apply(Event::Paste(pasted.clone()));
-    let sent = request(pasted.trim());
-    assert_eq!(key(&mut screen, KeyCode::Enter), [sent]);
+    let whole = format!("explain {pasted}");
+    assert_eq!(key(&mut screen, KeyCode::Enter), [request(whole.trim())]);
     screen.apply(Event::Done);
     key(&mut screen, KeyCode::Up);
-    let whole = pasted.trim_end().to_owned();
+    assert_eq!(screen.input.shown(), "explain [12 lines pasted]");
     assert_eq!(control(&mut screen, 'g'), [Effect::Edit { what: Edited::Input, text: whole.clone() }]);
     control(&mut screen, 'c');
     control(&mut screen, 'r');

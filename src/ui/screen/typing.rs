@@ -112,7 +112,10 @@ impl Screen {
     fn chosen(&mut self, kind: Kind, choice: &Choice, sends: bool) -> Vec<Effect> {
         match kind {
             Kind::Files => self.input.complete(&choice.value),
-            Kind::History => self.recall(&choice.value),
+            Kind::History => match self.history.find(&choice.value) {
+                Some(draft) => self.input.recall(draft),
+                None => self.input.set(&choice.value),
+            },
             Kind::Commands => {
                 self.input.set(&choice.value);
                 // A command that takes a name ends in a space, and waits for it.
@@ -128,13 +131,6 @@ impl Screen {
         Vec::new()
     }
 
-    /// Puts a text into the input, or says why it does not.
-    pub fn recall(&mut self, text: &str) {
-        if let Err(why) = self.input.replace(text) {
-            self.note(&why);
-        }
-    }
-
     fn in_input(&mut self, key: KeyEvent) -> Vec<Effect> {
         let page = isize::try_from(view::areas(self).transcript.height.saturating_sub(1).max(1)).unwrap_or(1);
         match keys::action(&key) {
@@ -146,18 +142,18 @@ impl Screen {
             }
             Action::History => self.popup = Some(Popup::new(Kind::History, self.history.choices())),
             Action::Editor => {
-                return vec![Effect::Edit { what: Edited::Input, text: self.input.whole() }];
+                return vec![Effect::Edit { what: Edited::Input, text: self.input.draft().whole() }];
             }
             Action::PageUp => self.scroll(page),
             Action::PageDown => self.scroll(-page),
             Action::Up if self.input.on_first_line() => {
-                if let Some(older) = self.history.older(self.input.whole()).map(str::to_owned) {
-                    self.recall(&older);
+                if let Some(older) = self.history.older(self.input.draft()) {
+                    self.input.recall(older);
                 }
             }
             Action::Down if self.input.on_last_line() => {
-                if let Some(newer) = self.history.newer().map(str::to_owned) {
-                    self.recall(&newer);
+                if let Some(newer) = self.history.newer() {
+                    self.input.recall(newer);
                 }
             }
             _ => {

@@ -105,6 +105,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 16"]);
     refused("\nparallel = 99", 2, &["`parallel` is 99"]);
     refused("repack = 1", 1, &["true or false"]);
+    refused("command_reads = 3", 1, &["`command_reads` is 3; it must be a text or a list"]);
     refused("approve = \"sometimes\"", 1, &["on-mutation"]);
     refused("alternate_screen = \"maybe\"", 1, &["auto, always, never"]);
     refused("project = \"x\"", 1, &["--project"]);
@@ -112,10 +113,14 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("rules = 1", 1, &["[[rules]]"]);
     refused("[[rules]]\ntool = \"x\"", 1, &["missing field `decision`"]);
     refused("[[rules]]\ntool = \"x\"\ndecision = \"allow\"", 1, &["no example"]);
+    let example = "[[rules]]\ntool = \"x\"\ndecision = \"deny\"\nmatches = [{ tool = 3 }]";
+    refused(example, 4, &["expected a string, in `matches.tool`"]);
     refused("[[rules]]\ntoll = \"x\"", 2, &["`toll`", "`tool`"]);
     refused("[mcp.a]\nargs = []", 1, &["no `command`"]);
     refused("[mcp.\"a b\"]\ncommand = \"x\"", 1, &["letters, digits"]);
-    refused("[mcp.a]\ncommand = \"x\"\ntimeout_s = 0", 3, &["from 1 to 600"]);
+    refused("[mcp.a]\ncommand = \"x\"\ntimeout_s = 0", 3, &["from 1 to 600, in `timeout_s`"]);
+    refused("[mcp.a]\ncommand = 3", 2, &["expected a string, in `command`"]);
+    refused("[[rules]]\ntool = \"x\"\npaths = 3", 3, &["a list of texts, in `paths`"]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Request {
     pub fn ask(self, model: Model) -> Result<Ask, Problem> {
         let mut conversation = Conversation::default();
         for block in blocks(&self.system) {
-            let text = conversation::text("system", block)?;
+            let text = text("system", &self.system, block)?;
             conversation.say("system", "system", without_billing_line(&text))?;
         }
         for message in &self.messages {
@@ -71,6 +71,11 @@ fn blocks(text: &Value) -> &[Value] {
     text.as_array().map_or(std::slice::from_ref(text), Vec::as_slice)
 }
 
+/// The text of a block of `content`, which may be the block itself.
+fn text(field: &'static str, content: &Value, block: &Value) -> Result<String, Problem> {
+    if content.is_array() { conversation::part(field, block) } else { conversation::text(field, block) }
+}
+
 fn without_billing_line(text: &str) -> &str {
     match text.split_once('\n') {
         _ if !text.starts_with(BILLING_LINE) => text,
@@ -92,7 +97,7 @@ fn read_message(conversation: &mut Conversation, message: &Message) -> Result<()
             "thinking" | "redacted_thinking" | "server_tool_use" => {}
             kind if kind.ends_with("_tool_result") => {}
             // Claude Code adds messages of the role `system` in the middle, with the tokens that are left.
-            _ => conversation.say("messages", &message.role, &conversation::text("messages", block)?)?,
+            _ => conversation.say("messages", &message.role, &text("messages", &message.content, block)?)?,
         }
     }
     Ok(())
@@ -163,5 +168,12 @@ mod tests {
         assert_eq!(ask.turns, expected);
         let names: Vec<_> = ask.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!((names, ask.choice, ask.thinks), (vec!["Read"], Choice::Named("Read".to_owned()), true));
+    }
+
+    #[test]
+    fn a_block_without_a_type_is_refused() {
+        let content = |content: Value| read(json!({ "messages": [{ "role": "user", "content": content }] }));
+        assert!(content(json!([{ "a": 1 }])).unwrap_err().message.contains("`unknown`"));
+        assert_eq!(content(json!({ "a": 1 })).unwrap().turns, [user("{\"a\":1}")]);
     }
 }
