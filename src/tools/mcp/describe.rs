@@ -7,7 +7,7 @@ use crate::base::config::Server;
 use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
-use crate::tools::spec::{ToolSpec, check};
+use crate::tools::spec::{ToolSpec, check, standardize};
 
 /// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
@@ -45,6 +45,7 @@ fn spec(tool: Tool, config: &Server) -> ToolSpec {
     if let Some(fields) = parameters.as_object_mut() {
         fields.remove("$schema");
     }
+    standardize(&mut parameters);
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
         description: cut_line(&description, DESCRIPTION_MAX_CHARS),
