@@ -175,8 +175,8 @@ impl Lessons {
         })
     }
 
-    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Rows of another form change nothing;
-    /// then it returns false.
+    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Returns false, and changes
+    /// nothing, if they are of another form.
     pub fn restore(&self, rows: &[Vec<u8>]) -> Result<bool, LessonsError> {
         let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
         let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();

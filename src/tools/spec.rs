@@ -202,11 +202,13 @@ mod tests {
     #[test]
     fn type_names_of_programming_languages_are_replaced() {
         let mut schema = json!({ "type": "dict", "properties": {
-            "a": { "type": "tuple", "items": { "type": "float" } }, "b": { "type": "String" }, "type": { "type": "Vec3" },
+            "a": { "type": "tuple", "items": { "type": "float" } }, "b": { "type": "String" },
+            "type": { "type": "Vec3" },
         } });
         standardize(&mut schema);
         let expected = json!({ "type": "object", "properties": {
-            "a": { "type": "array", "items": { "type": "number" } }, "b": { "type": "string" }, "type": { "type": "Vec3" },
+            "a": { "type": "array", "items": { "type": "number" } }, "b": { "type": "string" },
+            "type": { "type": "Vec3" },
         } });
         assert_eq!(schema, expected);
     }

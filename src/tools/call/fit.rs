@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
-/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`, also inside lists and
-/// objects. An error says what was expected.
+/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`, also inside lists
+/// and objects. An error says what was expected.
 pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let kinds = kinds(schema);
     let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
