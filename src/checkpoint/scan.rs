@@ -92,6 +92,8 @@ pub struct Scan {
     pub entries: BTreeMap<PathBuf, Stat>,
     /// Paths that are not covered, each with the reason.
     pub uncovered: Vec<(PathBuf, String)>,
+    /// Number of uncovered paths beyond [`UNCOVERED_MAX`].
+    unlisted: usize,
     /// Temporary files of interrupted writes.
     pub leftovers: Vec<PathBuf>,
 }
@@ -134,11 +136,12 @@ pub fn scan(project: &Path) -> Scan {
 
 impl Scan {
     fn leave_out(&mut self, path: PathBuf, why: String) {
-        match self.uncovered.len() {
-            0..UNCOVERED_MAX => self.uncovered.push((path, why)),
-            UNCOVERED_MAX => self.uncovered.push((PathBuf::from("."), "more entries, which are not listed".to_owned())),
-            _ => {}
+        if self.uncovered.len() < UNCOVERED_MAX {
+            return self.uncovered.push((path, why));
         }
+        self.unlisted += 1;
+        self.uncovered.truncate(UNCOVERED_MAX);
+        self.uncovered.push((PathBuf::from("."), format!("{} more entries, which are not listed", self.unlisted)));
     }
 }
 
@@ -193,10 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn uncovered_paths_beyond_the_bound_are_mentioned() {
+    fn uncovered_paths_beyond_the_bound_are_counted() {
         let mut scan = Scan::default();
         (0..UNCOVERED_MAX + 3).for_each(|path| scan.leave_out(path.to_string().into(), "unreadable".into()));
         let (_, why) = &scan.uncovered[UNCOVERED_MAX];
-        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "more entries, which are not listed"));
+        assert_eq!((scan.uncovered.len(), why.as_str()), (UNCOVERED_MAX + 1, "3 more entries, which are not listed"));
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Look<'a> {
         let known = self.store.known()?;
         self.inodes.borrow_mut().extend(known.values().map(|known| known.stat.inode));
         let first = known.is_empty() && self.store.position()? == 0;
-        let Scan { mut entries, uncovered, leftovers } = scan(self.project);
+        let Scan { mut entries, uncovered, leftovers, .. } = scan(self.project);
         self.uncovered.borrow_mut().extend(uncovered);
         // Known paths stay covered even if ignore rules hide them now.
         for path in known.keys().filter(|path| !entries.contains_key(*path)).cloned().collect::<Vec<_>>() {

@@ -175,13 +175,13 @@ impl Lessons {
         })
     }
 
-    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Rows of another form change nothing.
-    pub fn restore(&self, rows: &[Vec<u8>]) -> Result<(), LessonsError> {
+    /// Replaces all lessons by the output of [`Lessons::rows`], in one transaction. Returns false, and changes
+    /// nothing, if they are of another form.
+    pub fn restore(&self, rows: &[Vec<u8>]) -> Result<bool, LessonsError> {
         let texts = rows.iter().map(|row| std::str::from_utf8(row).ok());
         let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
         let Some(texts) = texts.map(|text| text.filter(is_json)).collect::<Option<Vec<&str>>>() else {
-            tracing::warn!("the lessons of a checkpoint of another version stay as they are now");
-            return Ok(());
+            return Ok(false);
         };
         let sql = "INSERT INTO lessons
                        (id, problem, solution, why_worked, tokens_used, success, failures, vector, created)
@@ -193,7 +193,8 @@ impl Lessons {
                 change.prepare_cached(sql)?.execute([text])?;
             }
             change.commit()
-        })
+        })?;
+        Ok(true)
     }
 
     fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LessonsError> {

@@ -158,8 +158,13 @@ impl Rewinder {
         let applied = if pending.applied {
             Applied::default()
         } else {
-            self.lessons.restore(&self.store.memory_of(&target)?)?;
-            self.store.apply(&self.project, pending)?
+            let restored = self.lessons.restore(&self.store.memory_of(&target)?)?;
+            let mut applied = self.store.apply(&self.project, pending)?;
+            if !restored {
+                let why = "stored by another version; they stay as they are now".to_owned();
+                applied.skipped.insert(0, (PathBuf::from("lessons"), why));
+            }
+            applied
         };
         let (checkpoint, safety) = (format!("c{}", target.id), format!("c{}", pending.safety));
         let recorded = self.journal.entries()?.into_iter().rev().find_map(|entry| match entry.record.event {

@@ -37,7 +37,8 @@ impl Catalog {
     }
 
     /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
-    pub fn add(&mut self, spec: ToolSpec) -> Result<(), CatalogError> {
+    pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
+        spec::standardize(&mut spec.parameters);
         let refused = |why: String| Err(CatalogError { name: cut_line(&spec.name, 100), why });
         if let Err(why) = spec::check(&spec) {
             return refused(why);
@@ -79,6 +80,14 @@ mod tests {
             let error = Catalog::described(names.map(tool).to_vec()).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_schema_with_type_names_of_python_is_taken() {
+        let parameters = serde_json::json!({ "type": "dict", "properties": { "a": { "type": "int" } } });
+        let tool = ToolSpec { name: "a".to_owned(), parameters, ..ToolSpec::default() };
+        let catalog = Catalog::described(vec![tool]).unwrap();
+        assert_eq!(catalog.specs()[0].parameters()[0].kind(), "integer");
     }
 
     #[test]

@@ -3,12 +3,25 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::base::is_listed;
+
 // A tool whose description exceeds one of these is refused.
 const NAME_MAX_BYTES: usize = 128;
 const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
 const SCHEMA_MAX_BYTES: usize = 64 << 10;
 const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
+
+/// Type names of JSON Schema, and what programming languages call them.
+const TYPE_NAMES: [(&str, &str); 7] = [
+    ("object", "dict map hashmap"),
+    ("number", "float double decimal"),
+    ("integer", "int long short"),
+    ("array", "list tuple set arraylist"),
+    ("string", "str char any"),
+    ("boolean", "bool"),
+    ("null", "none"),
+];
 
 /// One tool. `parameters` is a JSON schema of type `object`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
@@ -69,6 +82,30 @@ impl<'a> Parameter<'a> {
 
     pub fn default(&self) -> Option<&'a Value> {
         self.schema.get("default")
+    }
+}
+
+/// Replaces type names of programming languages by those of JSON Schema: `"type": "dict"` becomes `"type": "object"`.
+pub fn standardize(schema: &mut Value) {
+    standardize_to(schema, SCHEMA_MAX_DEPTH);
+}
+
+/// Deeper than `levels` nothing is changed; [`check`] refuses such a schema.
+fn standardize_to(schema: &mut Value, levels: usize) {
+    let Some(fields) = schema.as_object_mut().filter(|_| levels > 0) else { return };
+    if let Some(Value::String(kind)) = fields.get_mut("type") {
+        let low = kind.to_lowercase();
+        let is_name = |(standard, names): &&(&str, &str)| *standard == low || is_listed(names, &low);
+        if let Some((standard, _)) = TYPE_NAMES.iter().find(is_name) {
+            *kind = (*standard).to_owned();
+        }
+    }
+    if let Some(items) = fields.get_mut("items") {
+        standardize_to(items, levels - 1);
+    }
+    let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
+    for one in properties.into_iter().flat_map(|all| all.values_mut()) {
+        standardize_to(one, levels - 1);
     }
 }
 
@@ -160,5 +197,19 @@ mod tests {
         check(json!({ "description": "x".repeat(70_000) }), Err("at most 65536"));
         let many: serde_json::Map<String, Value> = (0..200).map(|n| (format!("p{n}"), json!({}))).collect();
         check(json!({ "properties": many }), Err("at most 128"));
+    }
+
+    #[test]
+    fn type_names_of_programming_languages_are_replaced() {
+        let mut schema = json!({ "type": "dict", "properties": {
+            "a": { "type": "tuple", "items": { "type": "float" } }, "b": { "type": "String" },
+            "type": { "type": "Vec3" },
+        } });
+        standardize(&mut schema);
+        let expected = json!({ "type": "object", "properties": {
+            "a": { "type": "array", "items": { "type": "number" } }, "b": { "type": "string" },
+            "type": { "type": "Vec3" },
+        } });
+        assert_eq!(schema, expected);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use monobloc::base::Cancel;
+use monobloc::checkpoint::{self, About, Reach};
 use monobloc::engine::scripted::Script;
 use monobloc::lessons::Lessons;
 use monobloc::orchestrate::{Toolkit, run_turn};
@@ -47,6 +49,22 @@ fn lessons_are_written_searched_and_forgotten_by_hand() {
     assert!(lessons(&project, &["list"]).is_empty());
     let missing = Run::new(&project, &["lessons", "forget", "l99"]).end();
     assert!(missing.code != Some(0) && missing.err.contains("no lesson l99"), "{missing:#?}");
+}
+
+#[test]
+fn going_back_to_lessons_of_another_version_says_that_they_stay() {
+    let project = Project::todo();
+    lessons(&project, &["add", "the tests hang", "start the database first"]);
+    let folder = project.path().canonicalize().expect("a folder");
+    let turn = checkpoint::Turn::new(&folder, About::default(), Cancel::new());
+    let old = || Ok(vec![b"a lesson in another form".to_vec()]);
+    turn.begin("run_command", &Reach::Everything, &old).expect("a checkpoint");
+    std::fs::write(folder.join("src/new.ts"), "").expect("a file");
+    turn.finish().expect("a summary");
+    let back = Run::new(&project, &["rewind", "c1"]).end().succeeded();
+    assert!(back.out.contains("left: lessons: stored by another version; they stay as they are now"), "{}", back.out);
+    assert!(!folder.join("src/new.ts").exists());
+    assert_eq!(lessons(&project, &["list"]).len(), 1);
 }
 
 #[tokio::test]

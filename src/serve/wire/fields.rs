@@ -7,6 +7,7 @@ use crate::engine::Sampling;
 use crate::serve::ask::{Call, Choice, Format};
 use crate::serve::problem::Problem;
 use crate::tools::ToolSpec;
+use crate::tools::spec::standardize;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -76,14 +77,10 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         return Err(Problem::invalid("tools", "a tool has no name"));
     }
     let nothing = || json!({ "type": "object", "properties": {} });
-    Ok(ToolSpec {
-        name,
-        description: text("description"),
-        server: String::new(),
-        mutates: true,
-        destructive: true,
-        parameters: Some(parameters).filter(|schema| schema.is_object()).cloned().unwrap_or_else(nothing),
-    })
+    let mut parameters = Some(parameters).filter(|schema| schema.is_object()).cloned().unwrap_or_else(nothing);
+    standardize(&mut parameters);
+    let (description, server) = (text("description"), String::new());
+    Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters })
 }
 
 /// A call that a client sends back. Arguments are a JSON object, or its text.
@@ -152,6 +149,15 @@ mod tests {
         check(json!("none"), Some(Choice::None));
         check(json!("some"), None);
         check(Value::Null, Some(Choice::Auto));
+    }
+
+    #[test]
+    fn a_tool_may_have_the_type_names_of_python() {
+        let schema = json!({ "type": "dict", "properties": { "a": { "type": "list", "items": { "type": "str" } } } });
+        let tool = tool(&json!({ "name": "ls" }), &schema).ok().unwrap();
+        let expected =
+            json!({ "type": "object", "properties": { "a": { "type": "array", "items": { "type": "string" } } } });
+        assert_eq!(tool.parameters, expected);
     }
 
     #[test]

@@ -190,7 +190,9 @@ mod tests {
             "color": { "type": "string", "enum": ["red", "Warm White"] },
             "rooms": { "type": "array", "items": { "type": "string" } },
             "level": { "type": "number", "minimum": 0, "maximum": 1 },
-            "fade": { "type": "boolean", "default": false }
+            "fade": { "type": "boolean", "default": false },
+            "hours": { "type": "array", "items": { "type": "integer" } },
+            "spot": { "type": "object", "properties": { "x": { "type": "number" } } }
         }, "required": ["color", "fade"] });
         let more = [outside("lamp.setColor", lamp), outside("heater.stop", json!({})), outside("lamp.stop", json!({}))];
         [crate::tools::Catalog::builtin().specs(), &more[..]].concat()
@@ -248,6 +250,16 @@ mod tests {
         lamp(
             json!({ "color": "blue" }),
             r#"`color` of `lamp.setColor` is "blue", expected one of "red", "Warm White""#,
+        );
+        let inner = json!({ "color": "red", "fade": true, "hours": ["1", 2], "spot": { "x": "0.5", "y": "1" } });
+        lamp(inner, r#"lamp.setColor {"color":"red","fade":true,"hours":[1,2],"spot":{"x":0.5,"y":"1"}} 2"#);
+        lamp(
+            json!({ "color": "red", "hours": [1, "x"] }),
+            r#"`hours` of `lamp.setColor` is [1,"x"], expected array of integer"#,
+        );
+        lamp(
+            json!({ "color": "red", "spot": { "x": "up" } }),
+            r#"`spot` of `lamp.setColor` is {"x":"up"}, expected object with `x`: number"#,
         );
         lamp(json!({ "color": "red", "level": 2 }), "`level` of `lamp.setColor` is 2, expected number of at most 1");
     }

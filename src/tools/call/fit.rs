@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
-/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`. What is inside lists and
-/// objects is taken as it is. An error says what was expected.
+/// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`, also inside lists
+/// and objects. An error says what was expected.
 pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let kinds = kinds(schema);
     let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
@@ -12,9 +12,29 @@ pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> 
         let converted = kinds.iter().find_map(|kind| converted(value, kind));
         converted.ok_or_else(|| kinds.join(" or "))?
     };
-    let fitted = in_choices(fitted, schema)?;
+    let fitted = in_choices(inside(fitted, schema)?, schema)?;
     in_range(&fitted, schema)?;
     Ok(fitted)
+}
+
+/// A list with fitted elements, or an object with fitted fields; any other value as it is. Goes as deep as the schema.
+fn inside(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
+    let part = |name: &str| schema.get(name).and_then(Value::as_object);
+    match (value, part("items"), part("properties")) {
+        (Value::Array(all), Some(items), _) => {
+            let one = |one: &Value| fit(one, items).map_err(|expected| format!("array of {expected}"));
+            all.iter().map(one).collect::<Result<Vec<Value>, String>>().map(Value::Array)
+        }
+        (Value::Object(mut fields), _, Some(properties)) => {
+            // A field left open stays so.
+            for (name, field) in fields.iter_mut().filter(|(_, field)| !field.is_null()) {
+                let Some(schema) = properties.get(name).and_then(Value::as_object) else { continue };
+                *field = fit(field, schema).map_err(|expected| format!("object with `{name}`: {expected}"))?;
+            }
+            Ok(Value::Object(fields))
+        }
+        (value, ..) => Ok(value),
+    }
 }
 
 pub fn allows_null(schema: &Map<String, Value>) -> bool {

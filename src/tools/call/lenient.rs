@@ -16,8 +16,10 @@ use crate::tools::spec::{ToolSpec, without_server};
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
+
 /// Calls in the order of the text, never overlapping.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
+    let is_bare = is_bare_call(text);
     let mut reader = Reader::new(text);
     let mut calls = Vec::new();
     while calls.len() < CALLS_MAX && reader.fuel > 0 {
@@ -28,7 +30,7 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
         } else if c.is_alphabetic() || c == '_' {
             let name = reader.word().trim_end_matches('.');
             reader.at = here + name.len();
-            attempt(&mut reader, |reader| after_name(reader, name, specs))
+            attempt(&mut reader, |reader| after_name(reader, name, is_bare, specs))
         } else {
             None
         };
@@ -55,6 +57,13 @@ fn attempt<T>(reader: &mut Reader<'_>, read: impl FnOnce(&mut Reader<'_>) -> Opt
     found
 }
 
+/// The whole text, without fences and brackets, is `name(…)`: a call even if there is no such tool.
+fn is_bare_call(text: &str) -> bool {
+    let bare = text.trim().trim_matches('`').trim_start_matches('[').trim_end_matches(']').trim();
+    let name = Reader::new(bare).word();
+    !name.is_empty() && bare[name.len()..].starts_with('(') && bare.ends_with(')')
+}
+
 /// A tool of that name, with or without a server before either name; `check` decides whether it is the only one.
 fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
     let exact = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
@@ -63,12 +72,13 @@ fn known<'a>(name: &str, specs: &'a [ToolSpec]) -> Option<&'a ToolSpec> {
 }
 
 /// The call after the word `name`: `name(…)`, or an object of arguments behind it.
-fn after_name(reader: &mut Reader<'_>, name: &str, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
-    let spec = known(name, specs)?;
-    if reader.eat('(') {
+fn after_name(reader: &mut Reader<'_>, name: &str, is_bare: bool, specs: &[ToolSpec]) -> Option<Vec<RawCall>> {
+    let spec = known(name, specs);
+    if (spec.is_some() || is_bare) && reader.eat('(') {
         let arguments = pythonic(reader, spec)?;
         return Some(vec![RawCall { name: name.to_owned(), arguments }]);
     }
+    let spec = spec?;
     // `name`: {…} with fences, colons, arrows and blanks between.
     for _ in 0..40 {
         match reader.peek()? {
@@ -78,7 +88,8 @@ fn after_name(reader: &mut Reader<'_>, name: &str, specs: &[ToolSpec]) -> Option
                 let Value::Object(fields) = reader.value()? else { return None };
                 // The object may be a whole call itself.
                 let whole = from_object(&fields, specs, 0);
-                return whole.or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: fields }]));
+                return whole
+                    .or_else(|| Some(vec![RawCall { name: name.to_owned(), arguments: unwrapped(fields, spec) }]));
             }
             _ => return None,
         }
@@ -87,8 +98,8 @@ fn after_name(reader: &mut Reader<'_>, name: &str, specs: &[ToolSpec]) -> Option
 }
 
 /// `a="x", n=1)` after the opening parenthesis; positional values go to the parameters in their order.
-fn pythonic(reader: &mut Reader<'_>, spec: &ToolSpec) -> Option<Map<String, Value>> {
-    let parameters = spec.parameters();
+fn pythonic(reader: &mut Reader<'_>, spec: Option<&ToolSpec>) -> Option<Map<String, Value>> {
+    let parameters = spec.map(ToolSpec::parameters).unwrap_or_default();
     let mut arguments = Map::new();
     for position in 0.. {
         reader.skip_blank();
@@ -96,9 +107,10 @@ fn pythonic(reader: &mut Reader<'_>, spec: &ToolSpec) -> Option<Map<String, Valu
             break;
         }
         let named = attempt(reader, |reader| {
-            let name = reader.word();
+            let quoted = matches!(reader.peek(), Some('"' | '\''));
+            let name = if quoted { reader.string()? } else { reader.word().to_owned() };
             reader.skip_blank();
-            (!name.is_empty() && (reader.eat('=') || reader.eat(':'))).then(|| name.to_owned())
+            (!name.is_empty() && (reader.eat('=') || reader.eat(':'))).then_some(name)
         });
         let value = reader.value()?;
         match (named, value) {
@@ -173,6 +185,14 @@ fn as_object(value: &Value) -> Option<Map<String, Value>> {
     }
 }
 
+/// `{"arguments": {…}}` is its inner object, unless the tool has a parameter of that name.
+fn unwrapped(fields: Map<String, Value>, spec: &ToolSpec) -> Map<String, Value> {
+    let is_own = |key: &str| spec.parameters().iter().any(|parameter| parameter.name == key);
+    let is_shell = |key: &str| fields.len() == 1 && ARGUMENT_KEYS.contains(&key) && !is_own(key);
+    let only = fields.iter().next().filter(|(key, _)| is_shell(key));
+    only.and_then(|(_, inner)| as_object(inner)).unwrap_or(fields)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,7 +220,10 @@ mod tests {
             "<|tool_call_start|>[read_file(path='a')]<|tool_call_end|>",
             r#"I call read_file("a") now."#,
             r#"read_file({"path": "a"})"#,
+            r#"read_file("path"="a")"#,
+            r#"read_file('path': "a")"#,
             r#"read_file: {"path": "a"}"#,
+            r#"read_file {"arguments": {"path": "a"}}"#,
             "Use `read_file`:\n```json\n{\"path\": \"a\"}\n```",
         ] {
             check(text, &[r#"read_file {"path":"a"}"#]);
@@ -213,6 +236,8 @@ mod tests {
     #[test]
     fn an_unknown_tool_is_reported_only_where_a_call_is_meant() {
         check(r#"{"name":"open_file","arguments":{"path":"a"}}"#, &[r#"open_file {"path":"a"}"#]);
+        check(r#"[open_file(path="a")]"#, &[r#"open_file {"path":"a"}"#]);
+        check(r#"`open_file("path"="a")`"#, &[r#"open_file {"path":"a"}"#]);
         check("The function f(x=1) is pure.", &[]);
         check(r#"{"name": "Ann", "age": 3}"#, &[]);
         check("fn main() { let x = 1; }", &[]);

@@ -1,5 +1,7 @@
 //! Parses a call out of a sentence that names a tool and its arguments: the last tier.
 
+use std::cmp::Reverse;
+
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -16,7 +18,9 @@ const DENIALS: [&str; 6] = ["not ", "n't ", "without ", "instead of ", "rather t
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let mut named: Vec<(usize, &ToolSpec)> =
         specs.iter().filter_map(|spec| Some((find_name(text, &spec.name)?, spec))).collect();
-    named.sort_by_key(|(at, _)| *at);
+    // Of two names at one place, such as `get-page` and `get-page-property`, the longer is meant.
+    named.sort_by_key(|(at, spec)| (*at, Reverse(spec.name.len())));
+    named.dedup_by_key(|(at, _)| *at);
     let call = |(index, (at, spec)): (usize, &(usize, &ToolSpec))| {
         let start = at + spec.name.len();
         let next = named[index + 1..].iter().map(|(next, _)| *next).find(|next| *next >= start).unwrap_or(text.len());
@@ -122,5 +126,19 @@ mod tests {
         check("read_file takes `path` and `start_line`.", None);
         check("Instead of read_file \"a\" I did nothing.", None);
         check("my_read_file_2 path: a", None);
+    }
+
+    #[test]
+    fn of_two_names_at_one_place_the_longer_is_called() {
+        let spec = |name: &str, required: &str| {
+            let parameters =
+                serde_json::json!({ "properties": { required: { "type": "string" } }, "required": [required] });
+            ToolSpec { name: name.to_owned(), parameters, ..ToolSpec::default() }
+        };
+        let specs = [spec("a.get-page", "id"), spec("a.get-page-property", "id")];
+        let calls = read("I call a.get-page-property with id: x", &specs);
+        assert_eq!(calls[0].name, "a.get-page-property");
+        let specs = [spec("a.get-page", "id"), spec("a.get-page-property", "name")];
+        assert!(read("I call a.get-page-property with id: x", &specs).is_empty(), "no call of the shorter one");
     }
 }

@@ -7,7 +7,7 @@ use crate::base::config::Server;
 use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
-use crate::tools::spec::{ToolSpec, check};
+use crate::tools::spec::{ToolSpec, check, standardize};
 
 /// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
@@ -45,6 +45,7 @@ fn spec(tool: Tool, config: &Server) -> ToolSpec {
     if let Some(fields) = parameters.as_object_mut() {
         fields.remove("$schema");
     }
+    standardize(&mut parameters);
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
         description: cut_line(&description, DESCRIPTION_MAX_CHARS),
@@ -72,13 +73,19 @@ fn text(result: &CallToolResult) -> String {
     for block in &result.content {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::Image(block) => text.push_str(&format!("[image, {}]", block.mime_type)),
-            ContentBlock::Audio(block) => text.push_str(&format!("[audio, {}]", block.mime_type)),
+            ContentBlock::Image(block) => {
+                text.push_str(&format!("[image, {}, {}]", block.mime_type, decoded_size(&block.data)));
+            }
+            ContentBlock::Audio(block) => {
+                text.push_str(&format!("[audio, {}, {}]", block.mime_type, decoded_size(&block.data)));
+            }
             ContentBlock::Resource(block) => match &block.resource {
                 ResourceContents::TextResourceContents { uri, text: inner, .. } => {
                     text.push_str(&format!("{uri}:\n{inner}"));
                 }
-                ResourceContents::BlobResourceContents { uri, .. } => text.push_str(&format!("[{uri}, no text]")),
+                ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                    text.push_str(&format!("[{uri}, {}]", decoded_size(blob)));
+                }
                 _ => text.push_str("[a resource of an unknown kind]"),
             },
             ContentBlock::ResourceLink(link) => text.push_str(&format!("[{} {}]", link.name, link.uri)),
@@ -96,10 +103,40 @@ fn text(result: &CallToolResult) -> String {
     }
 }
 
+/// The size of what base64 text encodes.
+fn decoded_size(data: &str) -> String {
+    format!("{} bytes", data.len() / 4 * 3)
+}
+
 /// Replaces control characters and those that change the direction of writing, so that text cannot steer a terminal.
 pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.replace("\r\n", "\n").replace(hidden, "�")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn of_what_is_no_text_the_size_is_told() {
+        let data = "AAAA".repeat(4);
+        let result: CallToolResult = serde_json::from_value(json!({ "content": [
+            { "type": "image", "mimeType": "image/png", "data": data },
+            { "type": "audio", "mimeType": "audio/wav", "data": data },
+            { "type": "resource", "resource": { "uri": "file:///a", "blob": data } },
+        ] }))
+        .unwrap();
+        assert_eq!(text(&result), "[image, image/png, 12 bytes]\n[audio, audio/wav, 12 bytes]\n[file:///a, 12 bytes]");
+    }
+
+    #[test]
+    fn a_schema_with_type_names_of_python_is_taken() {
+        let tool = json!({ "name": "a", "inputSchema": { "type": "dict", "properties": { "n": { "type": "int" } } } });
+        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], &Server::default());
+        assert_eq!((taken[0].parameters()[0].kind(), notes.len()), ("integer", 0));
+    }
 }
