@@ -279,6 +279,14 @@ mod tests {
     }
 
     #[test]
+    fn a_new_guard_before_a_mark_takes_nothing_away() {
+        let guard = "  if (!this.open) {\n    throw new Error('closed');\n  }\n";
+        let rest = "  for (const item of this.items) {\n    this.send(item);\n  }\n  return this.count;\n}";
+        let expected = format!("all() {{\n{guard}{rest}");
+        check(&format!("all() {{\n{rest}"), &format!("all() {{\n{guard}  // ... existing code\n}}"), Some(&expected));
+    }
+
+    #[test]
     fn old_lines_replace_a_mark() {
         let old = "def f(x):\n    total = 0\n    for one in x:\n        total += one\n    return total";
         check(

@@ -63,7 +63,7 @@ pub async fn called(
     let messages = [Message::system(system), Message::user(words::shorten(text, REQUEST_CHARS))];
     let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
     let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
-    let output = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
+    let (output, _) = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
     let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Prose);
     tracing::debug!(answer = output.text, "called");
     let Some(raw) = reading.calls.first() else { return Ok(None) };

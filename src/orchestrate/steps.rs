@@ -47,10 +47,12 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             None => execute::step(scene, step, evidence),
         };
         let done = carried_out.await?;
-        state(match done.notes.is_empty() {
-            true if !done.failed => StepState::Complete,
-            false if !plan.by_model => StepState::FailedToThink,
-            _ => StepState::FailedToExecute,
+        state(if done.notes.is_empty() && !done.failed {
+            StepState::Complete
+        } else if plan.by_model || done.notes.is_empty() {
+            StepState::FailedToExecute
+        } else {
+            StepState::FailedToThink
         });
         if plan.by_model {
             ran.tell(scene, step, &done, &evidence.entries()[before..]);

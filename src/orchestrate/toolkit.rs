@@ -119,6 +119,7 @@ impl Toolkit {
     }
 
     /// Runs a generation inside `grammar`; without it, if its marks are no tokens of this model file or a schema in it cannot be written.
+    /// Also returns whether the grammar held.
     pub async fn generate_inside(
         &self,
         model: &Leased,
@@ -126,11 +127,13 @@ impl Toolkit {
         free: Request,
         phase: &str,
         host: &dyn Host,
-    ) -> Result<Output, TurnError> {
+    ) -> Result<(Output, bool), TurnError> {
         let inside = Request { grammar: Some(grammar), ..free.clone() };
         match self.generate(model, inside, phase, host).await {
-            Err(TurnError::Engine(EngineError::Grammar(_))) => self.generate(model, free, phase, host).await,
-            output => output,
+            Err(TurnError::Engine(EngineError::Grammar(_))) => {
+                Ok((self.generate(model, free, phase, host).await?, false))
+            }
+            output => Ok((output?, true)),
         }
     }
 

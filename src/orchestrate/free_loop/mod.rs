@@ -195,7 +195,10 @@ impl<'a> Loop<'a> {
         let Scene { toolkit, host, .. } = self.scene;
         let mut output = if self.constrained {
             let grammar = notation::grammar(&*model.dialect, &tools, Reply::Either);
-            toolkit.generate_inside(model, grammar, free, "thinking", host).await?
+            // A grammar that does not compile is not tried again in this loop.
+            let (output, held) = toolkit.generate_inside(model, grammar, free, "thinking", host).await?;
+            self.constrained = held;
+            output
         } else {
             toolkit.generate(model, free, "thinking", host).await?
         };
