@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use llguidance::api::TopLevelGrammar;
-use llguidance::{Matcher, ParserFactory};
+use llguidance::api::{ParserLimits, TopLevelGrammar};
+use llguidance::{GrammarBuilder, JsonCompileOptions, Matcher, ParserFactory};
 use serde_json::Value;
 use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId};
 
@@ -55,6 +55,13 @@ impl Grammars {
             }
         }
     }
+}
+
+/// Whether a grammar can be made of a JSON schema, whatever the vocabulary. The error is one line.
+pub fn compiles(schema: &Value) -> Result<(), String> {
+    let builder = GrammarBuilder::new(None, ParserLimits::default());
+    let compiled = JsonCompileOptions::default().json_to_llg_no_validate(builder, schema.clone());
+    compiled.map(drop).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
 }
 
 /// The Lark text of a grammar in pieces.

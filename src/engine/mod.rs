@@ -1,6 +1,7 @@
 //! Runs models in this process: one thread owns each loaded model, everyone else holds a cloneable handle.
 
 pub mod decoder;
+pub mod expressible;
 pub mod fan_out;
 pub(crate) mod generation;
 pub(crate) mod grammar;

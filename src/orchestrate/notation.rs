@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::engine::Grammar;
+use crate::engine::expressible::{self, Expressible};
 use crate::models::dialect::{Dialect, Prompt, ToolText};
 use crate::tools::ToolSpec;
 
@@ -45,7 +46,7 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Gramm
         prompt = prompt.text(if index > 0 { "\n  | " } else { "" });
         let written = dialect.write_call(&tool.name, &Map::new());
         prompt = match written.split_once("{}") {
-            Some((head, tail)) => marked(marked(prompt, head).text(format!(" %json {} ", tool.parameters)), tail),
+            Some((head, tail)) => marked(marked(prompt, head).text(format!(" %json {} ", arguments(tool))), tail),
             None => {
                 let (name, close) = written.split_once('(').unwrap_or((&written, ""));
                 prompt.text(format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close)))
@@ -60,6 +61,15 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Gramm
         Reply::Call => String::new(),
     };
     Grammar::Marked(prompt.text(format!("{words}\nARGUMENTS: /({ARGUMENT})*/\n")))
+}
+
+/// The schema that the arguments of a call are held to; what of the tool's own it does not keep is in the log.
+pub fn arguments(tool: &ToolText) -> Value {
+    let Expressible { schema, notes } = expressible::arguments(&tool.parameters);
+    for note in notes {
+        tracing::warn!(tool = tool.name, note, "a schema is kept in part");
+    }
+    schema
 }
 
 /// Appends a dialect's marks, which may be control tokens.

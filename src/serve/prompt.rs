@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::Map;
 
 use super::ask::{Ask, Call, Choice, Format, Turn};
 use crate::budget::permit::Priority;
@@ -78,15 +78,14 @@ fn writes_json(dialect: &dyn Dialect) -> bool {
     dialect.write_call("f", &Map::new()).contains("{}")
 }
 
-/// One call of one of `tools`, as an object with its name and arguments.
+/// One call of one of `tools`, as an object with its name and arguments. Each schema is a text of its own there, because its
+/// references start at its own root.
 fn call_as_json(tools: &[ToolText]) -> Grammar {
     let one = |tool: &ToolText| {
-        json!({
-            "type": "object", "required": ["name", "arguments"], "additionalProperties": false,
-            "properties": { "name": { "const": tool.name }, "arguments": tool.parameters },
-        })
+        let head = format!("{{\"name\": {}, \"arguments\": ", notation::quoted(&tool.name));
+        format!("{} %json {} \"}}\"", notation::quoted(&head), notation::arguments(tool))
     };
-    Grammar::JsonSchema(json!({ "anyOf": tools.iter().map(one).collect::<Vec<_>>() }))
+    Grammar::Lark(format!("start: {}\n", tools.iter().map(one).collect::<Vec<_>>().join("\n  | ")))
 }
 
 /// `request` with the limits and the sampling of `ask`.

@@ -2,6 +2,7 @@
 
 use crate::tools::builtin::Builtin;
 use crate::tools::outcome::cut_line;
+use crate::tools::schema::standalone;
 use crate::tools::spec::{self, ToolSpec};
 
 /// Most tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
@@ -38,7 +39,7 @@ impl Catalog {
 
     /// Adds a tool that is not built in; refuses an invalid description, a name in use, or a tool too many.
     pub fn add(&mut self, mut spec: ToolSpec) -> Result<(), CatalogError> {
-        spec::standardize(&mut spec.parameters);
+        spec.parameters = standalone(std::mem::take(&mut spec.parameters));
         let refused = |why: String| Err(CatalogError { name: cut_line(&spec.name, 100), why });
         if let Err(why) = spec::check(&spec) {
             return refused(why);

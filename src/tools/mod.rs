@@ -1,5 +1,6 @@
 //! The agent's tools: descriptions, retrieval for a step, parsing and checking of calls, consent, sandbox, execution.
 
+pub(crate) mod schema;
 pub(crate) mod spec;
 
 pub(crate) mod builtin;

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::schema::DATA;
 use crate::base::is_listed;
 
 // A tool whose description exceeds one of these is refused.
 const NAME_MAX_BYTES: usize = 128;
 const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
 const SCHEMA_MAX_BYTES: usize = 64 << 10;
-const SCHEMA_MAX_DEPTH: usize = 16;
+pub(super) const SCHEMA_MAX_DEPTH: usize = 16;
 const PARAMETERS_MAX: usize = 128;
 
 /// Type names of JSON Schema, and what programming languages call them.
@@ -87,25 +88,32 @@ impl<'a> Parameter<'a> {
 
 /// Replaces type names of programming languages by those of JSON Schema: `"type": "dict"` becomes `"type": "object"`.
 pub fn standardize(schema: &mut Value) {
-    standardize_to(schema, SCHEMA_MAX_DEPTH);
+    match schema {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str())) {
+                match value {
+                    Value::String(_) | Value::Array(_) if key == "type" => standardize_type(value),
+                    other => standardize(other),
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(standardize),
+        _ => {}
+    }
 }
 
-/// Deeper than `levels` nothing is changed; [`check`] refuses such a schema.
-fn standardize_to(schema: &mut Value, levels: usize) {
-    let Some(fields) = schema.as_object_mut().filter(|_| levels > 0) else { return };
-    if let Some(Value::String(kind)) = fields.get_mut("type") {
-        let low = kind.to_lowercase();
-        let is_name = |(standard, names): &&(&str, &str)| *standard == low || is_listed(names, &low);
-        if let Some((standard, _)) = TYPE_NAMES.iter().find(is_name) {
-            *kind = (*standard).to_owned();
+/// The name of a type, or each of a list.
+fn standardize_type(kind: &mut Value) {
+    match kind {
+        Value::String(kind) => {
+            let low = kind.to_lowercase();
+            let is_name = |(standard, names): &&(&str, &str)| *standard == low || is_listed(names, &low);
+            if let Some((standard, _)) = TYPE_NAMES.iter().find(is_name) {
+                *kind = (*standard).to_owned();
+            }
         }
-    }
-    if let Some(items) = fields.get_mut("items") {
-        standardize_to(items, levels - 1);
-    }
-    let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
-    for one in properties.into_iter().flat_map(|all| all.values_mut()) {
-        standardize_to(one, levels - 1);
+        Value::Array(all) => all.iter_mut().for_each(standardize_type),
+        _ => {}
     }
 }
 
@@ -162,7 +170,7 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
 }
 
 /// Levels of nesting; serde_json itself refuses more than 128, so this ends.
-fn depth(value: &Value) -> usize {
+pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
         Value::Object(all) => 1 + all.values().map(depth).max().unwrap_or(0),

@@ -129,10 +129,20 @@ impl Run {
     }
 
     /// Runs the program with the reading end of standard output closed.
-    pub fn unheard(mut self) -> Ended {
+    pub fn unheard(self) -> Ended {
         let (reading, writing) = std::io::pipe().expect("a pipe");
         drop(reading);
-        self.command.stdout(writing).stderr(Stdio::piped());
+        self.into(writing)
+    }
+
+    /// Runs the program with a standard output that takes nothing, as on a full disk.
+    #[cfg(target_os = "linux")]
+    pub fn onto_a_full_device(self) -> Ended {
+        self.into(std::fs::File::create("/dev/full").expect("a full device"))
+    }
+
+    fn into(mut self, out: impl Into<Stdio>) -> Ended {
+        self.command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
         let output = self.command.output().expect("the program runs");
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         Ended { code: output.status.code(), signal: output.status.signal(), out: String::new(), err, peak_kib: 0 }

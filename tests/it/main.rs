@@ -31,6 +31,7 @@ mod models;
 mod names;
 #[cfg(target_os = "linux")]
 mod offline;
+mod output;
 mod page;
 mod pool;
 mod pull;

@@ -174,7 +174,7 @@ mod tests {
     fn an_edge_is_right_under_any_name_of_its_caller() {
         let suite = [edge("f", "x"), edge(MODULE, "y"), edge("g", "z")];
         let all = [found(&["f"], "x", 1.0), found(&["v", MODULE], "y", 0.95), found(&["f"], "z", 0.5)];
-        let figures = score(&suite, &all, &Report::new(None, false).unwrap());
+        let figures = score(&suite, &all, &Report::new(None, None).unwrap());
         assert_eq!((&figures["expected"], &figures["found"]), (&json!(3), &json!(3)));
         assert_eq!((&figures["precision"], &figures["recall"]), (&json!(0.667), &json!(0.667)));
         assert_eq!(figures["by_confidence"]["0.00"], json!({ "found": 1, "precision": 0.0 }));

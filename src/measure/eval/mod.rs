@@ -65,12 +65,12 @@ pub fn read(file: &Path) -> Result<Vec<Case>> {
 pub struct Report {
     /// Gets a prediction a line, as JSON.
     out: Option<BufWriter<File>>,
-    /// Whether lines for people are printed.
-    talk: bool,
+    /// Takes the lines for people.
+    talk: Option<fn(&str)>,
 }
 
 impl Report {
-    pub fn new(out: Option<&Path>, talk: bool) -> Result<Report> {
+    pub fn new(out: Option<&Path>, talk: Option<fn(&str)>) -> Result<Report> {
         let create = |file: &Path| File::create(file).with_context(|| format!("{} cannot be written", file.display()));
         Ok(Report { out: out.map(create).transpose()?.map(BufWriter::new), talk })
     }
@@ -86,8 +86,8 @@ impl Report {
     }
 
     fn say(&self, line: impl FnOnce() -> String) {
-        if self.talk {
-            println!("{}", line());
+        if let Some(talk) = self.talk {
+            talk(&line());
         }
     }
 }

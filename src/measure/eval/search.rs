@@ -137,7 +137,7 @@ mod tests {
         }
         let questions = read(&folder.path().join("suite.json"), folder.path()).unwrap();
         let out = folder.path().join("out.jsonl");
-        let mut report = Report::new(Some(&out), false).unwrap();
+        let mut report = Report::new(Some(&out), None).unwrap();
         let figures = run(folder.path(), None, &questions, &mut report, &Cancel::new()).unwrap();
         assert_eq!((&figures["cases"], &figures["ndcg_at_10"]), (&json!(1), &json!(1.0)), "{figures}");
         assert_eq!(figures["by_category"]["a"]["mrr"], 1.0);

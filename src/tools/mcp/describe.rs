@@ -7,7 +7,8 @@ use crate::base::config::Server;
 use crate::tools::Outcome;
 use crate::tools::outcome::{TEXT_MAX_BYTES, cut_line};
 use crate::tools::policy::glob;
-use crate::tools::spec::{ToolSpec, check, standardize};
+use crate::tools::schema::standalone;
+use crate::tools::spec::{ToolSpec, check};
 
 /// Most tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
@@ -41,11 +42,7 @@ fn spec(tool: Tool, config: &Server) -> ToolSpec {
     let mutates = hints.read_only_hint != Some(true);
     let own = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = clean(own).split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut parameters = Value::Object((*tool.input_schema).clone());
-    if let Some(fields) = parameters.as_object_mut() {
-        fields.remove("$schema");
-    }
-    standardize(&mut parameters);
+    let parameters = standalone(Value::Object((*tool.input_schema).clone()));
     ToolSpec {
         name: format!("{}.{}", config.name, tool.name),
         description: cut_line(&description, DESCRIPTION_MAX_CHARS),
@@ -136,6 +133,17 @@ mod tests {
     #[test]
     fn a_schema_with_type_names_of_python_is_taken() {
         let tool = json!({ "name": "a", "inputSchema": { "type": "dict", "properties": { "n": { "type": "int" } } } });
+        let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], &Server::default());
+        assert_eq!((taken[0].parameters()[0].kind(), notes.len()), ("integer", 0));
+    }
+
+    #[test]
+    fn a_parameter_that_is_a_reference_has_the_kind_of_what_it_leads_to() {
+        let tool = json!({ "name": "a", "inputSchema": {
+            "$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["n"],
+            "properties": { "n": { "$ref": "#/definitions/Count" } },
+            "definitions": { "Count": { "type": "integer", "minimum": 1 } },
+        } });
         let (taken, notes) = tools(vec![serde_json::from_value(tool).unwrap()], &Server::default());
         assert_eq!((taken[0].parameters()[0].kind(), notes.len()), ("integer", 0));
     }

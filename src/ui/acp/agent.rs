@@ -130,7 +130,7 @@ impl Agent {
         }
         match params::<CancelNotification>(method, given).and_then(|it| self.talk(method, &it.session_id)) {
             Ok(talk) => talk.cancel(),
-            Err(error) => eprintln!("monobloc: note: {}", error.message),
+            Err(error) => tell!("monobloc: note: {}", error.message),
         }
     }
 
@@ -254,7 +254,7 @@ impl Agent {
         self.talks.values().for_each(|talk| talk.cancel());
         let all = async { while self.prompts.join_next().await.is_some() {} };
         if tokio::time::timeout(END_MAX, all).await.is_err() {
-            eprintln!("monobloc: note: a prompt did not end within {} s", END_MAX.as_secs());
+            tell!("monobloc: note: a prompt did not end within {} s", END_MAX.as_secs());
         }
     }
 }

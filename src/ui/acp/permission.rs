@@ -28,7 +28,7 @@ pub async fn ask(
         Ok(response) => decision(&response.outcome, proposal),
         Err(why) => {
             let tool = crate::base::visible(&proposal.tool);
-            eprintln!("monobloc: note: `{tool}` counts as rejected: {why}");
+            tell!("monobloc: note: `{tool}` counts as rejected: {why}");
             Decision::Reject
         }
     }

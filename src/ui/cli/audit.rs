@@ -1,7 +1,7 @@
 //! `monobloc audit`: checks and exports the project's journal, and replays turns from it.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::app::{self, App};
 use crate::session::{self, Comparison, History, TurnRecord};
+use crate::ui::out::Out;
 
 /// Check or export the project's journal, or replay a turn on a copy of the project
 #[derive(Args)]
@@ -81,10 +82,10 @@ impl Verify {
         let checked = session::verify(open(path)?, of_project)?;
         if self.json {
             let damage = checked.as_ref().err().map(|damage| json!({ "record": damage.record, "why": damage.why }));
-            println!("{}", json!({ "records": checked.as_ref().ok().map(|end| end.seq), "damage": damage }));
+            putln!("{}", json!({ "records": checked.as_ref().ok().map(|end| end.seq), "damage": damage }));
         }
         match checked {
-            Ok(end) if !self.json => println!("{} records, whole; the last hash is {}", end.seq, end.hash),
+            Ok(end) if !self.json => putln!("{} records, whole; the last hash is {}", end.seq, end.hash),
             Ok(_) => {}
             Err(damage) => bail!("{}: {damage}", path.display()),
         }
@@ -96,7 +97,7 @@ impl Export {
     fn run(self, journal: &Path) -> Result<()> {
         let mut out: Box<dyn Write> = match &self.file {
             Some(file) => Box::new(File::create_new(file).with_context(|| format!("{}", file.display()))?),
-            None => Box::new(io::stdout().lock()),
+            None => Box::new(Out),
         };
         match session::export(open(journal)?, &mut out)? {
             Ok(_) => Ok(out.flush()?),
@@ -116,7 +117,7 @@ impl Replay {
         let replayed = session::replay(project, turn, scratch.path(), self.commands, &app.cancel).await?;
         let differ = replayed.calls.iter().filter(|call| matches!(call.outcome, Comparison::Different(_))).count();
         if self.json {
-            println!("{}", serde_json::to_string(&replayed)?);
+            putln!("{}", serde_json::to_string(&replayed)?);
         } else {
             say!("t{} {}", turn.seq, turn.request);
             for call in &replayed.calls {
@@ -134,7 +135,7 @@ impl Replay {
                 say!("    {path} differs: {now}, was {then}");
             }
             if replayed.files_compared && replayed.files.is_empty() {
-                println!("    every file it changed is as the turn left it");
+                putln!("    every file it changed is as the turn left it");
             }
         }
         if differ > 0 || !replayed.files.is_empty() {

@@ -27,13 +27,13 @@ impl Checkpoints {
         }
         let Some(store) = Store::existing(&app.project()?)? else {
             if !self.json {
-                println!("{NONE}");
+                putln!("{NONE}");
             }
             return Ok(());
         };
         for row in app.checkpoints(usize::MAX)?.unwrap_or_default() {
             if self.json {
-                println!("{}", serde_json::to_string(&row)?);
+                putln!("{}", serde_json::to_string(&row)?);
             } else {
                 say!("{}", line(&row));
             }
@@ -41,13 +41,13 @@ impl Checkpoints {
         if self.json {
             return Ok(());
         }
-        println!("{} of contents; not covered: ignored files, .git, owners and times", Bytes(store.blob_bytes()?));
+        putln!("{} of contents; not covered: ignored files, .git, owners and times", Bytes(store.blob_bytes()?));
         let uncovered = store.uncovered()?;
         for (path, why) in uncovered.iter().take(UNCOVERED_SHOWN) {
             say!("  not covered: {}: {why}", path.display());
         }
         if uncovered.len() > UNCOVERED_SHOWN {
-            println!("  not covered: {} more", uncovered.len() - UNCOVERED_SHOWN);
+            putln!("  not covered: {} more", uncovered.len() - UNCOVERED_SHOWN);
         }
         Ok(())
     }

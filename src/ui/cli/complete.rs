@@ -67,7 +67,7 @@ impl Complete {
         let json = self.json;
         complete::run(&pool, &spec, prompts, &options, &app.cancel, &mut |line| {
             if json {
-                println!("{}", serde_json::json!(line));
+                putln!("{}", serde_json::json!(line));
             } else {
                 say!("{}: {}", line.id.as_str().unwrap_or(&line.id.to_string()), line.text);
             }

@@ -40,7 +40,7 @@ enum Command {
 impl Config {
     pub fn run(self, settings: &Settings) -> Result<()> {
         match self.command {
-            Command::Show { json: true } => println!("{}", as_json(settings)),
+            Command::Show { json: true } => putln!("{}", as_json(settings)),
             Command::Show { json: false } => show(settings),
             Command::Path => path(settings),
             Command::Trust { forget: true, .. } => forget_project(settings)?,
@@ -102,16 +102,16 @@ fn show(settings: &Settings) {
     }
     settings.unknown_variables.iter().for_each(|note| say!("note: {note}"));
     if !settings.left_out.is_empty() {
-        println!("does not count without your consent (`monobloc config trust`):");
+        putln!("does not count without your consent (`monobloc config trust`):");
         settings.left_out.iter().for_each(|one| say!("  {one}"));
     }
 }
 
 fn path(settings: &Settings) {
     let there = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
-    println!("{}{}", settings.user_file.display(), there(&settings.user_file));
+    putln!("{}{}", settings.user_file.display(), there(&settings.user_file));
     let trusted = if settings.consented { " (trusted)" } else { "" };
-    println!("{}{}{trusted}", settings.project_file.display(), there(&settings.project_file));
+    putln!("{}{}{trusted}", settings.project_file.display(), there(&settings.project_file));
 }
 
 fn trust(settings: &Settings, yes: bool) -> Result<()> {
@@ -125,7 +125,7 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
         if !std::io::stdin().is_terminal() {
             bail!("nobody can be asked here whether this file may count; read it, then give --yes");
         }
-        println!("Let all of this count as if you had written it? [y]es, [n]o: ");
+        put!("Let all of this count as if you had written it? [y]es, [n]o: ");
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
@@ -135,16 +135,16 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    println!("{} counts as it stands; once it changes you will have to look again", file.display());
+    putln!("{} counts as it stands; once it changes you will have to look again", file.display());
     Ok(())
 }
 
 fn forget_project(settings: &Settings) -> Result<()> {
     let store = places::config_dir().join("consents");
     if consent::withdraw(&store, project(settings))? {
-        println!("{} counts no more", settings.project_file.display());
+        putln!("{} counts no more", settings.project_file.display());
     } else {
-        println!("{} was not trusted", settings.project_file.display());
+        putln!("{} was not trusted", settings.project_file.display());
     }
     Ok(())
 }

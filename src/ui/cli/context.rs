@@ -26,12 +26,12 @@ impl Context {
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
         let packed = code::context(&Cache::default(), &index, embedder.as_ref(), &self.question, self.tokens)?;
         if self.json {
-            println!("{}", packed.json());
+            putln!("{}", packed.json());
             return Ok(());
         }
         packed.notes.iter().for_each(super::warn);
-        print!("{}", visible(&packed.pack.text()));
-        eprintln!("monobloc: {}", packed.size());
+        put!("{}", visible(&packed.pack.text()));
+        tell!("monobloc: {}", packed.size());
         Ok(())
     }
 }

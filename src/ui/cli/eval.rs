@@ -144,7 +144,7 @@ struct Output {
 
 impl Output {
     fn report(&self) -> Result<Report> {
-        Report::new(self.out.as_deref(), !self.json)
+        Report::new(self.out.as_deref(), (!self.json).then_some(|line| putln!("{line}")))
     }
 }
 
@@ -170,7 +170,7 @@ impl Eval {
             Kind::Plans { planner_only } => eval::plans::run(&toolkit, &cases, planner_only, &mut report).await?,
             Kind::Features => eval::features::run(&toolkit, &cases, &mut report).await?,
         };
-        println!("{figures}");
+        putln!("{figures}");
         Ok(())
     }
 }
@@ -178,7 +178,7 @@ impl Eval {
 impl Edges {
     fn run(self, app: &App) -> Result<()> {
         let suite = eval::edges::read(&self.suite)?;
-        println!("{}", eval::edges::run(&self.root, &suite, &mut self.output.report()?, &app.cancel)?);
+        putln!("{}", eval::edges::run(&self.root, &suite, &mut self.output.report()?, &app.cancel)?);
         Ok(())
     }
 }
@@ -188,7 +188,7 @@ impl Search {
         let embedder = if self.lexical { None } else { super::embedder(app) };
         let questions = eval::search::read(&self.suite, &self.root)?;
         let mut report = self.output.report()?;
-        println!("{}", eval::search::run(&self.root, embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        putln!("{}", eval::search::run(&self.root, embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -202,7 +202,7 @@ impl Pairs {
             anyhow::bail!("{} has no definition with a comment of five words or more", self.root.display());
         }
         let mut report = self.output.report()?;
-        println!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        putln!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
         Ok(())
     }
 }
@@ -220,7 +220,7 @@ impl Work {
             limit: Duration::from_secs(self.limit_s),
             cancel: &app.cancel,
         };
-        println!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?, &mut self.output.report()?)?);
+        putln!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?, &mut self.output.report()?)?);
         Ok(())
     }
 }

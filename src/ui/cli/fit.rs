@@ -49,7 +49,7 @@ impl Fit {
         };
         let (report, refused) = app.fit(&request)?;
         if self.json {
-            println!("{}", serde_json::to_string(&report)?);
+            putln!("{}", serde_json::to_string(&report)?);
         } else {
             print(&report);
         }
@@ -61,13 +61,13 @@ impl Fit {
 pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     let (report, refused) = app.fit(&FitRequest::default())?;
     if json {
-        println!("{}", serde_json::to_string(&report)?);
+        putln!("{}", serde_json::to_string(&report)?);
     } else {
         for model in &report.models {
-            println!("{}: {}, {}", model.role, file_name(model), model.rung);
+            putln!("{}: {}, {}", model.role, file_name(model), model.rung);
         }
         let planner = report.models.iter().find(|model| model.role == Role::Planner.to_string());
-        planner.into_iter().for_each(|model| println!("{}", seconds(model)));
+        planner.into_iter().for_each(|model| putln!("{}", seconds(model)));
     }
     refused.map_or(Ok(()), |refused| Err(refused.into()))
 }
@@ -92,17 +92,17 @@ fn file_name(model: &Model) -> std::borrow::Cow<'_, str> {
 const BAR: u64 = 72;
 
 fn print(report: &Report) {
-    println!("{}", report.device);
-    println!("{}", bar(report));
-    println!("  {}", legend(report).join("  "));
+    putln!("{}", report.device);
+    putln!("{}", bar(report));
+    putln!("  {}", legend(report).join("  "));
     for model in &report.models {
         print_model(model);
     }
     for name in &report.left_out {
-        println!("{name} is left out: the planner plays it");
+        putln!("{name} is left out: the planner plays it");
     }
     if let Some(hint) = &report.hint {
-        println!("hint: {hint}");
+        putln!("hint: {hint}");
     }
 }
 
@@ -143,9 +143,9 @@ fn legend(report: &Report) -> Vec<String> {
 fn print_model(model: &Model) {
     let Model { role, rung, weights_bytes, compute_bytes, host_bytes, kv_bytes, kv_type, slots, context, .. } = model;
     let (state, available) = (model.state_bytes_per_slot, model.available_for_kv_bytes);
-    println!("{role}: {}", file_name(model));
-    println!("  rung: {rung}");
-    println!(
+    putln!("{role}: {}", file_name(model));
+    putln!("  rung: {rung}");
+    putln!(
         "  weights {weights_bytes}, state {state} a slot, activations {compute_bytes}, vocabulary and graphs {host_bytes}"
     );
     let (device, host) = (model.memory.device_bytes, model.memory.host_bytes);
@@ -154,23 +154,23 @@ fn print_model(model: &Model) {
             0 => String::new(),
             layers => format!(", experts of the first {layers} layers on the CPU"),
         };
-        println!("  device {device}, host {host}: {} layers on the device{experts}", model.gpu_layers);
+        putln!("  device {device}, host {host}: {} layers on the device{experts}", model.gpu_layers);
     }
     let kv = &model.kv_bytes_per_token;
-    println!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
-    println!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
+    putln!("  KV a token: f16 {}, q8_0 {}, q4_0 {}", megabytes(kv.f16), megabytes(kv.q8_0), megabytes(kv.q4_0));
+    putln!("  KV {kv_bytes} for {slots} × {context} tokens ({kv_type}); {available} could be had");
     let longest = model.longest_context.iter().map(|(slots, context)| {
         let advice = model.advice.get(slots).copied().unwrap_or_default();
         let plural = if *slots == 1 { "slot" } else { "slots" };
         format!("{slots} {plural} {context} {advice}").trim_end().to_owned()
     });
-    println!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
+    putln!("  longest context a slot: {}", longest.collect::<Vec<_>>().join(", "));
     let (rate, gigabytes) = (model.tokens_per_second, model.bytes_per_token.0 as f64 / 1e9);
-    println!(
+    putln!(
         "  predicted: at most {rate:.0} tokens/s = bytes a second of memory over {gigabytes:.2} GB of weights (and half the KV) a \
          token; programs reach 30 to 60 % of it"
     );
-    println!("{}", seconds(model));
+    putln!("{}", seconds(model));
 }
 
 fn megabytes(bytes: Bytes) -> String {

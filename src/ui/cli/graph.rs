@@ -43,13 +43,13 @@ impl Graph {
         let (what, symbol, to) = (self.what, self.symbol, self.to.unwrap_or_default());
         let answer = graph::answer(&index, &Question { what, symbol, to, depth: self.depth })?;
         if self.json {
-            answer.json(self.limit).iter().for_each(|line| println!("{line}"));
+            answer.json(self.limit).iter().for_each(|line| putln!("{line}"));
         } else {
-            print!("{}", answer.text(self.limit));
+            put!("{}", answer.text(self.limit));
         }
         if answer.left_out(self.limit) > 0 {
             let (more, all) = (answer.left_out(self.limit), answer.count());
-            eprintln!("monobloc: note: {more} more; --limit {all} shows all");
+            tell!("monobloc: note: {more} more; --limit {all} shows all");
         }
         Ok(())
     }

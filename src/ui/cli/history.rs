@@ -27,7 +27,7 @@ impl History {
         let turns = history.turns;
         for turn in turns.iter().skip(turns.len().saturating_sub(self.turns)) {
             if self.json {
-                println!("{}", serde_json::to_string(turn)?);
+                putln!("{}", serde_json::to_string(turn)?);
                 continue;
             }
             let (created, changed, deleted) = turn.files;
@@ -41,7 +41,7 @@ impl History {
                 say!("    {checkpoint}: {}", words::counted(created, changed, deleted));
             }
             if turn.answer.is_none() {
-                println!("    it did not end");
+                putln!("    it did not end");
             }
         }
         Ok(())

@@ -54,7 +54,7 @@ impl Index {
         print(&report, self.json);
         let Some(watch) = watch else { return Ok(()) };
         if !self.json {
-            eprintln!("monobloc: watching {}; Ctrl-C ends it", index.project().display());
+            tell!("monobloc: watching {}; Ctrl-C ends it", index.project().display());
         }
         while watch.wait(&app.cancel) {
             match refreshed(&index, &mut lazy, app, !self.json) {
@@ -78,7 +78,7 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
         if visible && missing > 0 {
             let line =
                 format!("usable after {} ms; {missing} vectors follow, the most referred to first", report.usable_ms);
-            bar.suspend(|| eprintln!("monobloc: {line}"));
+            bar.suspend(|| tell!("monobloc: {line}"));
         }
     };
     let with_vector = lazy.vectors(index, app, usable, &mut |progress| show(&bar, progress))?;
@@ -90,11 +90,11 @@ fn refreshed(index: &ProjectIndex, lazy: &mut Lazy, app: &App, visible: bool) ->
 
 fn print(report: &Report, json: bool) {
     if json {
-        println!("{}", serde_json::json!(report));
+        putln!("{}", serde_json::json!(report));
         return;
     }
     let Report { files, parsed, removed, chunks, chunks_with_vector, symbols, edges, usable_ms, ms, .. } = report;
-    println!(
+    putln!(
         "{files} files ({parsed} read, {removed} gone), {chunks} chunks ({chunks_with_vector} with vectors), {symbols} symbols, \
          {edges} edges; usable after {usable_ms} ms, complete after {ms} ms"
     );
@@ -108,12 +108,12 @@ fn summary(what: &str, files: &[Skipped]) {
         return;
     }
     let reasons: Vec<String> = by_reason(files).iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    println!("{} {what}: {}", files.len(), reasons.join("; "));
+    putln!("{} {what}: {}", files.len(), reasons.join("; "));
     for one in files.iter().take(SKIPPED_SHOWN) {
         say!("  {}: {}", if one.path.is_empty() { "." } else { &one.path }, one.reason);
     }
     if files.len() > SKIPPED_SHOWN {
-        println!("  … {} more; --json lists them", files.len() - SKIPPED_SHOWN);
+        putln!("  … {} more; --json lists them", files.len() - SKIPPED_SHOWN);
     }
 }
 

@@ -77,14 +77,14 @@ impl Lessons {
             Verb::List { limit, json } => {
                 let all = lessons.list(limit)?;
                 if all.is_empty() && !json {
-                    println!("no lessons yet; a step that works is one");
+                    putln!("no lessons yet; a step that works is one");
                 }
                 all.iter().for_each(|stored| show(stored, None, json));
             }
             Verb::Search { problem, limit, json } => {
                 let found = lessons.search(&problem, vector(&problem)?.as_deref(), limit)?;
                 if found.is_empty() && !json {
-                    println!("no lesson has to do with that");
+                    putln!("no lesson has to do with that");
                 }
                 found.iter().for_each(|found| show(&found.stored, Some(found.score), json));
             }
@@ -99,7 +99,7 @@ impl Lessons {
                 let vector = vector(&problem)?;
                 let lesson = Lesson { problem, solution, why_worked: why, success: true, vector, tokens_used: 0 };
                 let name = format!("l{}", lessons.add(&lesson)?);
-                if json { println!("{}", json!({ "lesson": name })) } else { println!("{name}") }
+                if json { putln!("{}", json!({ "lesson": name })) } else { putln!("{name}") }
             }
             Verb::Forget { names, all, json } => {
                 let ids: Vec<i64> = if all {
@@ -114,9 +114,9 @@ impl Lessons {
                 }
                 let forgotten: Vec<String> = ids.iter().map(|id| format!("l{id}")).collect();
                 match (json, forgotten.is_empty()) {
-                    (true, _) => println!("{}", json!({ "forgotten": forgotten })),
-                    (false, true) => println!("nothing to forget"),
-                    (false, false) => println!("forgotten: {}", forgotten.join(", ")),
+                    (true, _) => putln!("{}", json!({ "forgotten": forgotten })),
+                    (false, true) => putln!("nothing to forget"),
+                    (false, false) => putln!("forgotten: {}", forgotten.join(", ")),
                 }
             }
         }
@@ -134,7 +134,7 @@ fn number(name: &str) -> Result<i64> {
 fn show(stored: &Stored, score: Option<f32>, json: bool) {
     let Stored { lesson, failures, created, .. } = stored;
     if json {
-        println!(
+        putln!(
             "{}",
             json!({
                 "lesson": stored.name(), "problem": lesson.problem, "solution": lesson.solution, "why": lesson.why_worked,
@@ -146,7 +146,7 @@ fn show(stored: &Stored, score: Option<f32>, json: bool) {
     }
     let score = score.map_or(String::new(), |score| format!(" {score:.2}"));
     let failed = if *failures > 0 { format!(" (failed {failures} times since)") } else { String::new() };
-    println!("{}{score}  {}{failed}", style(stored.name()).cyan(), visible(&lesson.problem));
+    putln!("{}{score}  {}{failed}", style(stored.name()).cyan(), visible(&lesson.problem));
     let solution = match Solution::read(&lesson.solution) {
         Some(call) => {
             let arguments = call.arguments.iter().map(|(name, value)| format!("{name}={value}"));
@@ -155,5 +155,5 @@ fn show(stored: &Stored, score: Option<f32>, json: bool) {
         None => lesson.solution.clone(),
     };
     say!("    {solution}");
-    println!("    {}", style(format!("{} · {} tokens", visible(&lesson.why_worked), lesson.tokens_used)).dim());
+    putln!("    {}", style(format!("{} · {} tokens", visible(&lesson.why_worked), lesson.tokens_used)).dim());
 }

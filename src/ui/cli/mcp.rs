@@ -66,7 +66,7 @@ impl Mcp {
 fn list(app: &App, json: bool) -> Result<()> {
     let servers = &app.config.servers;
     if servers.is_empty() && !json {
-        println!("no servers; write [mcp.NAME] with a `command` into the file that `monobloc config path` names first");
+        putln!("no servers; write [mcp.NAME] with a `command` into the file that `monobloc config path` names first");
     }
     let mut all = Vec::new();
     for server in servers {
@@ -90,7 +90,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         }
     }
     if json {
-        println!("{}", Value::Array(all));
+        putln!("{}", Value::Array(all));
     }
     Ok(())
 }
@@ -107,11 +107,11 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
             "took_ms": one.took.as_millis() as u64 })
     };
     if json {
-        println!("{}", Value::Array(seen.iter().map(shown).collect()));
+        putln!("{}", Value::Array(seen.iter().map(shown).collect()));
     } else {
         for one in &seen {
             let state = if one.failed { "failed" } else { "ok" };
-            println!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
+            putln!("{:<16} {state:<7} {} tools in {} ms", one.server, one.tools.len(), one.took.as_millis());
             one.notes.iter().for_each(|note| say!("  note: {note}"));
         }
     }
@@ -153,7 +153,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
     };
     let outcome = crate::tools::execute(approved, &context).await;
     if json {
-        println!("{}", serde_json::to_string(&outcome)?);
+        putln!("{}", serde_json::to_string(&outcome)?);
     } else {
         say!("{}", outcome.text);
     }

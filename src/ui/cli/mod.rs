@@ -1,10 +1,5 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
-/// `println!` for a line with texts of files, models or tools in it.
-macro_rules! say {
-    ($($part:tt)*) => { println!("{}", crate::base::visible(&format!($($part)*))) };
-}
-
 pub(in crate::ui) mod ask;
 mod audit;
 mod bench;
@@ -47,6 +42,7 @@ use crate::app::{self, App};
 use crate::base::config::{Given, Settings, resolve};
 use crate::base::{Cancel, visible};
 use crate::embed::Embedder;
+use crate::ui::out::{self, Out};
 use crate::ui::{acp, screen};
 
 /// When the program began.
@@ -55,8 +51,6 @@ pub(in crate::ui) static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now
 const RESTORE_MAX: Duration = Duration::from_secs(1);
 /// Exit code after Ctrl-C, as shells expect.
 const CANCELLED: i32 = 130;
-/// Exit code when the reader of the output has gone.
-const BROKEN_PIPE: i32 = 141;
 
 /// Run an agent with its language models in one process, offline: planner, router, embedder, tools, index and memory
 /// budget
@@ -112,21 +106,23 @@ impl Command {
 /// Runs the command line of this process and ends it.
 pub fn main() -> ! {
     LazyLock::force(&STARTED);
-    exit_quietly_on_broken_pipe();
-    let matches = arguments().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = arguments().try_get_matches().unwrap_or_else(|error| end_by(&error));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| end_by(&error));
     start_logging();
     let cancel = Cancel::new();
     let given = settings::given(&matches);
     let settings = resolve(&given).map_err(anyhow::Error::from);
     let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
-        Ok(()) => 0,
+        Ok(()) => {
+            out::flush();
+            0
+        }
         Err(_) if cancel.is_cancelled() => {
-            eprintln!("monobloc: cancelled");
+            tell!("monobloc: cancelled");
             CANCELLED
         }
         Err(error) => {
-            eprintln!("monobloc: {}", visible(&told(&error)));
+            tell!("monobloc: {}", visible(&told(&error)));
             1
         }
     };
@@ -144,17 +140,18 @@ pub fn parse(words: &[String]) -> Result<(), clap::Error> {
     settings::arguments(Cli::command()).try_get_matches_from(words).map(drop)
 }
 
-/// Makes `monobloc … | head` end with the exit code of a broken pipe, as other programs do; otherwise the print macros
-/// of the standard library would report a panic.
-fn exit_quietly_on_broken_pipe() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let message = panic.payload_as_str().unwrap_or_default();
-        if message.starts_with("failed printing to std") && message.contains("Broken pipe") {
-            app::exit(BROKEN_PIPE);
-        }
-        report(panic);
-    }));
+/// Prints help or the version and ends the program; what is wrong with a command line is told on standard error.
+fn end_by(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    if console::colors_enabled() {
+        put!("{}", text.ansi())
+    } else {
+        put!("{text}")
+    }
+    app::exit(0)
 }
 
 /// The embedder; `None` after a note that says why there is none. Every user works without it.
@@ -181,7 +178,7 @@ fn bar(look: &str) -> ProgressBar {
 
 /// Prints a note to standard error.
 fn warn(note: impl Display) {
-    eprintln!("monobloc: note: {}", visible(&note.to_string()));
+    tell!("monobloc: note: {}", visible(&note.to_string()));
 }
 
 /// The error's message with its causes, without causes that it contains already.
@@ -200,7 +197,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
     let app = App::open(settings.config(), cancel)?;
     let command = cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default()));
     if app.lacks_accelerator() && command.runs_models() {
-        eprintln!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");
+        tell!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");
     }
     // `chat` handles Ctrl-C itself: it ends the running request, not the program.
     if !matches!(command, Command::Chat(_)) {
@@ -235,7 +232,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
         Command::History(history) => history.run(&app),
         Command::Audit(audit) => runtime.block_on(audit.run(&app)),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut settings::arguments(Cli::command()), "monobloc", &mut io::stdout());
+            clap_complete::generate(shell, &mut settings::arguments(Cli::command()), "monobloc", &mut Out);
             Ok(())
         }
     };

@@ -89,14 +89,14 @@ fn list(app: &App, json: bool) -> Result<()> {
             (role.to_string(), about)
         };
         let roles: Value = roles.iter().map(about).collect();
-        println!(
+        putln!(
             "{}",
             json!({ "folder": registry.dir, "files": files, "roles": roles, "notes": registry.notes,
                 "replaced": registry.replaced })
         );
         return Ok(());
     }
-    println!("{}", registry.dir.display());
+    putln!("{}", registry.dir.display());
     for file in &registry.files {
         let name = file.path.strip_prefix(&registry.dir).unwrap_or(&file.path).display();
         match &file.header {
@@ -131,21 +131,24 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
     };
     let header = &header;
     if json {
-        println!("{}", serde_json::to_string(header)?);
+        putln!("{}", serde_json::to_string(header)?);
         return Ok(());
     }
     say!("{}\n  {}: {}", header.path.display(), header.name, in_short(header));
-    println!(
+    putln!(
         "  layers {}, embedding {}, heads {}, KV heads a layer {:?}",
-        header.layers, header.embedding_length, header.heads, header.kv_heads
+        header.layers,
+        header.embedding_length,
+        header.heads,
+        header.kv_heads
     );
     if header.experts > 0 {
-        println!("  experts {}, of which {} are used", header.experts, header.experts_used);
+        putln!("  experts {}, of which {} are used", header.experts, header.experts_used);
     }
     for (kind, share) in &header.mix {
-        println!("  {kind}: {} tensors, {} parameters, {}", share.tensors, share.parameters, share.bytes);
+        putln!("  {kind}: {} tensors, {} parameters, {}", share.tensors, share.parameters, share.bytes);
     }
-    println!(
+    putln!(
         "  vocabulary {}, chat template: {}",
         header.vocabulary,
         if header.is_chat() { "yes" } else { "none (a base model)" }
@@ -174,7 +177,7 @@ fn fetch(app: &App, role: Role, name: Option<&str>) -> Result<()> {
             bar.set_length(total.0);
             bar.set_position(done.0);
         })?;
-        bar.suspend(|| println!("{}", path.display()));
+        bar.suspend(|| putln!("{}", path.display()));
     }
     bar.finish_and_clear();
     Ok(())

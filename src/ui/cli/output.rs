@@ -1,7 +1,7 @@
 //! Prints the events of a turn: as text for people, or as one JSON object per line for programs.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -34,10 +34,8 @@ impl Printer {
     pub fn print(&mut self, record: &Record) -> Result<()> {
         match self {
             Printer::Json => {
-                let mut out = io::stdout().lock();
-                serde_json::to_writer(&mut out, record)?;
-                writeln!(out)?;
-                out.flush()?;
+                // Programs read each line when it comes, also through a pipe.
+                put!("{}\n", serde_json::to_string(record)?);
             }
             Printer::Text(text) => text.print(&record.event)?,
         }
@@ -51,7 +49,7 @@ impl Printer {
         }
         if !matches!(self, Printer::Text(_)) || !io::stdin().is_terminal() {
             let (tool, reason) = (visible(&proposal.tool), visible(&proposal.reason));
-            eprintln!(
+            tell!(
                 "monobloc: `{tool}` needs consent ({reason}), and nobody can be asked here: not done; --yes approves"
             );
             return Ok(Decision::Reject);
@@ -60,8 +58,7 @@ impl Printer {
         let (reply, mut decided) = oneshot::channel();
         let (mut lines, mut open) = (io::stdin().lock().lines(), Some(Question::new(proposal, reply)));
         while let Some(question) = open {
-            print!("{}", question.prompt());
-            io::stdout().flush()?;
+            put!("{}", question.prompt());
             let Some(line) = lines.next().transpose()? else { break };
             open = question.answer(&line);
         }
@@ -98,7 +95,7 @@ impl Text {
             Event::Token { text } => self.token(text)?,
             Event::TurnFinished(finished) => {
                 self.clear();
-                println!("\n\n{}", style(words::cost(&finished.usage)).dim());
+                putln!("\n\n{}", style(words::cost(&finished.usage)).dim());
             }
             Event::TurnFailed { error } => self.marked(style("failed: ").red(), error),
             Event::ModelsChanged { text, .. } => self.line(text),
@@ -142,11 +139,10 @@ impl Text {
     fn token(&mut self, text: &str) -> Result<()> {
         self.clear();
         if !self.in_answer {
-            println!();
+            putln!();
         }
         self.in_answer = true;
-        print!("{}", visible(text));
-        io::stdout().flush()?;
+        put!("{}", visible(text));
         Ok(())
     }
 
@@ -171,9 +167,9 @@ impl Text {
     fn marked(&mut self, mark: impl Display, text: &str) {
         self.clear();
         if std::mem::take(&mut self.in_answer) {
-            println!();
+            putln!();
         }
-        println!("{mark}{}", visible(text));
+        putln!("{mark}{}", visible(text));
     }
 
     fn progress(&mut self, what: &str, share: f32) {

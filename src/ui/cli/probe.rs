@@ -27,7 +27,7 @@ impl Probe {
         let toolkit = app.toolkit_for(Catalog::builtin(), app.pool(app.registry()?), None, None, None)?;
         let probed = probe::run(&toolkit, self.role, self.again).await?;
         if self.json {
-            println!("{}", json(&probed));
+            putln!("{}", json(&probed));
         } else {
             show(&probed);
         }
@@ -46,8 +46,8 @@ fn json(probed: &Probed) -> serde_json::Value {
 }
 
 fn show(Probed { model, said, measured }: &Probed) {
-    let line = |what: &str, share: Share| println!("  {what:<34} {:>2} of {:>2}", share.right, share.of);
-    println!("{model}: {} prompts, {:.1} s", measured.prompts, measured.wall_ms as f64 / 1000.0);
+    let line = |what: &str, share: Share| putln!("  {what:<34} {:>2} of {:>2}", share.right, share.of);
+    putln!("{model}: {} prompts, {:.1} s", measured.prompts, measured.wall_ms as f64 / 1000.0);
     line("calls in its own notation", measured.format);
     for (offered, share) in &measured.selection {
         line(&format!("right call of {offered} tools"), *share);
@@ -69,5 +69,5 @@ fn show(Probed { model, said, measured }: &Probed) {
     } else {
         "weak: steps that code owns; loops of 3 iterations, index only"
     };
-    println!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
+    putln!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
 }

@@ -29,9 +29,9 @@ impl Search {
         let found = Cache::default().search(&index, embedder.as_ref(), &self.query, self.limit)?;
         found.notes.iter().for_each(super::warn);
         if self.json {
-            found.hits.iter().for_each(|hit| println!("{}", hit.row()));
+            found.hits.iter().for_each(|hit| putln!("{}", hit.row()));
         } else {
-            print!("{}", code::text(&found, self.explain));
+            put!("{}", code::text(&found, self.explain));
         }
         Ok(())
     }

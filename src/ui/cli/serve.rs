@@ -40,14 +40,12 @@ impl Serve {
         // Held until the server ends: the browser may read it late.
         let mut opened = None;
         let ready = |Ready { address, page }: Ready| {
-            println!("listening on http://{address}");
+            putln!("listening on http://{address}");
             if self.open {
-                println!("page: {page}");
+                putln!("page: {page}");
                 opened = super::or_note(open(&page)).flatten();
             }
-            // It fails if nobody reads; the server serves all the same.
-            let _ = std::io::stdout().flush();
-            eprintln!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
+            tell!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");
         };
         let ended = serve::run(Server::new(app.clone())?, &options, ready).await;
         drop(opened);

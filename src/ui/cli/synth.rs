@@ -47,7 +47,7 @@ impl Synth {
             &app.cancel,
         )?;
         bar.finish_and_clear();
-        println!("{}: {written}, random weights: its text means nothing", self.file.display());
+        putln!("{}: {written}, random weights: its text means nothing", self.file.display());
         Ok(())
     }
 }

@@ -32,13 +32,18 @@ impl Telemetry {
         let turns = telemetry(&journal, self.turns)?;
         if self.json {
             for turn in turns {
-                println!("{}", serde_json::to_string(&turn)?);
+                putln!("{}", serde_json::to_string(&turn)?);
             }
             return Ok(());
         }
-        println!(
+        putln!(
             "{:>8} {:>6} {:>8} {:>8} {:>10} {:>12}  request",
-            "wall", "calls", "prompt", "cached", "generated", "peak memory"
+            "wall",
+            "calls",
+            "prompt",
+            "cached",
+            "generated",
+            "peak memory"
         );
         for turn in &turns {
             line(turn);
@@ -47,7 +52,7 @@ impl Telemetry {
             }
         }
         if let Some(sum) = sum(&turns) {
-            println!("{sum}");
+            putln!("{sum}");
         }
         Ok(())
     }
@@ -70,11 +75,11 @@ fn timeline(turn: &TurnStats) {
         say!("    {time} {class:<7} {status:<8} {} {arguments}", call.tool);
     }
     for one in &turn.detections {
-        println!("    {}", words::stall(one));
+        putln!("    {}", words::stall(one));
     }
     for one in &turn.recoveries {
         let came = if one.recovered { "the model then did it" } else { "the model did not do it" };
-        println!("    loop {}: {came}", one.iteration);
+        putln!("    loop {}: {came}", one.iteration);
     }
 }
 

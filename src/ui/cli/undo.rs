@@ -1,6 +1,6 @@
 //! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -80,7 +80,7 @@ impl How {
         drop(rewinder);
         app.index()?.refresh_lexical(&mut |_| (), &app.cancel)?;
         if self.json {
-            println!("{}", serde_json::to_string(&rewound)?);
+            putln!("{}", serde_json::to_string(&rewound)?);
         } else {
             say!("{}", words::rewound(&rewound));
         }
@@ -94,7 +94,7 @@ impl How {
                 .iter()
                 .map(|step| json!({ "path": step.path, "what": what(step), "changed_outside": step.foreign }))
                 .collect();
-            println!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps }));
+            putln!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps }));
             return Ok(());
         }
         say!("c{} ({}): {}", prepared.target.id, prepared.target.time, prepared.target.request);
@@ -112,14 +112,13 @@ impl How {
         if self.keep {
             return Ok(Foreign::Keep);
         }
-        eprintln!("Changed outside monobloc since c{}:", prepared.target.id);
-        list(foreign.into_iter(), |step| eprintln!("{}", visible(&step)));
+        tell!("Changed outside monobloc since c{}:", prepared.target.id);
+        list(foreign.into_iter(), |step| tell!("{}", visible(&step)));
         let refused = "nothing was changed; --force overwrites these files, --keep takes back only the others";
         if self.json || !io::stdin().is_terminal() {
             bail!("files were changed outside monobloc: {refused}");
         }
-        print!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
-        io::stdout().flush()?;
+        put!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         match answer.trim().to_lowercase().as_str() {

@@ -81,7 +81,7 @@ impl Asks {
             let ended = asked.state.wait_for(|state| matches!(state, State::Ended(_)));
             // The journal then lacks the end of the turn, as after a kill.
             if timeout(END_MAX, ended).await.is_err() {
-                eprintln!("monobloc: note: request {} did not end within {} s", asked.handle, END_MAX.as_secs());
+                tell!("monobloc: note: request {} did not end within {} s", asked.handle, END_MAX.as_secs());
             }
         }
     }

@@ -61,7 +61,7 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
     let lines: Vec<String> = conversation.screen.transcript.lines().map(|line| line.to_string()).collect();
     // Gives the terminal back; then the transcript goes where the shell's output is.
     drop(conversation);
-    lines.iter().for_each(|line| println!("{}", line.trim_end()));
+    lines.iter().for_each(|line| putln!("{}", line.trim_end()));
     if ended? {
         app.cancel.cancel();
         bail!("cancelled");

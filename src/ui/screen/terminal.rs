@@ -138,7 +138,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         restore();
         for report in lock(&PANICS).drain(..) {
-            eprintln!("{report}");
+            tell!("{report}");
         }
     }
 }

@@ -25,7 +25,7 @@ fn run_suite(agent: &str, only: Option<&str>) -> (Value, Vec<Value>) {
         limit: Duration::from_millis(2_000),
         cancel: &Cancel::new(),
     };
-    let mut report = Report::new(Some(&out), false).unwrap();
+    let mut report = Report::new(Some(&out), None).unwrap();
     let figures = super::run(&run, &read(&suite).unwrap(), &mut report).unwrap();
     drop(report);
     assert_eq!(fs::read_dir(root.join("small")).unwrap().count(), 1, "the project itself was worked on");
@@ -77,7 +77,7 @@ fn a_missing_project_is_reported_before_any_work() {
     let check = |only: Option<&str>, expected: &str| {
         let (limit, cancel) = (Duration::from_secs(1), &Cancel::new());
         let run = Run { root: folder.path(), only, agent: &agent, limit, cancel };
-        let mut report = Report::new(None, false).unwrap();
+        let mut report = Report::new(None, None).unwrap();
         let error = super::run(&run, &read(&suite).unwrap(), &mut report).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };

@@ -34,7 +34,7 @@ impl Ab {
             }
         }
         if self.json {
-            println!("{}", serde_json::json!({ "runs": runs }));
+            putln!("{}", serde_json::json!({ "runs": runs }));
             return Ok(());
         }
         let (alone, orchestrated) = runs.split_at(CASES.len());
@@ -51,7 +51,7 @@ fn print(way: &str, runs: &[Run]) {
         let sum = |count: fn(&Run) -> usize| runs.iter().map(count).sum::<usize>();
         let (calls, wasted) = (sum(|run| run.model_calls), sum(|run| run.wasted_calls));
         let (done, tools) = (sum(|run| run.tools_done), sum(|run| run.tools));
-        println!("{way}: {wall:.1} s, {wasted} of {calls} model calls wasted, {done} of {tools} tools done{what}");
+        putln!("{way}: {wall:.1} s, {wasted} of {calls} model calls wasted, {done} of {tools} tools done{what}");
     };
     for run in runs {
         line(&format!(": {}", run.called.join(" ")), std::slice::from_ref(run));

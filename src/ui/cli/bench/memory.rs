@@ -34,22 +34,22 @@ impl Memory {
         let json = self.models.json;
         if !json {
             let [name, cells @ ..] = HEADING;
-            println!("{name:<32} {}", columns(cells.map(str::to_owned)));
+            putln!("{name:<32} {}", columns(cells.map(str::to_owned)));
         }
         for (file, kv_type) in self.models.files(app)? {
             for case in memory::cases(&file, &kv_type, &self.contexts, &self.slots) {
                 let row = memory::run(&child, &case, &app.cancel).await?;
                 if !json {
-                    println!("{}", line(&row));
+                    putln!("{}", line(&row));
                 }
                 rows.push(row);
             }
         }
         if json {
-            println!("{}", serde_json::json!({ "models": rows }));
+            putln!("{}", serde_json::json!({ "models": rows }));
         } else {
             let exact = rows.iter().filter(|row| row.is_exact()).count();
-            println!("{exact} of {} within 3 % or 8 MiB (32 MiB of an accelerator)", rows.len());
+            putln!("{exact} of {} within 3 % or 8 MiB (32 MiB of an accelerator)", rows.len());
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl MemoryChild {
     pub async fn run(self, app: &App) -> Result<()> {
         let case = Case { file: self.file, context: self.context, slots: self.slots, kv_type: self.kv_type };
         let row = memory::fill(&app.empty_pool(), case, &app.cancel).await?;
-        println!("{}", serde_json::json!(row));
+        putln!("{}", serde_json::json!(row));
         Ok(())
     }
 }

@@ -84,7 +84,7 @@ impl Models {
             models.push(figures.json);
         }
         if self.json {
-            println!("{}", serde_json::json!({ "models": models }));
+            putln!("{}", serde_json::json!({ "models": models }));
         }
         Ok(())
     }
@@ -92,9 +92,9 @@ impl Models {
 
 fn print(figures: &Figures) {
     if !figures.heading.is_empty() {
-        println!("{}", figures.heading);
+        putln!("{}", figures.heading);
     }
     for (line, shown) in &figures.lines {
-        println!("  {line:<56} {shown:>22}");
+        putln!("  {line:<56} {shown:>22}");
     }
 }

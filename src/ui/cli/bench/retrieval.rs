@@ -27,7 +27,7 @@ impl Retrieval {
         let embedders = embedders(app);
         let figures = retrieval::measure(&dir, &embedders, &app.cancel)?;
         if self.json {
-            println!("{}", serde_json::json!(figures.json));
+            putln!("{}", serde_json::json!(figures.json));
         } else {
             super::print(&figures);
         }

@@ -7,7 +7,7 @@ mod table;
 pub(in crate::ui) mod work;
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -92,7 +92,7 @@ struct Conversation {
 impl Conversation {
     async fn run(mut self, mut lines: mpsc::Receiver<input::Read1>, mut interrupts: Signal) -> Result<()> {
         if self.terminal && !self.options.json {
-            println!("A line is a request; /help lists the commands, /exit ends.");
+            putln!("A line is a request; /help lists the commands, /exit ends.");
         }
         self.prompt()?;
         loop {
@@ -198,7 +198,7 @@ impl Conversation {
             Err(error) => return self.fail(super::told(&error)),
         };
         if self.options.json {
-            println!("{json}");
+            putln!("{json}");
         } else {
             self.printer.show(&text);
         }
@@ -219,11 +219,11 @@ impl Conversation {
             return Ok(());
         }
         match &self.question {
-            Some(question) => print!("{}", question.prompt()),
-            None if self.running.is_none() => print!("> "),
+            Some(question) => put!("{}", question.prompt()),
+            None if self.running.is_none() => put!("> "),
             None => {}
         }
-        Ok(io::stdout().flush()?)
+        Ok(())
     }
 }
 

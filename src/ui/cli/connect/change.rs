@@ -38,19 +38,19 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         }
     };
     if old.as_deref() == Some(new.as_str()) {
-        println!("{} has this already; nothing was written", file.display());
+        putln!("{} has this already; nothing was written", file.display());
         return Ok(());
     }
     show(file, old.as_deref(), Some(&new));
     if dry_run {
-        println!("nothing was written (--dry-run)");
+        putln!("nothing was written (--dry-run)");
         return Ok(());
     }
     let kept = old.as_deref().map(|old| copies::keep(file, old)).transpose()?;
     copies::replace(file, &new)?;
     let before =
         kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
-    println!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
+    putln!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
     Ok(())
 }
 
@@ -72,7 +72,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to take out"),
     };
     let Some(text) = copies::read(file)? else {
-        println!("{} is not there; nothing to take out", file.display());
+        putln!("{} is not there; nothing to take out", file.display());
         return Ok(());
     };
     let back = match &setup.form {
@@ -84,27 +84,27 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        println!("{} has nothing of monobloc; nothing to take out", file.display());
+        putln!("{} has nothing of monobloc; nothing to take out", file.display());
         return Ok(());
     };
     show(file, Some(&text), bare.as_deref());
     if dry_run {
-        println!("nothing was written (--dry-run)");
+        putln!("nothing was written (--dry-run)");
         return Ok(());
     }
     match (bare, copy) {
         (Some(bare), Some(copy)) => {
             copies::replace(file, &bare)?;
             fs::remove_file(&copy)?;
-            println!("{} is as it was before", file.display());
+            putln!("{} is as it was before", file.display());
         }
         (Some(bare), None) => {
             copies::replace(file, &bare)?;
-            println!("took monobloc out of {}; all else in it stays", file.display());
+            putln!("took monobloc out of {}; all else in it stays", file.display());
         }
         (None, _) => {
             fs::remove_file(file)?;
-            println!("removed {}, which had nothing but monobloc in it", file.display());
+            putln!("removed {}, which had nothing but monobloc in it", file.display());
         }
     }
     Ok(())
@@ -150,5 +150,5 @@ fn show(file: &Path, old: Option<&str>, new: Option<&str>) {
     let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
     let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());
     let diff = lines.unified_diff().context_radius(3).header(&name(old), &name(new)).to_string();
-    print!("{}", visible(&diff));
+    put!("{}", visible(&diff));
 }

@@ -60,7 +60,7 @@ impl Connect {
             print(name, &setup)?;
         }
         for remark in &setup.remarks {
-            eprintln!("monobloc: {remark}");
+            tell!("monobloc: {remark}");
         }
         Ok(())
     }
@@ -109,9 +109,9 @@ fn context(app: &App) -> Option<u32> {
 
 fn list(wish: &Wish) -> Result<()> {
     for client in clients()? {
-        println!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
+        putln!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
-    println!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
+    putln!("`monobloc connect CLIENT` prints the configuration, `--write` writes it, `--undo` takes it out again");
     Ok(())
 }
 
@@ -143,11 +143,11 @@ fn print(client: &str, setup: &Setup) -> Result<()> {
         Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
         Form::Printed { place, text } => (text.clone(), place.clone(), ""),
     };
-    print!("{text}");
+    put!("{text}");
     if how.is_empty() {
-        eprintln!("monobloc: this belongs into {place}");
+        tell!("monobloc: this belongs into {place}");
     } else {
-        eprintln!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
+        tell!("monobloc: this belongs into {place}; `monobloc connect {client} --write` {how}");
     }
     Ok(())
 }

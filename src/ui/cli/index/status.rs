@@ -37,9 +37,9 @@ impl Status {
         let model = Lazy::new(app).fingerprint;
         let status = index.status(model.as_deref())?;
         if self.json {
-            println!("{}", status::json(&status, model.as_deref()));
+            putln!("{}", status::json(&status, model.as_deref()));
         } else {
-            print!("{}", visible(&status::text(&status, model.as_deref())));
+            put!("{}", visible(&status::text(&status, model.as_deref())));
             super::summary("skipped", &status.skipped);
             super::summary("read in part", &status.partial);
         }

@@ -1,0 +1,316 @@
+//! Takes out of a JSON schema what a grammar cannot keep: annotations, formats, and constraints that need a look back.
+//!
+//! A schema says two things with one list of keys: what must hold and what is told. `format`, `title`, `examples` and keys that no
+//! draft knows only tell (JSON Schema 2020-12, validation, 7.2.1). Of what must hold, `not`, `if` or `uniqueItems` cannot be kept
+//! while a text is written; the text is then held to the rest, and a note says what is left out.
+
+use serde_json::{Map, Value, json};
+
+use super::grammar;
+
+/// Keys of JSON Schema that must hold and that no grammar here keeps.
+const NOT_KEPT: [&str; 14] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
+/// Longest length and number of elements that is counted; what may be longer may have any length.
+const COUNTED_MAX: u64 = 2_000;
+
+/// A schema that a grammar can keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expressible {
+    pub schema: Value,
+    /// What of the schema is not kept, each with its place.
+    pub notes: Vec<String>,
+}
+
+/// What of `schema` a grammar can keep. References must be `#/$defs/NAME`. An error says why nothing can be written under it.
+pub fn expressible(schema: &Value) -> Result<Expressible, String> {
+    let mut notes = Vec::new();
+    let mut kept = keep(schema, "", &mut notes);
+    if let (Some(stored), Some(fields)) = (schema.get("$defs").and_then(Value::as_object), kept.as_object_mut()) {
+        let mut all = Map::new();
+        for (name, one) in stored {
+            let one =
+                if leads_back(stored, name) { json!({}) } else { keep(one, &format!(".$defs.{name}"), &mut notes) };
+            all.insert(name.clone(), one);
+        }
+        fields.insert("$defs".to_owned(), Value::Object(all));
+    }
+    match grammar::compiles(&kept) {
+        Ok(()) => Ok(Expressible { schema: kept, notes }),
+        Err(_) => relaxed(kept, notes),
+    }
+}
+
+/// The same for the arguments of a call, which are an object: where nothing else can be kept, any object.
+pub fn arguments(schema: &Value) -> Expressible {
+    let mut schema = schema.clone();
+    if let Value::Object(fields) = &mut schema {
+        // A list of types or none would let a call have no object.
+        fields.insert("type".to_owned(), "object".into());
+    }
+    expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
+}
+
+/// Whether `name` of `stored` is a reference that leads to itself, and so says nothing.
+fn leads_back(stored: &Map<String, Value>, name: &str) -> bool {
+    let mut at = name;
+    for _ in 0..=stored.len() {
+        let next = stored.get(at).filter(|one| one.as_object().is_some_and(|fields| fields.len() == 1));
+        match next.and_then(|one| one["$ref"].as_str()).and_then(|to| to.strip_prefix("#/$defs/")) {
+            Some(to) if to == name => return true,
+            Some(to) => at = to,
+            None => return false,
+        }
+    }
+    true
+}
+
+fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
+    let fields = match schema {
+        Value::Object(fields) => fields,
+        Value::Bool(allowed) => return Value::Bool(*allowed),
+        _ => return json!({}),
+    };
+    let mut kept = Map::new();
+    for (key, value) in fields {
+        if NOT_KEPT.contains(&key.as_str()) && *value != false {
+            notes.push(format!("`{key}`{} cannot be kept by a grammar", at(place)));
+            continue;
+        }
+        match kept_value(key, value, place, notes) {
+            Some(Kept::As(key, value)) => match (key, kept.get_mut(key), value) {
+                // `oneOf` beside `anyOf`.
+                ("anyOf", Some(_), value) => drop(kept.insert("allOf".to_owned(), json!([{ "anyOf": value }]))),
+                (key, _, value) => drop(kept.insert(key.to_owned(), value)),
+            },
+            Some(Kept::Wrong) => notes.push(format!("`{key}`{} is no value that this key can have", at(place))),
+            None => {}
+        }
+    }
+    closed_without_names(&mut kept);
+    if fields.get("nullable") == Some(&Value::Bool(true)) { or_null(kept) } else { Value::Object(kept) }
+}
+
+enum Kept {
+    As(&'static str, Value),
+    /// The value is of a wrong type.
+    Wrong,
+}
+
+/// What is kept of a key with its value; `None` if it only tells.
+fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) -> Option<Kept> {
+    let below = |name: &str| format!("{place}.{name}");
+    let when = |key: &'static str, value: Option<Value>| Some(value.map_or(Kept::Wrong, |value| Kept::As(key, value)));
+    let list = |notes: &mut Vec<String>| -> Option<Value> {
+        let all = value.as_array().filter(|all| !all.is_empty())?;
+        Some(all.iter().map(|one| keep(one, place, notes)).collect())
+    };
+    let named = |notes: &mut Vec<String>| -> Option<Value> {
+        Some(value.as_object()?.iter().map(|(name, one)| (name.clone(), keep(one, &below(name), notes))).collect())
+    };
+    let count =
+        || value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64));
+    let least = || count().map(|count| Value::from(count.min(COUNTED_MAX)));
+    let number = || Some(value.clone()).filter(Value::is_number);
+    match key {
+        "type" => when("type", types(value)),
+        "enum" => when("enum", Some(value.clone()).filter(|all| all.as_array().is_some_and(|all| !all.is_empty()))),
+        "const" => when("const", Some(value.clone())),
+        "$ref" => {
+            when("$ref", Some(value.clone()).filter(|to| to.as_str().is_some_and(|to| to.starts_with("#/$defs/"))))
+        }
+        // A grammar cannot see to it that only one of them holds.
+        "anyOf" | "oneOf" => when("anyOf", list(notes)),
+        "allOf" => when("allOf", list(notes)),
+        "prefixItems" => when("prefixItems", list(notes)),
+        "items" if value.is_array() => when("items", list(notes)),
+        "items" => when("items", Some(keep(value, &below("items"), notes))),
+        "additionalItems" => when("additionalItems", Some(keep(value, &below("additionalItems"), notes))),
+        "additionalProperties" => {
+            when("additionalProperties", Some(keep(value, &below("additionalProperties"), notes)))
+        }
+        "properties" => when("properties", named(notes)),
+        "patternProperties" => when("patternProperties", named(notes)),
+        "required" => {
+            when("required", value.as_array().map(|all| all.iter().filter(|one| one.is_string()).cloned().collect()))
+        }
+        "minLength" => when("minLength", least()),
+        "minItems" => when("minItems", least()),
+        "minProperties" => when("minProperties", least()),
+        "maxLength" | "maxItems" | "maxProperties" if count().is_some_and(|count| count > COUNTED_MAX) => None,
+        "maxLength" => when("maxLength", count().map(Value::from)),
+        "maxItems" => when("maxItems", count().map(Value::from)),
+        "maxProperties" => when("maxProperties", count().map(Value::from)),
+        "minimum" => when("minimum", number()),
+        "maximum" => when("maximum", number()),
+        "exclusiveMinimum" => {
+            when("exclusiveMinimum", Some(value.clone()).filter(|one| one.is_number() || one.is_boolean()))
+        }
+        "exclusiveMaximum" => {
+            when("exclusiveMaximum", Some(value.clone()).filter(|one| one.is_number() || one.is_boolean()))
+        }
+        "multipleOf" => when("multipleOf", number().filter(|one| one.as_f64().is_some_and(|one| one > 0.0))),
+        "pattern" => {
+            let pattern = value
+                .as_str()
+                .filter(|pattern| grammar::compiles(&json!({ "type": "string", "pattern": pattern })).is_ok());
+            when("pattern", pattern.map(Value::from))
+        }
+        _ => None,
+    }
+}
+
+/// The names of types that there are.
+fn types(value: &Value) -> Option<Value> {
+    let known = |one: &Value| one.as_str().is_some_and(|name| TYPES.contains(&name));
+    match value {
+        Value::Array(all) => {
+            let all: Vec<Value> = all.iter().filter(|one| known(one)).cloned().collect();
+            Some(Value::Array(all)).filter(|all| *all != json!([]))
+        }
+        one => Some(one.clone()).filter(known),
+    }
+}
+
+/// A closed object that requires a name it does not have could never be written.
+fn closed_without_names(kept: &mut Map<String, Value>) {
+    if kept.get("additionalProperties") != Some(&Value::Bool(false)) || kept.contains_key("patternProperties") {
+        return;
+    }
+    let names: Vec<String> =
+        kept.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    if let Some(Value::Array(required)) = kept.get_mut("required") {
+        required.retain(|one| one.as_str().is_some_and(|one| names.iter().any(|name| name == one)));
+    }
+}
+
+/// What OpenAPI 3.0 calls `nullable`.
+fn or_null(mut kept: Map<String, Value>) -> Value {
+    if kept.is_empty() {
+        return json!({});
+    }
+    let is_plain = !["anyOf", "allOf", "$ref", "const"].iter().any(|key| kept.contains_key(*key));
+    match kept.get("type").cloned() {
+        Some(Value::String(one)) if is_plain => {
+            kept.insert("type".to_owned(), json!([one, "null"]));
+            if let Some(Value::Array(choices)) = kept.get_mut("enum") {
+                choices.push(Value::Null);
+            }
+            Value::Object(kept)
+        }
+        _ => json!({ "anyOf": [kept, { "type": "null" }] }),
+    }
+}
+
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" of `{}`", place.trim_start_matches('.')) }
+}
+
+/// The schema without the properties under which nothing can be written, each named.
+fn relaxed(mut kept: Value, mut notes: Vec<String>) -> Result<Expressible, String> {
+    let stored = kept.get("$defs").cloned();
+    if let Some(properties) = kept.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, one) in properties {
+            let mut alone = json!({ "type": "object", "properties": { name.as_str(): &*one }, "required": [name] });
+            if let Some(stored) = &stored {
+                alone["$defs"] = stored.clone();
+            }
+            if let Err(why) = grammar::compiles(&alone) {
+                notes.push(format!("`{name}` may be anything, because no grammar can be made of its schema: {why}"));
+                *one = json!({});
+            }
+        }
+    }
+    grammar::compiles(&kept).map_err(|why| format!("no grammar can be made of the schema: {why}"))?;
+    Ok(Expressible { schema: kept, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schema: Value, expected: Value, notes: usize) {
+        let found = expressible(&schema).expect("a grammar");
+        assert_eq!((&found.schema, found.notes.len()), (&expected, notes), "{schema}: {:?}", found.notes);
+    }
+
+    #[test]
+    fn what_only_tells_is_no_constraint() {
+        for format in ["semver", "json-pointer", "int64", "phone", "date", "e-mail"] {
+            check(json!({ "type": "string", "format": format }), json!({ "type": "string" }), 0);
+        }
+        let told = json!({ "type": "integer", "title": "Age", "examples": [3], "default": 1, "deprecated": true,
+                           "contentEncoding": "base64", "x-order": 2, "discriminator": { "propertyName": "k" },
+                           "x-guidance": { "lenient": 1 } });
+        check(told, json!({ "type": "integer" }), 0);
+    }
+
+    #[test]
+    fn what_no_grammar_keeps_is_left_out_and_named() {
+        let schema = json!({ "type": "object", "properties": {
+            "tags": { "type": "array", "items": { "type": "string" }, "uniqueItems": true },
+            "name": { "type": "string", "pattern": "^(?!admin)\\w+$" },
+        }, "not": { "required": ["x"] }, "required": ["tags"] });
+        let found = expressible(&schema).unwrap();
+        let expected = json!({ "type": "object", "properties": {
+            "tags": { "type": "array", "items": { "type": "string" } }, "name": { "type": "string" },
+        }, "required": ["tags"] });
+        assert_eq!(found.schema, expected);
+        assert_eq!(found.notes[0], "`uniqueItems` of `tags` cannot be kept by a grammar");
+        assert!(found.notes[1].starts_with("`pattern` of `name`") && found.notes[2].starts_with("`not` cannot"));
+    }
+
+    #[test]
+    fn the_forms_of_generators_are_kept() {
+        check(json!({ "type": "string", "nullable": true }), json!({ "type": ["string", "null"] }), 0);
+        let optional = json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }], "default": null, "title": "N" });
+        check(optional, json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] }), 0);
+        let one = json!({ "oneOf": [{ "const": "a" }, { "type": "string" }] });
+        check(one, json!({ "anyOf": [{ "const": "a" }, { "type": "string" }] }), 0);
+        let tree = json!({ "type": "object", "properties": { "next": { "$ref": "#/$defs/part1" } },
+                           "$defs": { "part1": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/part1" }] } } });
+        check(tree.clone(), tree, 0);
+        check(json!({ "type": "string", "maxLength": 1_000_000 }), json!({ "type": "string" }), 0);
+    }
+
+    #[test]
+    fn a_wrong_value_of_a_key_harms_nothing_else() {
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "string", "minLength": "größer als drei" },
+            "b": { "type": "file" }, "c": { "enum": [] }, "d": "text" } });
+        let expected =
+            json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": {}, "c": {}, "d": {} } });
+        check(schema, expected, 3);
+        check(
+            json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } }),
+            json!({ "$ref": "#/$defs/a", "$defs": { "a": {} } }),
+            0,
+        );
+    }
+
+    #[test]
+    fn a_property_that_nothing_satisfies_is_freed_and_a_whole_schema_is_an_error() {
+        let never = json!({ "allOf": [{ "type": "string" }, { "type": "integer" }] });
+        let schema =
+            json!({ "type": "object", "properties": { "a": never, "b": { "type": "null" } }, "required": ["a"] });
+        let found = expressible(&schema).unwrap();
+        assert_eq!(found.schema["properties"], json!({ "a": {}, "b": { "type": "null" } }));
+        assert!(found.notes[0].starts_with("`a` may be anything"), "{:?}", found.notes);
+        assert!(expressible(&never).is_err());
+        assert_eq!(arguments(&never).schema, json!({ "type": "object" }));
+    }
+}

@@ -1,0 +1,75 @@
+//! Writes to standard output and standard error: what standard output does not take ends the program with one line, not with a panic.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+
+use crate::app;
+
+/// Exit code when the reader of the output has gone, as shells expect it of a program that a closed pipe has ended.
+const BROKEN_PIPE: i32 = 141;
+
+/// Text on standard output, as it is and at once.
+macro_rules! put {
+    ($($part:tt)*) => { $crate::ui::out::put(format_args!($($part)*)) };
+}
+
+/// A line on standard output, as it is.
+macro_rules! putln {
+    () => { $crate::ui::out::putln(format_args!("")) };
+    ($($part:tt)*) => { $crate::ui::out::putln(format_args!($($part)*)) };
+}
+
+/// A line on standard output with texts of files, models or tools in it.
+macro_rules! say {
+    ($($part:tt)*) => { $crate::ui::out::putln(format_args!("{}", $crate::base::visible(&format!($($part)*)))) };
+}
+
+/// A line on standard error.
+macro_rules! tell {
+    ($($part:tt)*) => { $crate::ui::out::tell(format_args!($($part)*)) };
+}
+
+pub fn put(text: Arguments) {
+    let mut out = io::stdout().lock();
+    or_end(out.write_fmt(text).and_then(|()| out.flush()));
+}
+
+pub fn putln(text: Arguments) {
+    or_end(writeln!(io::stdout().lock(), "{text}"));
+}
+
+/// Nobody can be told that standard error takes nothing, so that is no failure.
+pub fn tell(text: Arguments) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes what standard output still holds back.
+pub fn flush() {
+    or_end(io::stdout().lock().flush());
+}
+
+/// Standard output for what writes by itself. It returns no error: one ends the program.
+pub struct Out;
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(or_end(io::stdout().lock().write(bytes)))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        flush();
+        Ok(())
+    }
+}
+
+fn or_end<T>(written: io::Result<T>) -> T {
+    written.unwrap_or_else(|error| end(&error))
+}
+
+fn end(error: &io::Error) -> ! {
+    if error.kind() == ErrorKind::BrokenPipe {
+        app::exit(BROKEN_PIPE);
+    }
+    tell!("monobloc: cannot write the output: {error}");
+    app::exit(1)
+}
