@@ -161,6 +161,7 @@ impl App {
         PoolOptions {
             threads: self.threads(),
             slots: self.config.slots,
+            flash: self.config.flash_attention,
             tool_call_format: self.config.tool_call_format.clone(),
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,

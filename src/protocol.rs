@@ -129,6 +129,9 @@ pub enum Event {
     /// Lessons from earlier turns were used instead of a model call, for the purpose `instead_of`.
     #[serde(rename = "lessons-used")]
     LessonsUsed { step: Option<StepId>, lessons: Vec<String>, problem: String, instead_of: String },
+    /// The planner is shown these lines of the project for a step, each as `path:first-last`.
+    #[serde(rename = "context-shown")]
+    ContextShown { step: StepId, places: Vec<String>, tokens: usize },
     /// A tool call of a step has ended; a step can have several.
     #[serde(rename = "step-completed")]
     StepCompleted(StepReport),

@@ -1,6 +1,7 @@
 //! Computes the size of a context: the KV cache per layer, recurrent states, checkpoints, and llama.cpp's metadata per cell.
 
 use super::LoadSettings;
+use crate::base::config::FlashAttention;
 use crate::base::{ACCELERATED, Bytes};
 use crate::models::gguf::{Header, TensorType};
 
@@ -11,8 +12,17 @@ pub const CELL_STEP: u64 = 256;
 /// On CPUs ggml's flash attention handles one vector of a head at a time: after 900 tokens SmolLM2 processes a chunk of 32
 /// rows three times as fast with products over f16 as with flash attention over q8_0, and decodes 1.3 times as fast.
 /// Quantised values require flash attention, which is fast on GPUs.
-pub fn is_read_in_products(kv_type: &str) -> bool {
-    kv_type == "f16" && !ACCELERATED
+pub fn is_read_in_products(kv_type: &str, flash: FlashAttention) -> bool {
+    match flash {
+        FlashAttention::Auto => kv_type == "f16" && !ACCELERATED,
+        FlashAttention::On => false,
+        FlashAttention::Off => true,
+    }
+}
+
+/// Whether a KV cache of this type can be read at all: quantised values only by flash attention.
+pub fn is_readable(kv_type: &str, flash: FlashAttention) -> bool {
+    kv_type == "f16" || flash != FlashAttention::Off
 }
 
 /// Cells per slot in one layer. Layers with a sliding window keep the whole context too (`swa_full`).

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{cache, repack};
 use crate::base::Bytes;
+use crate::base::config::FlashAttention;
 use crate::models::gguf::Header;
 
 /// Settings with which a model is to be loaded.
@@ -14,6 +15,7 @@ pub struct LoadSettings {
     pub slots: usize,
     /// Type of the KV cache, for example `q8_0`.
     pub kv_type: String,
+    pub flash: FlashAttention,
     /// Most tokens computed in one call (`n_ubatch`).
     pub rows: u32,
     /// Most rows of a call with logits (`n_outputs_max`).
@@ -115,7 +117,7 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let feed_forward = 3 * u64::from(header.feed_forward).max(experts);
     let logits = u64::from(header.vocabulary) * u64::from(wanted.outputs);
     let cells = cache::cells_of(wanted).max(1);
-    let products = cache::is_read_in_products(&wanted.kv_type);
+    let products = cache::is_read_in_products(&wanted.kv_type, wanted.flash);
     let scores = if products { u64::from(header.heads) * rows * cells } else { 0 };
     let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows).max(scores);
     let masked = rows * if products { 4 } else { 2 };

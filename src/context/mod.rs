@@ -78,6 +78,20 @@ pub struct Pack {
     pub text: String,
 }
 
+impl Pack {
+    /// Every shown stretch as `path:first-last`.
+    pub fn places(&self) -> Vec<String> {
+        let of = |shown: &Shown| -> Vec<String> {
+            shown.lines.iter().map(|(first, last)| format!("{}:{first}-{last}", shown.path)).collect()
+        };
+        self.files.iter().flat_map(of).collect()
+    }
+
+    pub fn tokens(&self) -> usize {
+        retrieve::tokens(&self.text)
+    }
+}
+
 /// What a pack is made for.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {

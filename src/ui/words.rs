@@ -42,6 +42,14 @@ pub fn remark(event: &Event, undo: &str) -> Option<String> {
     })
 }
 
+/// Which lines of the project the model is shown.
+pub fn context(places: &[String], tokens: usize) -> String {
+    if places.is_empty() {
+        return "the model is shown no code".to_owned();
+    }
+    format!("the model is shown {} ({tokens} tokens)", places.join(", "))
+}
+
 /// A detected stall of the single-model loop and the remedy.
 pub fn stall(detection: &Detection) -> String {
     let stall = match detection.stall {

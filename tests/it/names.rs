@@ -6,6 +6,7 @@ use std::sync::Arc;
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
 use monobloc::base::private;
+use monobloc::base::config::FlashAttention;
 use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
@@ -78,6 +79,7 @@ fn judge() -> Names {
     let options = PoolOptions {
         threads: 2,
         slots: 1,
+        flash: FlashAttention::Auto,
         tool_call_format: None,
         max_loaded: None,
         repack: true,

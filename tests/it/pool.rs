@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use monobloc::base::config::FlashAttention;
 use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::ladder::{self, Asked};
 use monobloc::budget::machine::{Accelerator, Kind, Machine};
@@ -59,6 +60,7 @@ impl World {
         let options = PoolOptions {
             threads: 2,
             slots: 2,
+            flash: FlashAttention::Auto,
             tool_call_format: None,
             max_loaded,
             repack: true,

@@ -186,6 +186,7 @@ impl Source<'_> {
                 | (Kind::Size, DeValue::String(_) | DeValue::Integer(_))
                 | (Kind::Switch, DeValue::Boolean(_))
                 | (Kind::Count(..), DeValue::Integer(_))
+                | (Kind::Share, DeValue::Integer(_) | DeValue::Float(_))
         );
         let read = match (fits, plain(value.get_ref())) {
             (true, Some(text)) => setting.kind.read(&text),
@@ -210,12 +211,13 @@ impl Source<'_> {
     }
 }
 
-/// The value as it would be written in an environment variable; `None` for floats, dates, lists and tables.
+/// The value as it would be written in an environment variable; `None` for dates, lists and tables.
 fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Boolean(flag) => Some(flag.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
         _ => None,
     }
 }

@@ -36,6 +36,7 @@ pub struct Config {
     pub context: u32,
     /// Type of the KV cache (`f16`, `q8_0`, `q4_0`), unless models.toml sets it; `None` chooses by model and device.
     pub kv_type: Option<String>,
+    pub flash_attention: FlashAttention,
     /// Seconds that an unused model stays in memory, unless models.toml sets it.
     pub keep_alive_s: u64,
     /// Most model files in memory at once; `None` means as many as fit.
@@ -154,6 +155,18 @@ pub enum AlternateScreen {
     Auto,
     Always,
     Never,
+}
+
+/// Whether attention is computed by flash kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlashAttention {
+    /// By what is faster for the KV type and the device.
+    #[default]
+    Auto,
+    On,
+    /// Never: quantised keys and values, which need it, are then ruled out.
+    Off,
 }
 
 /// When the user is asked before a tool runs.

@@ -277,7 +277,7 @@ impl Settings {
             cot_streaming: self.value("enable_cot_streaming") != Some("false"),
             fallback_parsing: self.value("fallback_parsing") != Some("false"),
             max_iterations: self.count("max_cognitive_iterations"),
-            verification_threshold: self.count::<f64>("verification_threshold") / 100.0,
+            verification_threshold: self.count("verification_threshold"),
         }
     }
 
@@ -296,6 +296,7 @@ impl Settings {
             slots: if is_lite { 1 } else { self.count("parallel") },
             context: self.count("context_tokens"),
             kv_type: self.value("kv_cache_type").map(str::to_owned),
+            flash_attention: self.choice("flash_attention"),
             keep_alive_s: self.count("keep_alive_s"),
             max_loaded: self.number("max_loaded"),
             repack: self.value("repack") != Some("false"),

@@ -32,6 +32,8 @@ pub enum Kind {
     Switch,
     /// A whole number from the least to the most, both included.
     Count(u64, u64),
+    /// A share from 0 to 1; a number above 1 is taken as per cent.
+    Share,
     /// One of these; for [`Trust::Stricter`] ordered from loosest to strictest.
     Choice(&'static [&'static str]),
 }
@@ -74,6 +76,14 @@ impl Kind {
                 Ok(count) if (least..=most).contains(&count) => Ok(count.to_string()),
                 _ => Err(format!("a whole number from {least} to {most}")),
             },
+            Kind::Share => {
+                let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+                let per_cent = |number: f64| if number > 1.0 || text.contains('%') { number / 100.0 } else { number };
+                match number.map(per_cent) {
+                    Some(share) if (0.0..=1.0).contains(&share) => Ok(share.to_string()),
+                    _ => Err("a share from 0 to 1, or per cent up to 100".to_owned()),
+                }
+            }
             Kind::Choice(choices) if choices.contains(&text) => Ok(text.to_owned()),
             Kind::Choice(choices) => Err(format!("one of {}", choices.join(", "))),
         }

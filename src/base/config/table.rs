@@ -1,6 +1,6 @@
 //! Lists all settings of the program.
 
-use super::setting::Kind::{Choice, Count, Path, Paths, Size, Switch};
+use super::setting::Kind::{Choice, Count, Path, Paths, Share, Size, Switch};
 use super::setting::Setting;
 use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
 
@@ -10,6 +10,7 @@ pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "
 pub const VOICES: [&str; 2] = ["planner", "router"];
 /// How models write calls.
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
+pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
 /// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
 
@@ -29,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 39] = settings! {
+pub const SETTINGS: [Setting; 40] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -48,6 +49,9 @@ pub const SETTINGS: [Setting; 39] = settings! {
         "Tokens a conversation of a model holds, where models.toml does not say";
     "kv_cache_type", "MONOBLOC_KV_CACHE_TYPE", "kv-cache-type", Choice(&KV_TYPES), None, Never,
         "How keys and values are kept, where models.toml does not say [default: f16, q8_0 for LFM2 and on a GPU]";
+    "flash_attention", "MONOBLOC_FLASH_ATTENTION", "flash-attention", Choice(&FLASH_ATTENTION), Some("auto"), Never,
+        "Whether attention is computed by flash kernels: auto does so except for f16 keys and values on a processor, \
+         where two products are faster; off rules out q8_0 and q4_0, which need them";
     "keep_alive_s", "MONOBLOC_KEEP_ALIVE_S", "keep-alive", Count(0, 31 * 24 * 3_600), Some("300"), Free,
         "Seconds that an unused model stays in memory, where models.toml does not say; 0: until another needs the \
          memory";
@@ -82,8 +86,8 @@ pub const SETTINGS: [Setting; 39] = settings! {
         "Read calls only as the model's family writes them, not in other notations and not out of prose";
     "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
         "Drafts of one answer at most";
-    "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Count(0, 100), Some("85"), Free,
-        "Per cent of certainty from which a draft is the answer";
+    "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
+        "Certainty from which a draft is the answer: a share like 0.85, or per cent like 85";
     "approve", "MONOBLOC_APPROVE", "approve", Choice(&APPROVE), Some("on-mutation"), Stricter,
         "When to ask before a tool runs";
     "command_confined", "MONOBLOC_COMMANDS_UNCONFINED", "commands-unconfined", Switch, Some("true"), Never,

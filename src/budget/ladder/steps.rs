@@ -30,10 +30,13 @@ pub fn down(header: &Header, now: &LoadSettings, machine: &Machine) -> Vec<(Load
         steps.extend(experts.map(|experts_on_host| (LoadSettings { experts_on_host, ..now.clone() }, 0.0)));
         steps.push((LoadSettings { layers_on_host: now.layers_on_host + 1, ..now.clone() }, 0.0));
     }
-    match now.kv_type.as_str() {
-        "f16" => steps.push((LoadSettings { kv_type: "q8_0".into(), ..now.clone() }, KV_8_BITS)),
-        "q8_0" => steps.push((LoadSettings { kv_type: "q4_0".into(), ..now.clone() }, KV_4_BITS)),
-        _ => {}
+    let smaller = match now.kv_type.as_str() {
+        "f16" => Some(("q8_0", KV_8_BITS)),
+        "q8_0" => Some(("q4_0", KV_4_BITS)),
+        _ => None,
+    };
+    if let Some((kv_type, loss)) = smaller.filter(|(kv_type, _)| cache::is_readable(kv_type, now.flash)) {
+        steps.push((LoadSettings { kv_type: kv_type.into(), ..now.clone() }, loss));
     }
     if now.context > CONTEXT_MIN {
         let context = (now.context / 2).next_multiple_of(cache::CELL_STEP as u32).max(CONTEXT_MIN);
@@ -120,6 +123,7 @@ pub fn given_up(header: &Header, now: &LoadSettings, asked: &LoadSettings, machi
 mod tests {
     use super::*;
     use crate::base::Bytes;
+    use crate::base::config::FlashAttention;
     use crate::budget::example::{self, hybrid};
     use crate::budget::machine::Kind;
 
@@ -233,5 +237,15 @@ mod tests {
         now.experts_on_host = 2;
         assert!(given_up(&header(), &now, &asked, &card())[1].starts_with("experts of 2 layers"));
         assert!(given_up(&header(), &asked, &asked, &host()).is_empty());
+    }
+
+    #[test]
+    fn without_flash_attention_no_step_quantises_keys_and_values() {
+        let kinds = |flash| -> Vec<String> {
+            let now = LoadSettings { flash, ..settings(8192, 2, "f16", 9, 0) };
+            down(&header(), &now, &host()).into_iter().map(|(after, _)| after.kv_type).collect()
+        };
+        assert!(kinds(FlashAttention::Auto).contains(&"q8_0".to_owned()));
+        assert!(kinds(FlashAttention::Off).iter().all(|kind| kind == "f16"));
     }
 }

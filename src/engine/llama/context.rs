@@ -15,6 +15,7 @@ use llama_cpp_sys_2 as sys;
 use super::lora::Overlay;
 use super::threads::Threads;
 use super::{Shape, int};
+use crate::base::config::FlashAttention;
 use crate::engine::decoder::{DecodeError, Row, Stop};
 
 /// One context. It borrows the model it was made from.
@@ -53,8 +54,10 @@ impl<'w> Context<'w> {
         params.n_threads_batch = int(shape.threads);
         params.type_k = shape.kv.ggml_type();
         params.type_v = shape.kv.ggml_type();
-        if shape.kv.is_read_in_products() {
+        if shape.is_read_in_products() {
             params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        } else if shape.flash == FlashAttention::On {
+            params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_ENABLED;
         }
         params.kv_unified = false;
         params.swa_full = true;
@@ -261,7 +264,7 @@ mod tests {
 
     /// The bits of all logits read, with `number(call)` of two threads used by each call.
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
-        let shape = Shape { slots: 1, context: 512, kv, threads: 2, chunk: CHUNK, share: false };
+        let shape = Shape { slots: 1, context: 512, kv, flash: FlashAttention::Auto, threads: 2, chunk: CHUNK, share: false };
         let mut context = Context::new(model, &shape, shape.context, 0).expect("a context");
         let mut bits = Vec::new();
         let mut from = 0;

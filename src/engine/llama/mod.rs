@@ -26,6 +26,7 @@ use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 pub use decoder::{LlamaDecoder, MARKS_MAX};
 pub use weights::{Loading, Weights};
 
+use crate::base::config::FlashAttention;
 use crate::budget::cache;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,11 +66,6 @@ impl KvFormat {
         }
     }
 
-    /// See [`cache::is_read_in_products`], which the memory estimate uses too.
-    pub fn is_read_in_products(self) -> bool {
-        cache::is_read_in_products(self.name())
-    }
-
     fn ggml_type(self) -> llama_cpp_sys_2::ggml_type {
         match self {
             KvFormat::F16 => llama_cpp_sys_2::GGML_TYPE_F16,
@@ -86,6 +82,7 @@ pub struct Shape {
     /// Positions of each slot.
     pub context: usize,
     pub kv: KvFormat,
+    pub flash: FlashAttention,
     pub threads: usize,
     /// Most rows of one prefill call.
     pub chunk: usize,
@@ -97,6 +94,11 @@ impl Shape {
     /// Most rows of one call.
     pub fn rows(&self) -> usize {
         self.chunk.max(self.slots)
+    }
+
+    /// See [`cache::is_read_in_products`], which the memory estimate uses too.
+    pub fn is_read_in_products(&self) -> bool {
+        cache::is_read_in_products(self.kv.name(), self.flash)
     }
 
     /// Most rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.

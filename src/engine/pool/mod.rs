@@ -23,6 +23,7 @@ use super::prefix::PrefixStore;
 use super::request::EngineError;
 use super::scripted::Script;
 use crate::base::Bytes;
+use crate::base::config::FlashAttention;
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
@@ -63,6 +64,7 @@ pub struct PoolOptions {
     pub threads: usize,
     /// Slots per model, unless models.toml asks for fewer.
     pub slots: usize,
+    pub flash: FlashAttention,
     pub tool_call_format: Option<String>,
     /// Most model files in memory at once; `None` if only memory limits them.
     pub max_loaded: Option<usize>,

@@ -2,7 +2,7 @@
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
-use crate::budget::LoadSettings;
+use crate::budget::{LoadSettings, cache};
 use crate::budget::machine::Machine;
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
@@ -11,13 +11,16 @@ use crate::models::gguf::Header;
 /// The context that a role's settings ask for, limited by the model and the run.
 pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<Shape, PoolError> {
     let kv = KvFormat::by_name(&spec.kv_type).ok_or_else(|| PoolError::KvType(spec.kv_type.clone()))?;
+    if !cache::is_readable(&spec.kv_type, options.flash) {
+        return Err(PoolError::NeedsFlash(spec.kv_type.clone()));
+    }
     let context = (spec.context as usize).min(trained(&spec.header));
     let threads = options.threads;
     let slots = spec.slots.min(options.slots).max(1);
     let on_gpu = machine.accelerator.is_some() && spec.gpu_layers != Some(0);
     let most = if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS };
-    let chunk = chunk_rows(&spec.header, kv, context, most.min(context));
-    Ok(Shape { slots, context, kv, threads, chunk, share: options.share })
+    let shape = Shape { slots, context, kv, flash: options.flash, threads, chunk: most.min(context), share: options.share };
+    Ok(Shape { chunk: chunk_rows(&spec.header, &shape), ..shape })
 }
 
 /// The settings from which the memory of `shape` is estimated.
@@ -26,6 +29,7 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
         context: shape.context as u32,
         slots: shape.slots,
         kv_type: spec.kv_type.clone(),
+        flash: options.flash,
         rows: shape.rows() as u32,
         outputs: shape.outputs() as u32,
         // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
@@ -61,13 +65,14 @@ pub fn placed(shape: Shape, settings: &LoadSettings, header: &Header) -> Shape {
     Shape { chunk, ..shape }
 }
 
-/// Rows of a prefill call, at most `most`, computed from the model and its context and never from measured time: the chunk size
+/// Rows of a prefill call, at most the chunk of `shape`, computed from the model and its context and never from measured time: the chunk size
 /// changes the last bits of the logits, and every run must give the same tokens. If attention is computed as matrix
 /// products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
-pub fn chunk_rows(header: &Header, kv: KvFormat, context: usize, most: usize) -> usize {
+pub fn chunk_rows(header: &Header, shape: &Shape) -> usize {
+    let (most, products) = (shape.chunk, shape.is_read_in_products());
     let scores_of = |rows: usize| {
-        if kv.is_read_in_products() {
-            Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * context as u64)
+        if products {
+            Bytes(SCORE_BYTES * u64::from(header.heads) * rows as u64 * shape.context as u64)
         } else {
             Bytes::ZERO
         }

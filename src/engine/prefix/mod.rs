@@ -35,7 +35,7 @@ impl Fingerprint {
             llama::system_info(),
             shape.slots,
             shape.kv.name(),
-            shape.kv.is_read_in_products(),
+            shape.is_read_in_products(),
             shape.threads,
             shape.chunk,
         );

@@ -18,8 +18,9 @@ pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, 
     let weights = Weights::load(&spec.header, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;
-    let chunk = shape::chunk_rows(&spec.header, kv, context, shape::CHUNK_ROWS);
-    let shape = Shape { slots: 1, context, kv, threads, chunk, share: false };
+    let most = Shape { slots: 1, context, kv, flash: setting.flash, threads, chunk: shape::CHUNK_ROWS, share: false };
+    let chunk = shape::chunk_rows(&spec.header, &most);
+    let shape = Shape { chunk, ..most };
     let mut decoder = weights.context(&shape)?;
     let mut tokens =
         weights.tokenize(&Prompt::default().text("The box on the left is blue. ".repeat(effort.prompt_tokens / 6 + 1)));

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::Figures;
 use crate::base::Cancel;
+use crate::base::config::FlashAttention;
 use crate::budget::permit::Priority;
 use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
@@ -23,6 +24,7 @@ pub struct Setting {
     pub context: u32,
     pub slots: usize,
     pub kv_type: String,
+    pub flash: FlashAttention,
 }
 
 pub struct Subject {

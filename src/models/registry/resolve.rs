@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
 use crate::base::Config;
+use crate::base::config::FlashAttention;
 use crate::models::gguf::{self, Header};
 use crate::models::manifest::{Candidate, Manifest};
 use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
@@ -183,7 +184,12 @@ impl Resolver<'_> {
 
 /// Type of the KV cache for `file` if its role sets none: the user's setting, else that of its candidate in models.toml.
 pub(super) fn kv_type(manifest: &Manifest, config: &Config, file: &Path) -> String {
-    config.kv_type.clone().unwrap_or_else(|| manifest.kv_type(&name_of(file)))
+    // Without flash attention nothing else can be read.
+    let by_default = || match config.flash_attention {
+        FlashAttention::Off => "f16".to_owned(),
+        FlashAttention::Auto | FlashAttention::On => manifest.kv_type(&name_of(file)),
+    };
+    config.kv_type.clone().unwrap_or_else(by_default)
 }
 
 /// The chosen file with the settings of `role`; fails if it cannot generate text or an adapter does not fit.

@@ -38,6 +38,7 @@ use crate::engine::pool::Leased;
 use crate::index::Index;
 use crate::language::clauses::Part;
 use crate::models::{Role, Tier};
+use crate::protocol::Event;
 use crate::request::{Kind, Step, kind, renames, substitution};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
@@ -291,5 +292,6 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         tokens,
     };
     let pack = context::pack(wanted);
+    scene.host.emit(Event::ContextShown { step: job.step.id, places: pack.places(), tokens: pack.tokens() });
     Ok((pack, mentions))
 }

@@ -91,6 +91,15 @@ function table(all) {
     el("table", {}, el("caption", { class: "unseen" }, "Who holds how much memory"), el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 
+/** How many requests of all models wait for a slot, for whoever looks at another view. */
+function queue(models) {
+  const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
+  const working = models.reduce((sum, model) => sum + busy(model).length, 0);
+  const place = byId("queue");
+  place.hidden = waiting === 0;
+  place.textContent = `Busy: ${working} ${working === 1 ? "request is" : "requests are"} being answered, ${waiting} wait`;
+}
+
 let shown = "";
 
 /** Reads the memory and draws it, if it is another than before. */
@@ -104,6 +113,7 @@ export async function refresh() {
     place.replaceChildren(el("p", { class: "trouble" }, error.message));
     return;
   }
+  queue(memory.models);
   const read = JSON.stringify(memory);
   if (read === shown) return;
   shown = read;
@@ -113,13 +123,12 @@ export async function refresh() {
   place.replaceChildren(...[words, loading, bar(memory, all), table(all)].filter((node) => node !== null));
 }
 
-/** Keeps the picture up to date while it is seen. */
+/** Keeps the picture and the queue up to date while the page is seen. */
 export function begin() {
   const place = byId("memory");
   setInterval(() => {
-    // `offsetParent` is null for what is not displayed. A reader in the table is not disturbed.
-    const seen = document.visibilityState === "visible" && place.offsetParent !== null && !place.contains(document.activeElement);
-    if (seen) refresh();
+    // A reader in the table is not disturbed.
+    if (document.visibilityState === "visible" && !place.contains(document.activeElement)) refresh();
   }, EVERY_MS);
   refresh();
 }

@@ -4,7 +4,7 @@ import { post } from "./api.js";
 import { diff, isDiff } from "./diff.js";
 import { announce, button, el, scrolled, trouble } from "./dom.js";
 
-const SAID = { yes: "You said yes.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
+const SAID = { yes: "You said yes.", modify: "You said yes, with other arguments.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
 
 /** Milliseconds for which no letter answers a new question: whoever is typing then has not read it. */
 const UNREAD = 1000;
@@ -26,19 +26,41 @@ export class Question {
     if (proposal.always) {
       this.buttons.append(button(`Always: ${proposal.always}`, () => this.decide("always"), { "aria-keyshortcuts": "a" }));
     }
+    this.buttons.append(button("Change …", () => this.edit()));
     this.node.append(this.buttons);
     open.push(this);
     announce(`Consent needed: ${proposal.tool}. ${proposal.reason}`, true);
   }
 
-  async decide(decision) {
+  async decide(decision, more = {}) {
     if (decision === "always" && !this.proposal.always) return;
     try {
-      await post(`/api/turns/${this.turn}/decide`, { decision, number: this.number });
+      await post(`/api/turns/${this.turn}/decide`, { decision, number: this.number, ...more });
       trouble("");
     } catch (error) {
       trouble(error.message);
     }
+  }
+
+  /** Opens the arguments for editing: the call is made with what is then written there, after the same checks. */
+  edit() {
+    if (this.editor !== undefined) return;
+    const text = JSON.stringify(this.proposal.arguments, null, 2);
+    const field = el("textarea", { id: `arguments-${this.turn}-${this.number}`, rows: Math.min(20, text.split("\n").length + 1), spellcheck: "false" });
+    field.value = text;
+    const run = button("Run with these", () => {
+      let changed;
+      try {
+        changed = JSON.parse(field.value);
+      } catch (error) {
+        trouble(`The arguments are no JSON: ${error.message}`);
+        return;
+      }
+      this.decide("modify", { arguments: changed });
+    }, { class: "main" });
+    this.editor = el("div", {}, el("label", { for: field.id }, "Arguments, as JSON"), field, el("div", { class: "row" }, run));
+    this.buttons.before(this.editor);
+    field.focus();
   }
 
   /** Focuses the question, unless the user is writing. */
@@ -54,6 +76,7 @@ export class Question {
     if (at >= 0) open.splice(at, 1);
     const had = this.node.contains(document.activeElement);
     this.node.classList.add("closed");
+    this.editor?.remove();
     this.buttons.replaceWith(el("p", {}, SAID[how] ?? `Not done: ${how}.`));
     if (had) this.node.focus();
   }

@@ -44,6 +44,7 @@ struct Request {
 
 #[derive(Deserialize)]
 struct Answer {
+    #[serde(flatten)]
     decision: Decision,
     /// The number of the question's event.
     number: u64,
@@ -76,7 +77,7 @@ pub async fn events(
     Ok(streamed(server.inner.page.turns.get(id)?, last.unwrap_or(0)))
 }
 
-/// Answers a question: `{decision, number}`.
+/// Answers a question: `{decision, number}`, and for `modify` the `arguments`.
 pub async fn decide(State(server): State<Server>, Path(id): Path<u64>, body: Bytes) -> Result<Json<Value>, Problem> {
     let answer: Answer = read(&body)?;
     server.inner.page.turns.get(id)?.decide(answer.number, answer.decision)?;

@@ -7,6 +7,8 @@ import { Question } from "./question.js";
 import { timeline } from "./timeline.js";
 
 const STATES = { pending: "waits", thinking: "is being prepared", deciding: "is checked", awaiting_approval: "waits for consent", executing: "runs", complete: "done", failed_to_think: "failed", failed_to_execute: "failed" };
+/** From when a model that has written nothing counts as slow, and as stuck: the limits of a turn's latency check. */
+const LATE = [{ after: 60_000, name: "stuck", words: "very slow; Cancel ends it" }, { after: 30_000, name: "slow", words: "slow" }];
 const MARKS = { complete: "complete", failed_to_think: "failed", failed_to_execute: "failed" };
 
 export class Turn {
@@ -19,10 +21,12 @@ export class Turn {
     this.thoughts = el("details", { hidden: true }, el("summary", {}, "Thoughts of the model"));
     this.thought = el("p", { class: "quiet" });
     this.thoughts.append(this.thought);
+    this.context = el("details", { hidden: true }, el("summary", {}, "Code that the model is shown"));
     this.questions = el("div");
     this.answer = el("div", { class: "answer" });
+    this.confidence = el("p", { class: "badge", hidden: true });
     this.state = el("p", { class: "state busy" }, "begins");
-    this.node = el("article", { class: "turn" }, this.title, this.plan, this.calls, this.notes, this.thoughts, this.questions, this.answer, this.state);
+    this.node = el("article", { class: "turn" }, this.title, this.plan, this.calls, this.notes, this.context, this.thoughts, this.questions, this.answer, this.confidence, this.state);
     this.steps = new Map();
     this.asked = new Map();
     this.text = "";
@@ -44,8 +48,11 @@ export class Turn {
     this.notes.append(el("p", {}, text));
   }
 
-  say(text) {
-    this.state.textContent = text;
+  /** Says what is being done, and how late it is: with colours and in words. */
+  say(text, waited = 0) {
+    const late = LATE.find(({ after }) => waited >= after);
+    this.state.className = `state busy ${late?.name ?? ""}`;
+    this.state.textContent = late ? `${text} – ${late.words}` : text;
   }
 
   /** Writes the answer anew, at most once a frame. */
@@ -119,6 +126,15 @@ function failed(turn, { error }) {
   if (turn.live) announce(turn.state.textContent, true);
 }
 
+/** The verifier's certainty of the answer that is shown. */
+function verified(turn, { confidence, verdict, critique }) {
+  const words = { valid: "confirmed", needs_refinement: "to be improved", critical_error: "wrong" };
+  turn.confidence.hidden = false;
+  turn.confidence.className = `badge ${verdict}`;
+  turn.confidence.textContent = `Confidence ${Math.round(confidence * 100)} %: ${words[verdict] ?? verdict}`;
+  turn.confidence.title = critique;
+}
+
 function changed(turn, { checkpoint, created, changed: replaced, deleted }) {
   turn.note(`Files: ${created} created, ${replaced} changed, ${deleted} deleted. ${checkpoint} is the state before.`);
 }
@@ -139,8 +155,13 @@ const HANDLERS = {
   notice: (turn, { text }) => turn.note(text),
   fallback: (turn, { from, reason }) => turn.note(`${from} gives up: ${reason}`),
   "model-loading": (turn, { role, file, share }) => turn.say(`loads ${role} (${file}): ${Math.round(share * 100)} %`),
-  queue_update: (turn, { position }) => turn.say(`waits for a slot, place ${position}`),
-  pulse: (turn, { phase, waited_ms: waited }) => turn.say(`${phase}, ${seconds(waited)}`),
+  queue_update: (turn, { position, eta_ms: eta }) => turn.say(`Queued … (#${position})${eta === null || eta === undefined ? "" : `, about ${seconds(eta)} to go`}`),
+  pulse: (turn, { phase, waited_ms: waited }) => turn.say(`${phase}, ${seconds(waited)}`, waited),
+  "context-shown": (turn, { step, places, tokens }) => {
+    turn.context.hidden = false;
+    turn.context.append(el("p", { class: "quiet" }, `Step ${step}, ${tokens} tokens: ${places.join(", ") || "none"}`));
+  },
+  VERIFICATION: verified,
   "checkpoint-made": changed,
   REFINEMENT: (turn, { iteration }) => turn.say(`writes the answer again (${iteration})`),
   "turn-finished": finished,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::log::{Log, Own, Said};
@@ -40,12 +40,16 @@ struct Open {
 }
 
 /// What the user can say to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "decision")]
 pub enum Decision {
     Yes,
     No,
     Always,
+    /// Yes, with these arguments.
+    Modify {
+        arguments: Map<String, Value>,
+    },
 }
 
 impl Turns {
@@ -105,6 +109,7 @@ impl Turn {
         let (decided, how) = match decision {
             Decision::Yes => (protocol::Decision::Approve, "yes"),
             Decision::No => (protocol::Decision::Reject, "no"),
+            Decision::Modify { arguments } => (protocol::Decision::Modify(arguments), "modify"),
             Decision::Always if open.always => (protocol::Decision::Always, "always"),
             Decision::Always => {
                 questions.insert(number, open);
@@ -163,6 +168,18 @@ mod tests {
         turn.decide(2, Decision::Yes).unwrap();
         assert_eq!(answer.try_recv(), Ok(protocol::Decision::Approve));
         assert!(turn.decide(2, Decision::No).is_err(), "it is answered");
+    }
+
+    #[test]
+    fn a_call_is_made_with_the_arguments_that_the_user_wrote() {
+        let turns = Turns::default();
+        let turn = turns.begin("x", Mode::Agent).unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        turn.ask(proposal(None), reply);
+        let decision: Decision = serde_json::from_value(json!({ "decision": "modify", "arguments": { "path": "b" } })).unwrap();
+        turn.decide(2, decision).unwrap();
+        let Ok(protocol::Decision::Modify(arguments)) = answer.try_recv() else { panic!("other arguments") };
+        assert_eq!(json!(arguments), json!({ "path": "b" }));
     }
 
     #[test]

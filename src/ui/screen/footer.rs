@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use super::theme::Theme;
 use super::wrap::columns;
 use crate::base::Bytes;
-use crate::protocol::{Memory, Usage};
+use crate::protocol::{Memory, ModelRow, Usage};
 
 /// Signs of the holders of memory, so that they differ without colours.
 const SIGNS: [&str; 4] = ["█", "▓", "▒", "░"];
@@ -19,6 +19,8 @@ pub struct Facts {
     context_used: Option<usize>,
     /// Tokens a second that the last turn generated.
     rate: Option<f64>,
+    /// Share of the last turn's prompt tokens that were in a slot's KV cache already.
+    cached: Option<f64>,
 }
 
 impl Facts {
@@ -31,15 +33,23 @@ impl Facts {
         if tokens > 0 && ms > 0 {
             self.rate = Some(tokens as f64 * 1000.0 / ms as f64);
         }
+        if usage.prompt_tokens > 0 {
+            self.cached = Some(usage.cached_tokens as f64 / usage.prompt_tokens as f64);
+        }
+    }
+
+    /// The file of the planner, once it is in memory.
+    pub fn planner(&self) -> Option<&str> {
+        self.model("planner").map(|model| model.file.as_str())
+    }
+
+    fn model(&self, role: &str) -> Option<&ModelRow> {
+        self.memory.iter().flat_map(|memory| &memory.models).find(|model| model.roles.iter().any(|one| one == role))
     }
 
     /// Tokens of the planner's window that the last turn left free.
     fn context_left(&self) -> Option<String> {
-        let planner = self
-            .memory
-            .iter()
-            .flat_map(|memory| &memory.models)
-            .find(|model| model.roles.iter().any(|role| role == "planner"))?;
+        let planner = self.model("planner")?;
         let left = planner.context.saturating_sub(self.context_used?);
         Some(format!("context {left} of {} left", planner.context))
     }
@@ -53,8 +63,9 @@ impl Facts {
         let free = format!(" {} of {} free", memory.free_bytes, memory.budget_bytes);
         spans.push(Span::styled(free, theme.dim()));
         let rate = self.rate.map(|rate| format!("{rate:.0} tokens/s"));
+        let cached = self.cached.map(|share| format!("{:.0} % of the prompt cached", share * 100.0));
         let rungs = memory.models.iter().filter_map(|model| model.rung.as_ref()).map(|rung| format!("reduced: {rung}"));
-        let rest: Vec<String> = self.context_left().into_iter().chain(rate).chain(rungs).collect();
+        let rest: Vec<String> = self.context_left().into_iter().chain(rate).chain(cached).chain(rungs).collect();
         if rows == 1 {
             return vec![with(spans, &rest, width, theme)];
         }
@@ -87,7 +98,7 @@ fn sign(place: usize) -> &'static str {
 
 /// Who holds memory, models first. A model that shares its weights is counted with what it holds itself.
 fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
-    let model = |model: &crate::protocol::ModelRow| {
+    let model = |model: &ModelRow| {
         let name = if model.roles.is_empty() { model.file.clone() } else { model.roles.join("+") };
         (name, model.bytes)
     };

@@ -12,11 +12,13 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, 
 
 use super::doer::Doer;
 use super::event::{Edited, Effect, Event};
-use super::state::TICKS_A_SECOND;
+use super::state::{About, TICKS_A_SECOND};
 use super::terminal::Terminal;
 use super::theme::Theme;
 use super::{Options, Screen, editor, lookup};
 use crate::app::App;
+use crate::base::config::ApproveMode;
+use crate::protocol::Mode;
 use crate::session::Session;
 use crate::ui::cli::STARTED;
 use crate::ui::open;
@@ -36,7 +38,7 @@ type Opened = Result<(Session, Vec<String>)>;
 /// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
     let mut terminal = Terminal::take(app.config.alternate_screen)?;
-    let screen = Screen::new(Theme::of_environment(), terminal.area()?, options);
+    let screen = Screen { about: about(app, options), ..Screen::new(Theme::of_environment(), terminal.area()?, options) };
     terminal.draw(&screen)?;
     tracing::info!("first frame after {} ms", STARTED.elapsed().as_millis());
     let (sender, events) = mpsc::channel(EVENTS_MAX);
@@ -67,6 +69,22 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
         bail!("cancelled");
     }
     Ok(())
+}
+
+fn about(app: &App, options: Options) -> About {
+    let folder = app.project().unwrap_or_else(|_| app.config.project.clone());
+    let project = folder.file_name().map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let mode = match options.mode {
+        Mode::Agent => "agent",
+        Mode::Chat => "chat",
+    };
+    let asks = match (options.approves, app.config.approve) {
+        (true, _) | (false, ApproveMode::Never) => "never asks",
+        (false, ApproveMode::OnDestructive) => "asks before it destroys something",
+        (false, ApproveMode::OnMutation) => "asks before it changes something",
+        (false, ApproveMode::Always) => "asks before every call",
+    };
+    About { project, mode, asks }
 }
 
 /// Opens the session on a thread of its own, and tells the screen about it.

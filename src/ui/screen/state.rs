@@ -21,9 +21,21 @@ use crate::ui::words;
 /// Ticks a second: signs of life move, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
 
+/// What the header says of the conversation.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Name of the project's folder.
+    pub project: String,
+    /// How requests are carried out: agent or chat.
+    pub mode: &'static str,
+    /// When the user is asked before a tool runs, in words.
+    pub asks: &'static str,
+}
+
 /// A conversation as it is shown.
 #[derive(Default)]
 pub struct Screen {
+    pub about: About,
     pub theme: Theme,
     pub area: Rect,
     pub transcript: Transcript,

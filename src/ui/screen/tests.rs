@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use super::Options;
 use super::event::{Edited, Effect, Event};
 use super::popup::{Choice, Kind};
-use super::state::Screen;
+use super::state::{About, Screen};
 use super::theme::Theme;
 use crate::base::StepId;
 use crate::protocol::{self, Decision, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
@@ -18,6 +18,7 @@ use crate::ui::cli::chat::line::{Show, Work};
 /// A screen whose session is open.
 fn screen() -> Screen {
     let mut screen = Screen::new(Theme::Coloured, Rect::new(0, 0, 80, 24), Options::default());
+    screen.about = About { project: "basket".into(), mode: "agent", asks: "asks before it changes something" };
     screen.apply(Event::Opened { asked: vec!["an earlier request".into()] });
     screen
 }

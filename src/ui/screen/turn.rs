@@ -38,6 +38,9 @@ impl Screen {
                 self.facts.memory = Some(memory);
                 self.transcript.push(Entry::Text(text));
             }
+            Event::ContextShown { places, tokens, .. } => {
+                self.transcript.push(Entry::Detail(words::context(&places, tokens)));
+            }
             Event::Notice { text } => self.note(&text),
             Event::Fallback { from, reason } => {
                 self.note(&format!("{from} gives up, the single-model loop goes on: {reason}"));

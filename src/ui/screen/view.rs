@@ -1,4 +1,4 @@
-//! Draws the screen: transcript, status, question or input, footer, and an open list above the input.
+//! Draws the screen: header, transcript, status, question or input, footer, and an open list above the input.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,11 +7,11 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::approve::Question;
 use super::popup::{Choice, Popup};
-use super::state::Screen;
+use super::state::{About, Screen};
 use super::status;
 use super::wrap::cut;
 
-/// From this height the footer has a second line.
+/// From this height there is a header, and the footer has a second line.
 const TALL: u16 = 16;
 /// Most rows of a list.
 const LIST_ROWS_MAX: u16 = 10;
@@ -21,6 +21,7 @@ const PROMPT: &str = "> ";
 /// Where everything stands. Areas that do not fit are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Areas {
+    pub header: Rect,
     pub transcript: Rect,
     pub status: Rect,
     /// The input, or the whole question.
@@ -30,10 +31,10 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// Divides the screen, from the bottom: footer, input or question, status; the transcript takes the rest.
+/// Divides the screen: the header, then from the bottom footer, input or question, status; the transcript takes the rest.
 pub fn areas(screen: &Screen) -> Areas {
-    let area = screen.area;
-    let footer_rows = if area.height >= TALL { 2 } else { 1 };
+    let (header_rows, footer_rows) = if screen.area.height >= TALL { (1, 2) } else { (0, 1) };
+    let (header, area) = split(screen.area, screen.area.height - header_rows);
     let (rest, footer) = split(area, footer_rows);
     let rows = match &screen.question {
         Some(question) => question_rows(screen, question, rest.height),
@@ -50,7 +51,7 @@ pub fn areas(screen: &Screen) -> Areas {
         let inner = Block::bordered().inner(input);
         split(inner, prompt_rows(screen, question)).0
     });
-    Areas { transcript, status, input, preview, footer }
+    Areas { header, transcript, status, input, preview, footer }
 }
 
 /// The area without its last `rows` rows, and those.
@@ -76,6 +77,7 @@ fn prompt_rows(screen: &Screen, question: &Question) -> u16 {
 
 pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
     let areas = areas(screen);
+    frame.render_widget(header(screen, usize::from(areas.header.width)), areas.header);
     let lines: Vec<Line<'_>> =
         screen.transcript.visible(usize::from(areas.transcript.height)).into_iter().cloned().collect();
     frame.render_widget(Paragraph::new(Text::from(lines)), areas.transcript);
@@ -90,6 +92,14 @@ pub fn draw(screen: &Screen, frame: &mut Frame<'_>) {
     let (width, rows) = (usize::from(areas.footer.width), usize::from(areas.footer.height));
     let footer = screen.facts.lines(width, rows, screen.theme);
     frame.render_widget(Paragraph::new(Text::from(footer)), areas.footer);
+}
+
+/// The project, the planner once it is in memory, and when the user is asked.
+fn header(screen: &Screen, width: usize) -> Line<'static> {
+    let About { project, mode, asks } = &screen.about;
+    let planner = screen.facts.planner().unwrap_or("no model loaded");
+    let text = format!("monobloc · {project} · {planner} · {mode} mode · {asks}");
+    Line::styled(cut(&text, width), screen.theme.dim())
 }
 
 fn draw_input(screen: &Screen, area: Rect, frame: &mut Frame<'_>) {

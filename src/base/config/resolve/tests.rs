@@ -55,6 +55,24 @@ impl World {
 }
 
 #[test]
+fn a_share_is_written_as_a_fraction_or_in_per_cent() {
+    let check = |value: &str, expected: &str| {
+        let world = World::new("", "").variable("MONOBLOC_VERIFICATION_THRESHOLD", value);
+        world.check("verification_threshold", &format!("{expected} variable"));
+    };
+    for (value, expected) in [("0.85", "0.85"), ("85", "0.85"), ("62.5 %", "0.625"), ("1", "1"), ("0", "0"), ("1%", "0.01")]
+    {
+        check(value, expected);
+    }
+    World::new("verification_threshold = 0.7\n", "").check("verification_threshold", "0.7 user:1");
+    for wrong in ["101", "-0.5", "high", "nan"] {
+        let world = World::new("", "").variable("MONOBLOC_VERIFICATION_THRESHOLD", wrong);
+        let error = resolve(&world.given).unwrap_err().to_string();
+        assert!(error.contains(wrong) && error.contains("per cent"), "{error}");
+    }
+}
+
+#[test]
 fn flag_before_variable_before_file_before_default() {
     let file = "# mine\nparallel = 3\n[orchestrator]\nenabled = false\n";
     World::new("", "").check("parallel", "2 default");

@@ -37,7 +37,7 @@ impl Latency {
         // Room for the prompt, the answer and the question of the second turn.
         let context = self.prompt + self.prompt / 10 + self.generate + 64;
         let measure = async |file, kv_type| {
-            let setting = Setting { file, context, slots: 1, kv_type };
+            let setting = Setting { file, context, slots: 1, kv_type, flash: app.config.flash_attention };
             latency::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
         self.models.each(app, measure).await

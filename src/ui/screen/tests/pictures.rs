@@ -15,7 +15,7 @@ const ANSWER: &str = "# Retries\n\nA request is tried **5** times, see `src/retr
 
 fn memory() -> Memory {
     let planner =
-        ModelRow { roles: vec!["planner".into()], context: 8192, bytes: Bytes::mib(512), ..ModelRow::default() };
+        ModelRow { roles: vec!["planner".into()], file: "planner.gguf".into(), context: 8192, bytes: Bytes::mib(512), ..ModelRow::default() };
     Memory {
         models: vec![planner],
         others: vec![("embedder".into(), Bytes::mib(90))],
