@@ -227,6 +227,30 @@ fn a_change_is_asked_for_approved_shown_again_and_undone() {
 }
 
 #[test]
+fn the_user_changes_the_arguments_of_a_call_before_it_runs() {
+    let project = Project::todo();
+    let browser = served(&project).entered();
+    let turn = browser.ask(CHANGE);
+    let mut reading = browser.events(turn, 0);
+    while let Some((number, event)) = reading.next() {
+        if event["type"] != "question" {
+            continue;
+        }
+        let mut arguments = event["data"]["proposal"]["arguments"].clone();
+        for value in arguments.as_object_mut().expect("arguments").values_mut() {
+            if let Some(text) = value.as_str() {
+                *value = json!(text.replace("MAX_ATTEMPTS = 3", "MAX_ATTEMPTS = 4"));
+            }
+        }
+        let path = format!("/api/turns/{turn}/decide");
+        let without = json!({ "decision": "modify", "number": number });
+        assert_eq!(browser.post(&path, &without).status, 400, "no arguments");
+        browser.post(&path, &json!({ "decision": "modify", "number": number, "arguments": arguments })).json(200);
+    }
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 4"), "{}", project.text("src/retry.ts"));
+}
+
+#[test]
 fn a_file_that_others_changed_is_overwritten_only_when_the_user_says_so() {
     let project = Project::todo();
     let browser = served(&project).entered();

@@ -77,7 +77,7 @@ impl Lessons {
             Verb::List { limit, json } => {
                 let all = lessons.list(limit)?;
                 if all.is_empty() && !json {
-                    putln!("no lessons yet; a step that works is one");
+                    putln!("no lessons yet; calls that work in the single-model loop become lessons");
                 }
                 all.iter().for_each(|stored| show(stored, None, json));
             }
