@@ -30,7 +30,11 @@ pub fn prose(seed: usize, words: usize) -> String {
 }
 
 fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
-    remembering(file, Shape { slots, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 64, share: false }, None)
+    remembering(
+        file,
+        Shape { slots, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 64, share: false },
+        None,
+    )
 }
 
 /// An engine that keeps its sequences in `store`.
@@ -116,7 +120,15 @@ async fn a_sliding_window_model_gives_the_tokens_of_solo_runs_too() {
 async fn recurrent_layers_and_experts_give_the_same_tokens_on_one_and_two_threads() {
     for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
         let with = |threads| {
-            let settings = Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads, chunk: 64, share: false };
+            let settings = Shape {
+                slots: 1,
+                context: 2048,
+                kv: KvFormat::Q8_0,
+                flash: FlashAttention::Auto,
+                threads,
+                chunk: 64,
+                share: false,
+            };
             remembering(synthetic(shape), settings, None)
         };
         let prompt = prose(5, 700);
@@ -130,7 +142,15 @@ async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
     for file in [smollm(), synthetic(synth_shape::Shape::TinyLfm2Moe).to_owned()] {
         let with = |mapped| {
             let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped };
-            let shape = Shape { slots: 1, context: 2048, kv: KvFormat::F16, flash: FlashAttention::Auto, threads: 2, chunk: 64, share: false };
+            let shape = Shape {
+                slots: 1,
+                context: 2048,
+                kv: KvFormat::F16,
+                flash: FlashAttention::Auto,
+                threads: 2,
+                chunk: 64,
+                share: false,
+            };
             loaded(&file, loading, shape, None)
         };
         let prompt = prose(6, 200);
@@ -144,7 +164,15 @@ fn sequences_of_recurrent_models_may_share_calls_because_convolutions_stay_outsi
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack, mapped: !repack };
         let of = |file: &Path, share: bool| {
             let weights = weights_of(file, loading);
-            let shape = Shape { slots: 4, context: 256, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads: 1, chunk: 8, share };
+            let shape = Shape {
+                slots: 4,
+                context: 256,
+                kv: KvFormat::Q8_0,
+                flash: FlashAttention::Auto,
+                threads: 1,
+                chunk: 8,
+                share,
+            };
             weights.context(&shape).expect("a context").limits().sharing
         };
         assert_eq!(of(synthetic(synth_shape::Shape::TinyLfm2), false), Sharing::IfProved, "repack: {repack}");
@@ -191,7 +219,8 @@ async fn a_kept_prefix_changes_no_token() {
 /// After a few prompts the engine knows whether calls may be split on this machine. Then it reuses longer prefixes and
 /// interrupts chunks for other requests, and every token is still that of a cold run.
 async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
-    let shape = Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, share: false };
+    let shape =
+        Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, share: false };
     let (long, other) = (prose(21, 700), prose(22, 600));
     let mut cold = Vec::new();
     for prompt in [&long, &other] {
@@ -346,7 +375,15 @@ async fn a_user_does_not_wait_for_a_background_job() {
 
 /// The second turn of a conversation reuses the first after the model was unloaded and loaded again.
 async fn sequences_survive_a_reload(file: &Path) {
-    let shape = Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads: 2, chunk: 32, share: false };
+    let shape = Shape {
+        slots: 2,
+        context: 2048,
+        kv: KvFormat::Q8_0,
+        flash: FlashAttention::Auto,
+        threads: 2,
+        chunk: 32,
+        share: false,
+    };
     let store = PrefixStore::new(Ledger::new(Bytes::mib(256)), Bytes::mib(128), None);
     let first_turn = prose(12, 250);
     let before = remembering(file, shape, Some(&store));
@@ -371,7 +408,19 @@ async fn sequences_survive_a_reload(file: &Path) {
 }
 
 pub fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
-    remembering(file, Shape { slots: 2, context: 2048, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads: 2, chunk, share: false }, None)
+    remembering(
+        file,
+        Shape {
+            slots: 2,
+            context: 2048,
+            kv: KvFormat::Q8_0,
+            flash: FlashAttention::Auto,
+            threads: 2,
+            chunk,
+            share: false,
+        },
+        None,
+    )
 }
 
 #[tokio::test]
@@ -385,7 +434,15 @@ async fn an_unloaded_model_finds_its_conversations_again() {
 async fn a_fixed_preamble_is_read_from_disk_by_the_third_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = synthetic(synth_shape::Shape::TinyLfm2);
-    let shape = Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads: 2, chunk: 32, share: false };
+    let shape = Shape {
+        slots: 1,
+        context: 2048,
+        kv: KvFormat::Q8_0,
+        flash: FlashAttention::Auto,
+        threads: 2,
+        chunk: 32,
+        share: false,
+    };
     let prompt = |n: usize| Prompt::default().text(prose(13, 120)).fixed_so_far().text(format!(" question {n}"));
     let mut cached = Vec::new();
     let mut last = None;
@@ -421,7 +478,15 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
     // The prompt is one chunk that takes seconds; the drop is noticed between two nodes of its compute graph.
     let engine = remembering(
         &smollm(),
-        Shape { slots: 1, context: 2048, kv: KvFormat::Q8_0, flash: FlashAttention::Auto, threads: 2, chunk: 1024, share: false },
+        Shape {
+            slots: 1,
+            context: 2048,
+            kv: KvFormat::Q8_0,
+            flash: FlashAttention::Auto,
+            threads: 2,
+            chunk: 1024,
+            share: false,
+        },
         None,
     );
     let alone = run(&engine, "hello", 4).await.tokens;
@@ -463,7 +528,15 @@ fn recurrent_layers_can_undo_rows_of_the_last_call() {
     let rows = |positions: std::ops::Range<usize>, token: &dyn Fn(usize) -> Token| -> Vec<Row> {
         positions.map(|position| Row { sequence: 0, position, token: token(position), logits: true }).collect()
     };
-    let shape = Shape { slots: 1, context: 512, kv: KvFormat::F16, flash: FlashAttention::Auto, threads: 2, chunk: 64, share: false };
+    let shape = Shape {
+        slots: 1,
+        context: 512,
+        kv: KvFormat::F16,
+        flash: FlashAttention::Auto,
+        threads: 2,
+        chunk: 64,
+        share: false,
+    };
     let after = |guess: usize, right: usize| {
         let mut decoder = weights.context(&shape).expect("a context");
         assert_eq!(decoder.limits().undo, 15);

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use monobloc::base::config::FlashAttention;
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
 use monobloc::base::private;
-use monobloc::base::config::FlashAttention;
 use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;

@@ -57,7 +57,15 @@ async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
     let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
     let weights = Arc::new(Weights::load(&spec.header, loading, |_| true).expect("the model loads"));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
-    let shape = Shape { slots: 1, context: 1024, kv: KvFormat::F16, flash: FlashAttention::Auto, threads: 2, chunk: 128, share: false };
+    let shape = Shape {
+        slots: 1,
+        context: 1024,
+        kv: KvFormat::F16,
+        flash: FlashAttention::Auto,
+        threads: 2,
+        chunk: 128,
+        share: false,
+    };
     let engine = Engine::spawn("writer", vocabulary, Permit::default(), move |inbox| {
         inbox.serve(weights.context(&shape).map_err(|error| error.to_string())?, &*weights)
     })

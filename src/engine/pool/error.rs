@@ -34,7 +34,9 @@ pub enum PoolError {
     Engine(#[from] EngineError),
     #[error("kv_type = \"{0}\" in models.toml is not known; write f16, q8_0 or q4_0")]
     KvType(String),
-    #[error("{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\"")]
+    #[error(
+        "{0} keys and values are read by flash attention alone; set flash_attention = \"auto\", or kv_cache_type = \"f16\""
+    )]
     NeedsFlash(String),
     #[error("no model plays {0} here")]
     Absent(String),

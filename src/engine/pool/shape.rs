@@ -2,8 +2,8 @@
 
 use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
-use crate::budget::{LoadSettings, cache};
 use crate::budget::machine::Machine;
+use crate::budget::{LoadSettings, cache};
 use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
@@ -19,7 +19,8 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<
     let slots = spec.slots.min(options.slots).max(1);
     let on_gpu = machine.accelerator.is_some() && spec.gpu_layers != Some(0);
     let most = if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS };
-    let shape = Shape { slots, context, kv, flash: options.flash, threads, chunk: most.min(context), share: options.share };
+    let shape =
+        Shape { slots, context, kv, flash: options.flash, threads, chunk: most.min(context), share: options.share };
     Ok(Shape { chunk: chunk_rows(&spec.header, &shape), ..shape })
 }
 

@@ -176,7 +176,8 @@ mod tests {
         let turn = turns.begin("x", Mode::Agent).unwrap();
         let (reply, mut answer) = oneshot::channel();
         turn.ask(proposal(None), reply);
-        let decision: Decision = serde_json::from_value(json!({ "decision": "modify", "arguments": { "path": "b" } })).unwrap();
+        let decision: Decision =
+            serde_json::from_value(json!({ "decision": "modify", "arguments": { "path": "b" } })).unwrap();
         turn.decide(2, decision).unwrap();
         let Ok(protocol::Decision::Modify(arguments)) = answer.try_recv() else { panic!("other arguments") };
         assert_eq!(json!(arguments), json!({ "path": "b" }));

@@ -38,7 +38,8 @@ type Opened = Result<(Session, Vec<String>)>;
 /// Holds a conversation on the whole terminal. The first frame is drawn before models or the index are touched.
 pub async fn run(app: &App, options: Options) -> Result<()> {
     let mut terminal = Terminal::take(app.config.alternate_screen)?;
-    let screen = Screen { about: about(app, options), ..Screen::new(Theme::of_environment(), terminal.area()?, options) };
+    let screen =
+        Screen { about: about(app, options), ..Screen::new(Theme::of_environment(), terminal.area()?, options) };
     terminal.draw(&screen)?;
     tracing::info!("first frame after {} ms", STARTED.elapsed().as_millis());
     let (sender, events) = mpsc::channel(EVENTS_MAX);
@@ -73,7 +74,8 @@ pub async fn run(app: &App, options: Options) -> Result<()> {
 
 fn about(app: &App, options: Options) -> About {
     let folder = app.project().unwrap_or_else(|_| app.config.project.clone());
-    let project = folder.file_name().map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let project =
+        folder.file_name().map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
     let mode = match options.mode {
         Mode::Agent => "agent",
         Mode::Chat => "chat",

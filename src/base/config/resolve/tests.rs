@@ -60,7 +60,8 @@ fn a_share_is_written_as_a_fraction_or_in_per_cent() {
         let world = World::new("", "").variable("MONOBLOC_VERIFICATION_THRESHOLD", value);
         world.check("verification_threshold", &format!("{expected} variable"));
     };
-    for (value, expected) in [("0.85", "0.85"), ("85", "0.85"), ("62.5 %", "0.625"), ("1", "1"), ("0", "0"), ("1%", "0.01")]
+    for (value, expected) in
+        [("0.85", "0.85"), ("85", "0.85"), ("62.5 %", "0.625"), ("1", "1"), ("0", "0"), ("1%", "0.01")]
     {
         check(value, expected);
     }

@@ -39,7 +39,8 @@ impl Slots {
         };
         let context = (self.preamble + self.own + self.generate + 64).max(512);
         let measure = async |file, kv_type| {
-            let setting = Setting { file, context, slots: usize::from(self.slots), kv_type, flash: app.config.flash_attention };
+            let setting =
+                Setting { file, context, slots: usize::from(self.slots), kv_type, flash: app.config.flash_attention };
             slots::measure(&app.empty_pool(), &setting, effort, app.threads(), &app.cancel).await
         };
         self.models.each(app, measure).await

@@ -14,8 +14,13 @@ const ANSWER: &str = "# Retries\n\nA request is tried **5** times, see `src/retr
                       1. It waits for 200 ms.\n2. Then twice as long.\n\n| what | value |\n|---|---|\n| tries | 5 |\n| first pause | 200 ms |\n";
 
 fn memory() -> Memory {
-    let planner =
-        ModelRow { roles: vec!["planner".into()], file: "planner.gguf".into(), context: 8192, bytes: Bytes::mib(512), ..ModelRow::default() };
+    let planner = ModelRow {
+        roles: vec!["planner".into()],
+        file: "planner.gguf".into(),
+        context: 8192,
+        bytes: Bytes::mib(512),
+        ..ModelRow::default()
+    };
     Memory {
         models: vec![planner],
         others: vec![("embedder".into(), Bytes::mib(90))],
