@@ -9,7 +9,7 @@ use super::resolve::{self, Facts, Project};
 use super::scan::{self, Found, Skipped};
 use super::store::{FileRecord, FileRow, Store};
 use super::syntax::{self, Outline};
-use super::{Index, IndexError, ids};
+use super::{Index, IndexError, copies, ids};
 use crate::base::Cancel;
 use crate::embed::Embedder;
 
@@ -171,8 +171,9 @@ impl Index {
         let outline = if skipped.is_none() { syntax::outline(language, &text) } else { Outline::default() };
         let chunks = if skipped.is_none() { chunks(&found.path, &text, &outline) } else { Vec::new() };
         let interface = resolve::interface(&found.path, &outline, hash);
+        let sketch = copies::sketch(&text);
         let Found { path, size, mtime_ns } = found.clone();
-        Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, interface, chunks })
+        Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, sketch, interface, chunks })
     }
 
     /// Resolves the references of new and changed files, or of all files if `RESOLVE_ALL` is set. Writes only changed edges.

@@ -1,6 +1,7 @@
 //! Cuts a file into chunks: one per definition, with large definitions split and small neighbours merged.
 
-use super::syntax::{Definition, Kind, Outline};
+use super::declared::{Declared, declared};
+use super::syntax::{self, Definition, Kind, Outline};
 use super::words;
 
 /// A definition up to this many bytes stays whole; a longer one is cut at its members or at blank lines.
@@ -27,6 +28,8 @@ pub struct Chunk {
     /// Positions in `Outline::definitions` of the definitions that begin in it, largest first, or else of the innermost
     /// one around it. The first names the chunk.
     pub definitions: Vec<usize>,
+    /// What is declared in it, in a language without a grammar.
+    pub declared: Vec<Declared>,
     /// The text that is embedded: path words, names, comments.
     pub summary: String,
 }
@@ -43,9 +46,17 @@ struct Piece {
 /// The chunks of a file: they cover it without overlap, apart from blank lines.
 pub fn chunks(path: &str, source: &str, outline: &Outline) -> Vec<Chunk> {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
-    let file = Lines { lines: &lines, outline };
+    let language = syntax::language_of(path);
+    let declared = if syntax::is_source(language) && !syntax::has_grammar(language) {
+        declared(language, source)
+    } else {
+        Vec::new()
+    };
+    let file = Lines { lines: &lines, outline, declared: &declared };
     let mut pieces = Vec::new();
-    if outline.definitions.is_empty() {
+    if !declared.is_empty() {
+        file.split_at_declarations(&mut pieces);
+    } else if outline.definitions.is_empty() {
         file.cut(1, lines.len(), false, &mut pieces);
     } else {
         file.split(None, 1, lines.len(), &mut pieces);
@@ -57,6 +68,7 @@ pub fn chunks(path: &str, source: &str, outline: &Outline) -> Vec<Chunk> {
 struct Lines<'a> {
     lines: &'a [&'a str],
     outline: &'a Outline,
+    declared: &'a [Declared],
 }
 
 impl Lines<'_> {
@@ -84,6 +96,19 @@ impl Lines<'_> {
             next = to + 1;
         }
         self.cut(next, end, container.is_some(), pieces);
+    }
+
+    /// Splits the file before the comments of each declaration. Macros and modules begin no piece: they stand in rows or around
+    /// everything.
+    fn split_at_declarations(&self, pieces: &mut Vec<Piece>) {
+        let mut next = 1;
+        for declared in self.declared.iter().filter(|d| !matches!(d.kind, "macro" | "module") && d.from > 1) {
+            if declared.from > next {
+                self.cut(next, declared.from - 1, true, pieces);
+                next = declared.from;
+            }
+        }
+        self.cut(next, self.lines.len(), true, pieces);
     }
 
     /// Cuts lines into pieces of at most `CHUNK_BYTES_MAX`, each before the last blank line or heading of its second half,
@@ -136,8 +161,16 @@ impl Lines<'_> {
     fn chunk(&self, path: &str, number: usize, piece: &Piece) -> Chunk {
         let content = self.lines[piece.start - 1..piece.end].concat();
         let definitions = self.named_after(piece);
-        let summary = summary(path, &content, definitions.iter().map(|d| &self.outline.definitions[*d]));
-        Chunk { number, start: piece.start, end: piece.end, content, definitions, summary }
+        let lines = piece.start..=piece.end;
+        let declared: Vec<Declared> = self.declared.iter().filter(|d| lines.contains(&d.line)).cloned().collect();
+        let names = self.names_of(&definitions).chain(declared.iter().map(|d| d.name.as_str()));
+        let summary = summary(path, &content, names);
+        Chunk { number, start: piece.start, end: piece.end, content, definitions, declared, summary }
+    }
+
+    fn names_of(&self, definitions: &[usize]) -> impl Iterator<Item = &str> {
+        let definitions: Vec<&Definition> = definitions.iter().map(|d| &self.outline.definitions[*d]).collect();
+        definitions.into_iter().filter(|d| d.kind != Kind::Impl).map(|d| d.name.as_str())
     }
 
     /// Definitions that begin in the piece, largest first; if none does, the innermost one around it.
@@ -154,20 +187,20 @@ impl Lines<'_> {
 }
 
 /// Builds the text to embed: path words, names of definitions and comments; if that is too little, also words of the content.
-fn summary<'a>(path: &str, content: &str, definitions: impl Iterator<Item = &'a Definition>) -> String {
+fn summary<'a>(path: &str, content: &str, names: impl Iterator<Item = &'a str>) -> String {
     /// With fewer words than this, words of the content are added.
     const WORDS_MIN: usize = 12;
     let mut text: Vec<String> = words::path_words(path);
-    for definition in definitions {
-        let name = words::parts(&definition.name);
-        if definition.kind != Kind::Impl && !text.ends_with(&name) {
+    for name in names {
+        let name = words::parts(name);
+        if !text.ends_with(&name) {
             text.extend(name);
         }
     }
     let comments = content
         .lines()
         .map(str::trim)
-        .filter(|l| l.starts_with("//") || l.starts_with(['*', '#']) || l.starts_with("/*"));
+        .filter(|l| l.starts_with("//") || l.starts_with(['*', '#']) || l.starts_with("/*") || l.starts_with("--"));
     text.extend(comments.flat_map(words::identifiers).map(str::to_owned));
     if text.len() < WORDS_MIN {
         text.extend(words::identifiers(content).flat_map(words::parts));

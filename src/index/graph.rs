@@ -4,7 +4,7 @@ mod question;
 mod reach;
 mod select;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use petgraph::Direction;
@@ -13,7 +13,7 @@ use petgraph::visit::EdgeRef;
 
 use super::resolve::EdgeKind;
 use super::store::{Store, SymbolRow};
-use super::{FileImportance, IndexError};
+use super::{FileImportance, IndexError, copies};
 use crate::base::Bytes;
 
 pub use question::{Unclear, Unresolved, View};
@@ -63,6 +63,8 @@ pub struct Graph {
     by_name: HashMap<String, Vec<NodeIndex>>,
     modules: HashMap<String, NodeIndex>,
     of_chunk: HashMap<i64, Vec<NodeIndex>>,
+    /// Files that are copies of others.
+    copies: HashSet<String>,
     /// Computed on first use.
     importance: OnceLock<FileImportance>,
 }
@@ -90,6 +92,7 @@ impl Graph {
                 graph.graph.add_edge(*source, *target, Link { kind, confidence, reason, line, at_load });
             }
         }
+        graph.copies = copies::copies(&store.sketches()?).into_iter().map(str::to_owned).collect();
         Ok(graph)
     }
 
@@ -136,7 +139,7 @@ impl Graph {
 
     /// Importance of the files, and which of them are superseded.
     pub fn importance(&self) -> &FileImportance {
-        self.importance.get_or_init(|| FileImportance::new(&self.files(), &self.file_links()))
+        self.importance.get_or_init(|| FileImportance::new(&self.files(), &self.file_links(), &self.copies))
     }
 
     fn steps(&self, at: NodeIndex, direction: Direction, kind: EdgeKind) -> impl Iterator<Item = Neighbour> {

@@ -1,4 +1,5 @@
-//! Computes which files of a project are important (PageRank over references) and which are superseded by a newer version.
+//! Computes which files of a project are important (PageRank over references), which are superseded by a newer version, and which
+//! are copies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +15,13 @@ const ROUNDS: usize = 40;
 pub struct FileImportance {
     importance: HashMap<String, f64>,
     superseded: HashSet<String>,
+    copies: HashSet<String>,
 }
 
 impl FileImportance {
     /// PageRank from links between files (source, target, weight). Links from tests and examples are ignored. Links are
     /// resolved references, so a use of a re-exported name counts for the file that defines it.
-    pub fn new(files: &[&str], links: &[(&str, &str, f64)]) -> FileImportance {
+    pub fn new(files: &[&str], links: &[(&str, &str, f64)], copies: &HashSet<String>) -> FileImportance {
         let at: HashMap<&str, usize> = files.iter().enumerate().map(|(n, file)| (*file, n)).collect();
         let is_regular: Vec<bool> = files
             .iter()
@@ -51,12 +53,18 @@ impl FileImportance {
         }
         let best = rank.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let importance = files.iter().zip(rank).map(|(file, rank)| ((*file).to_owned(), rank / best)).collect();
-        FileImportance { importance, superseded: paths::superseded(files.iter().copied()) }
+        let superseded = paths::superseded(files.iter().copied());
+        FileImportance { importance, superseded, copies: copies.clone() }
     }
 
     /// Importance from 0 to 1, where 1 is the most important file; 0 for an unknown file.
     pub fn importance(&self, path: &str) -> f64 {
         self.importance.get(path).copied().unwrap_or(0.0)
+    }
+
+    /// Whether most of the file stands in other files that look more like the source.
+    pub fn is_copy(&self, path: &str) -> bool {
+        self.copies.contains(path)
     }
 
     /// Whether the project has a newer version of the file.
@@ -80,7 +88,7 @@ mod tests {
             ("core.ts", "core.ts", 9.0),
             ("gone.ts", "a.ts", 9.0),
         ];
-        let importance = FileImportance::new(&files, &links);
+        let importance = FileImportance::new(&files, &links, &HashSet::new());
         assert_eq!(importance.importance("core.ts"), 1.0);
         assert!(importance.importance("helper.ts") < 0.6 && importance.importance("a.ts") < 0.6, "{importance:?}");
         assert_eq!(importance.importance("nowhere.ts"), 0.0);

@@ -2,6 +2,8 @@
 
 mod build;
 mod chunk;
+mod copies;
+mod declared;
 mod embedding;
 mod graph;
 mod ids;

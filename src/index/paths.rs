@@ -18,6 +18,12 @@ pub enum Sort {
     Experimental,
     /// Translations.
     Locale,
+    /// Taken over from other projects: `vendor/`, `third_party/`.
+    Vendored,
+    /// Made by a tool: `dist/`, `single_include/`, `.min.`.
+    Built,
+    /// What changed when: `CHANGELOG.md`.
+    History,
     /// Type declarations without code: `.d.ts`.
     Declarations,
     /// Text, settings and markup: Markdown, JSON, TOML, HTML, ….
@@ -36,6 +42,19 @@ const MARKS: &[(Sort, &str, &str)] = &[
     (Sort::Private, "internal internals private", ""),
     (Sort::Experimental, "experimental unstable", ""),
     (Sort::Locale, "locales locale i18n translations", ""),
+    (
+        Sort::Vendored,
+        "vendor vendored vendors _vendor third_party third-party thirdparty 3rdparty extern external externals bundled \
+         node_modules bower_components deps",
+        "",
+    ),
+    (
+        Sort::Built,
+        "dist build out target _build _site generated __generated__ single_include single-include single_header \
+         amalgamated amalgamation",
+        ".min. .bundle. .generated. _generated. _amalgamated. _pb2. .pb.",
+    ),
+    (Sort::History, "", ""),
     (Sort::Declarations, "", ""),
     (Sort::Prose, "", ""),
 ];
@@ -44,13 +63,31 @@ const MARKS: &[(Sort, &str, &str)] = &[
 pub fn sorts(path: &str) -> Vec<Sort> {
     let lower = path.to_lowercase();
     let (above, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let is_source = syntax::is_source(syntax::language_of(&lower));
+    let within = |words: &str| above.split(['/', '-', '_', '.']).any(|word| is_listed(words, word));
     let is_also = |sort: Sort| match sort {
+        Sort::Example => {
+            within("examples example demo demos samples benchmarks playground tutorial tutorials")
+                || (is_source && within("doc docs documentation website"))
+        }
+        Sort::History => {
+            let stem = name.split('.').next().unwrap_or_default();
+            let told = "changelog changes history news releasenotes upgrading upgradeguide migrating whatsnew";
+            let has = |word: &str| is_listed("changelog changes", word);
+            !is_source && (is_listed(told, &stem.replace(['_', '-', ' '], "")) || stem.split(['_', '-']).any(has))
+        }
+        Sort::Locale => !is_source && is_translation(&lower),
         Sort::Test => {
-            name.starts_with("test_") || is_listed("test tests conftest", name.split('.').next().unwrap_or(""))
+            name.starts_with("test_")
+                || is_listed("test tests conftest", name.split('.').next().unwrap_or(""))
+                || above
+                    .split('/')
+                    .any(|folder| folder.split(['-', '_', '.']).any(|word| is_listed("tests specs", word)))
+                || camel_test(path)
         }
         Sort::Private => lower.split('/').any(|piece| piece.starts_with('_') && !piece.starts_with("__")),
         Sort::Declarations => name.ends_with(".d.ts"),
-        Sort::Prose => is_listed("markdown json text toml yaml html css", syntax::language_of(&lower)),
+        Sort::Prose => !is_source,
         _ => false,
     };
     let fits = |(sort, folders, parts): &&(Sort, &str, &str)| {
@@ -59,6 +96,32 @@ pub fn sorts(path: &str) -> Vec<Sort> {
             || is_also(*sort)
     };
     MARKS.iter().filter(fits).map(|(sort, ..)| *sort).collect()
+}
+
+/// Whether a file's own name or a folder above it says that it holds tests, in capitals: `TillTest.java`, `ShopTests/Till.swift`.
+fn camel_test(path: &str) -> bool {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or_default();
+    let is_own =
+        |endings: &[&str], text: &str| endings.iter().any(|ending| text.len() > ending.len() && text.ends_with(ending));
+    is_own(&["Test", "Tests", "Spec", "TestCase"], stem)
+        || above.split('/').any(|folder| is_own(&["Tests", "Specs"], folder))
+}
+
+/// Whether a folder or the end of a file's stem is the code of a language other than English: `docs/zh/`, `README.pt-br.md`.
+fn is_translation(lower: &str) -> bool {
+    const LANGUAGES: &str = "\
+        ar az be bg bn bs ca cn cs da de el eo es et eu fa fi fr gl gu he hi hr hu hy id is it ja jp ka kk km kn ko kr ky \
+        lt lv mk ml mn mr ms my nb ne nl nn no pl pt ro ru sk sl sq sr sv sw ta te th tr tw uk ur uz vi zh";
+    let code = |text: &str| {
+        let language = text.split(['-', '_']).next().unwrap_or_default();
+        is_listed(LANGUAGES, language) && text.len() <= "zh-hans-cn".len()
+    };
+    let (above, name) = lower.rsplit_once('/').unwrap_or(("", lower));
+    let mut ends = name.rsplit('.').skip(1);
+    let last = ends.next().filter(|_| name.matches('.').count() >= 2);
+    let joined = name.split('.').next().and_then(|stem| stem.rsplit_once(['_', '-'])).map(|(_, last)| last);
+    above.split('/').any(code) || last.is_some_and(code) || (name.starts_with("readme") && joined.is_some_and(code))
 }
 
 /// The folder of a file or folder; empty at the root.
@@ -135,6 +198,17 @@ mod tests {
         check("lib/types.d.ts", &[Sort::Declarations]);
         check("README.md", &[Sort::Prose]);
         check("src/locales/en.ts", &[Sort::Locale]);
+        check("src/till.rb", &[]);
+        check("lib/till.ex", &[]);
+        check("ShopTests/till.swift", &[Sort::Test]);
+        check("app/TillTest.java", &[Sort::Test]);
+        check("docs_src/till/one.py", &[Sort::Example]);
+        check("third_party/coin/coin.cc", &[Sort::Vendored]);
+        check("single_include/till.hpp", &[Sort::Built]);
+        check("docs/zh/till.md", &[Sort::Locale, Sort::Prose]);
+        check("README.pt-br.md", &[Sort::Locale, Sort::Prose]);
+        check("docs/till.md", &[Sort::Prose]);
+        check("CHANGELOG.md", &[Sort::History, Sort::Prose]);
     }
 
     #[test]

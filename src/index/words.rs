@@ -76,10 +76,47 @@ pub fn root(word: &str) -> String {
     STEMMER.with(|stemmer| stemmer.stem(word).into_owned())
 }
 
+/// The stem that a verb shares with who does it: `router`, `routing` and `route`, `formatter` and `formatting` have one.
+pub fn kin(word: &str) -> String {
+    /// Letters that a stem keeps.
+    const LETTERS_MIN: usize = 3;
+    let stem = root(word);
+    let doer = ["er", "or"].iter().find_map(|ending| stem.strip_suffix(ending));
+    let doer = doer.filter(|rest| rest.len() >= LETTERS_MIN && rest.contains(['a', 'e', 'i', 'o', 'u', 'y']));
+    // `formatter` has the stem `formatt`, `formatting` has `format`.
+    let is_doer = doer.is_some() || word.ends_with("er") || word.ends_with("ers");
+    let rest = doer.unwrap_or(&stem);
+    let twice = ["bb", "dd", "gg", "mm", "nn", "pp", "tt"].iter().any(|pair| is_doer && rest.ends_with(pair));
+    rest[..rest.len() - usize::from(twice && rest.len() > LETTERS_MIN)].to_owned()
+}
+
+/// Other forms of a word that the stemmer of the full-text index keeps apart from it: who does what it says, or what a doer
+/// does.
+pub fn other_forms(word: &str) -> Vec<String> {
+    /// Shorter words have too many relatives by chance.
+    const LETTERS_MIN: usize = 4;
+    if word.len() < LETTERS_MIN || !word.chars().all(|c| c.is_ascii_lowercase()) {
+        return Vec::new();
+    }
+    let (kin, stem) = (kin(word), root(word));
+    if kin != stem {
+        return vec![format!("{kin}ing")];
+    }
+    let letters = stem.as_bytes();
+    let is_vowel = |at: usize| b"aeiouy".contains(&letters[at]);
+    let ends_short = letters.len() >= 3
+        && !is_vowel(letters.len() - 1)
+        && is_vowel(letters.len() - 2)
+        && !is_vowel(letters.len() - 3)
+        && b"bdgmnpt".contains(&letters[letters.len() - 1]);
+    let last = if ends_short { &stem[stem.len() - 1..] } else { "" };
+    vec![format!("{stem}{last}er"), format!("{stem}or")]
+}
+
 /// The key that a name is looked up by: the stems of its parts in alphabetical order, so that word order, endings and
 /// spelling (`field_validator`, `FieldValidator`, "validators of fields") do not matter.
 pub fn key(name: &str) -> String {
-    joined(parts(name).iter().map(|part| root(part)).collect())
+    joined(parts(name).iter().map(|part| kin(part)).collect())
 }
 
 /// The key made of these stems.
@@ -151,9 +188,29 @@ mod tests {
 
     #[test]
     fn names_and_the_words_for_them_share_a_key() {
+        assert_eq!(key("HtmlFormatter"), key("formatting html"));
         assert_eq!(key("field_validator"), key("FieldValidators"));
         assert_eq!(key("$ZodType"), key("zod types"));
         assert_ne!(key("field"), key("field_validator"));
+    }
+
+    #[test]
+    fn a_verb_and_its_doer_are_of_one_kin() {
+        for (one, other) in [
+            ("router", "routing"),
+            ("routes", "routers"),
+            ("formatter", "formatting"),
+            ("parser", "parsed"),
+            ("executor", "executes"),
+            ("loggers", "logging"),
+            ("handler", "handle"),
+        ] {
+            assert_eq!(kin(one), kin(other), "{one} {other}");
+        }
+        assert_ne!(kin("error"), kin("er"));
+        assert_eq!(kin("user"), "user");
+        assert_eq!(other_forms("router"), ["routing"]);
+        assert!(other_forms("formatting").contains(&"formatter".to_owned()));
     }
 
     #[test]

@@ -58,7 +58,8 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let mut notes = Vec::new();
     let (chunks, with) = index.chunks_with(&query.words)?;
     let rarity = Rarity::new(&query, chunks, &with);
-    let lexical = index.by_words(&query.words, rank::COLUMN_WEIGHTS, CANDIDATES)?;
+    let words: Vec<String> = query.words.iter().chain(&query.forms).cloned().collect();
+    let lexical = index.by_words(&words, rank::COLUMN_WEIGHTS, CANDIDATES)?;
     let dense = by_meaning(index, query_vector, &mut notes);
     let keys = query.keys();
     let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);

@@ -12,6 +12,10 @@ pub struct Query {
     pub words: Vec<String>,
     /// Stems of the words in order, with identifiers split, without stop words.
     pub roots: Vec<String>,
+    /// Stems of the same words that keep who does apart from what is done; see [`words::root`] and [`words::kin`].
+    pub stems: Vec<String>,
+    /// Other forms of the words, which the full-text index does not know to be of their kin.
+    pub forms: Vec<String>,
     /// Identifiers as written.
     pub written: Vec<String>,
     /// Names that are written like code: `ZodType`, `get_user`, `a::b`, or in backticks.
@@ -27,6 +31,8 @@ impl Query {
     const COMBINED_WORDS_MAX: usize = 12;
     /// Longest sequence of words that may form a name.
     const RUN_MAX: usize = 6;
+    /// Words whose other forms are looked for.
+    const FORMS_MAX: usize = 12;
     /// Most stems that are used; a question has a dozen.
     const ROOTS_MAX: usize = 100;
 
@@ -37,9 +43,15 @@ impl Query {
         let parts: Vec<String> = written.iter().flat_map(|w| words::parts(w)).collect();
         let content_words: Vec<&String> = parts.iter().filter(|w| !words::is_stop_word(w)).collect();
         let kept = if content_words.is_empty() { parts.iter().collect() } else { content_words };
+        let words = words::query_words(text);
+        let stems: Vec<String> = words.iter().map(|word| words::root(word)).collect();
+        let forms = words.iter().take(Self::FORMS_MAX).flat_map(|word| words::other_forms(word));
+        let forms = forms.filter(|form| !stems.contains(&words::root(form))).collect();
         Query {
-            words: words::query_words(text),
-            roots: kept.into_iter().take(Self::ROOTS_MAX).map(|word| words::root(word)).collect(),
+            words,
+            roots: kept.into_iter().take(Self::ROOTS_MAX).map(|word| words::kin(word)).collect(),
+            stems,
+            forms,
             is_symbol: text.split_whitespace().count() == 1,
             written,
             code_names,
@@ -86,6 +98,9 @@ impl Query {
             Sort::Private => &["internal", "internals", "private"],
             Sort::Experimental => &["experimental", "unstable"],
             Sort::Locale => &["locale", "locales", "language", "languages", "translation", "translations", "i18n"],
+            Sort::Vendored => &["vendor", "vendored", "third", "bundled"],
+            Sort::Built => &["dist", "build", "bundle", "bundles", "generated", "minified", "amalgamated"],
+            Sort::History => &["changelog", "changes", "history", "release", "releases", "upgrade", "migration"],
             Sort::Declarations => &["declaration", "declarations", "typings", "dts"],
             Sort::Prose => {
                 &["readme", "docs", "documentation", "changelog", "license", "guide", "config", "configuration"]
@@ -117,10 +132,10 @@ impl Rarity {
         let rarity = |with: usize| (1.0 + (chunks as f64 - with as f64 + 0.5).max(0.5) / (with as f64 + 0.5)).ln();
         let of_word: HashMap<String, f64> = query.words.iter().cloned().zip(with.iter().map(|w| rarity(*w))).collect();
         let spelt: Vec<String> =
-            query.code_names.iter().flat_map(|name| words::parts(name)).map(|p| words::root(&p)).collect();
+            query.code_names.iter().flat_map(|name| words::parts(name)).map(|p| words::kin(&p)).collect();
         let mut of_root: HashMap<String, f64> = HashMap::new();
         for (word, rarity) in &of_word {
-            let root = words::root(word);
+            let root = words::kin(word);
             let weight = rarity * if spelt.contains(&root) { CODE_WEIGHT } else { 1.0 };
             let known = of_root.entry(root).or_default();
             *known = known.max(weight);

@@ -20,10 +20,14 @@ const DEFINITION_BY_WORD: f64 = 0.25;
 const FILE_OF_THAT_NAME: f64 = 1.5;
 /// Factor if the name is spelt differently (`Router` for `router`), or has its words in another order.
 const OTHER_SPELLING: f64 = 0.8;
+/// Factor if the name is another word of the same kin (`Router` for `routing`).
+const OTHER_FORM: f64 = 0.5;
 /// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the closest to a definition in this one.
 const HANDED_ON: f64 = 1.5;
 /// Bonus if the names of file and folder have all words of the query; in proportion for fewer.
 const PATH: f64 = 0.75;
+/// Share of that for a word that only a higher folder has.
+const HIGHER_FOLDER: f64 = 0.0;
 /// Bonus for the most important file of the project, as a share of its score.
 const IMPORTANCE: f64 = 0.25;
 const IMPORTANCE_FOR_SYMBOL: f64 = 0.5;
@@ -66,10 +70,16 @@ pub fn definitions(
 fn likelihood(query: &Query, named: &Named) -> f64 {
     let home = words::key(words::stem(&named.path)) == named.key;
     let kind = match named.kind.as_str() {
-        "variable" | "impl" => 0.7,
+        "variable" | "impl" | "macro" => 0.7,
+        "module" => 0.5,
         _ => 1.0,
     };
-    let spelling = if query.written.contains(&named.name) { 1.0 } else { OTHER_SPELLING };
+    let is_form = |name: &str| words::parts(name).iter().all(|part| query.stems.contains(&words::root(part)));
+    let spelling = match () {
+        () if query.written.contains(&named.name) => 1.0,
+        () if is_form(&named.name) => OTHER_SPELLING,
+        () => OTHER_FORM,
+    };
     kind * spelling * if home { FILE_OF_THAT_NAME } else { 1.0 }
 }
 
@@ -79,28 +89,48 @@ fn is_meant(query: &Query, name: &String) -> bool {
     query.code_names.contains(name) || (query.is_symbol && spelt && query.written.contains(name))
 }
 
-/// Bonus for words of the query in the names of file and folder. Words match if they are equal or one begins with the other.
+/// Bonus for words of the query in the names of file and folder. Words match if they are of
+/// one kin or the stem of one begins with that of the other.
 pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
-    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    let (above, _) = path.rsplit_once('/').unwrap_or(("", path));
+    let (higher, folder) = above.rsplit_once('/').unwrap_or(("", above));
     let stem = words::parts(words::stem(path));
     let whole = stem.concat();
-    let own: Vec<String> = stem.into_iter().chain(words::parts(folder)).collect();
-    let fits = |word: &&String| {
-        **word == whole
-            || own.iter().any(|o| {
-                *o == **word
-                    || (o.len().min(word.len()) >= PREFIX_MIN
-                        && (o.starts_with(word.as_str()) || word.starts_with(o.as_str())))
-            })
+    let kin = |parts: &[String]| -> Vec<String> { parts.iter().map(|part| words::kin(part)).collect() };
+    let (own, around) = (kin(&[stem, words::parts(folder)].concat()), kin(&words::parts(higher)));
+    let among = |parts: &[String], kin: &str| {
+        let alike = |part: &String| part.starts_with(kin) || kin.starts_with(part.as_str());
+        parts.iter().any(|part| part == kin || (part.len().min(kin.len()) >= PREFIX_MIN && alike(part)))
+    };
+    let share = |word: &String| {
+        let kin = words::kin(word);
+        match () {
+            () if *word == whole || among(&own, &kin) => 1.0,
+            () if among(&around, &kin) => HIGHER_FOLDER,
+            () => 0.0,
+        }
     };
     let all: f64 = query.words.iter().map(|word| rarity.of_word(word)).sum();
-    let fitting: f64 = query.words.iter().filter(fits).map(|word| rarity.of_word(word)).sum();
+    let fitting: f64 = query.words.iter().map(|word| rarity.of_word(word) * share(word)).sum();
     PATH * fitting / all.max(f64::MIN_POSITIVE)
 }
 
-/// The factor for tests, unless the query asks for tests.
-const TEST: (&str, f64) = ("×test", 0.3);
+/// Factors for files that a query seldom means, unless it asks for them.
+const TEST: f64 = 0.3;
+const EXAMPLE: f64 = 0.3;
+const OLD: f64 = 0.3;
+const PRIVATE: f64 = 0.7;
+const EXPERIMENTAL: f64 = 0.7;
+const LOCALE: f64 = 0.5;
+const VENDORED: f64 = 0.4;
+const BUILT: f64 = 0.5;
+const HISTORY: f64 = 0.5;
+const DECLARATIONS: f64 = 0.7;
+const PROSE: f64 = 0.5;
+const SUPERSEDED: f64 = 0.3;
+/// The factor for a file whose lines stand in the sources as well.
+const COPY: f64 = 0.4;
 
 /// The factor for a chunk of a source file that defines tests; `None` if `of_file` already has it or the query asks for tests.
 pub fn test_inside(
@@ -109,7 +139,8 @@ pub fn test_inside(
     symbol: Option<&str>,
 ) -> Option<(&'static str, f64)> {
     let is_test = symbol.is_some_and(|s| s == "tests" || s.starts_with("test_"));
-    (is_test && !of_file.contains(&TEST) && !query.asks_for(Sort::Test)).then_some(TEST)
+    let of_file = of_file.iter().any(|(name, _)| *name == "×test");
+    (is_test && !of_file && !query.asks_for(Sort::Test)).then_some(("×test", TEST))
 }
 
 /// The factors of a file: less for sorts of files that are seldom meant, unless the query asks for them; more for important files.
@@ -120,20 +151,26 @@ pub fn factors(query: &Query, importance: &FileImportance, path: &str) -> Vec<(&
     if share > 0.0 {
         factors.push(("×importance", 1.0 + weight * share));
     }
+    if importance.is_copy(path) && !query.asks_for(Sort::Built) {
+        factors.push(("×copy", COPY));
+    }
     for sort in paths::sorts(path).into_iter().filter(|sort| !query.asks_for(*sort)) {
         factors.push(match sort {
-            Sort::Test => TEST,
-            Sort::Example => ("×example", 0.3),
-            Sort::Old => ("×old", 0.3),
-            Sort::Private => ("×private", 0.7),
-            Sort::Experimental => ("×experimental", 0.7),
-            Sort::Locale => ("×locale", 0.5),
-            Sort::Declarations => ("×declarations", 0.7),
-            Sort::Prose => ("×prose", 0.5),
+            Sort::Test => ("×test", TEST),
+            Sort::Example => ("×example", EXAMPLE),
+            Sort::Old => ("×old", OLD),
+            Sort::Private => ("×private", PRIVATE),
+            Sort::Experimental => ("×experimental", EXPERIMENTAL),
+            Sort::Locale => ("×locale", LOCALE),
+            Sort::Vendored => ("×vendored", VENDORED),
+            Sort::Built => ("×built", BUILT),
+            Sort::History => ("×history", HISTORY),
+            Sort::Declarations => ("×declarations", DECLARATIONS),
+            Sort::Prose => ("×prose", PROSE),
         });
     }
     if importance.is_superseded(path) && !query.asks_for_version_of(path) {
-        factors.push(("×superseded", 0.3));
+        factors.push(("×superseded", SUPERSEDED));
     }
     factors
 }
@@ -152,7 +189,8 @@ mod tests {
     fn a_path_scores_by_the_share_of_the_querys_words() {
         check("retry policy", "src/http/retry_policy.ts", 1.0);
         check("retry limits", "src/http/retry.ts", 0.5);
-        check("routing of requests", "src/router.rs", 0.0);
+        check("routing of requests", "src/router.rs", 0.5);
+        check("implementations", "src/impls/mod.rs", 1.0);
         check("routers", "src/router/mod.rs", 1.0);
         check("", "src/router.rs", 0.0);
     }
@@ -166,15 +204,15 @@ mod tests {
         assert_eq!(factors("parse", "src/latest.ts"), []);
         assert_eq!(factors("parse", "examples/parse.ts"), [("×example", 0.3)]);
         let inside = |query: &str, of: &[_], symbol| test_inside(&Query::read(query), of, Some(symbol));
-        assert_eq!(inside("parse", &[], "tests"), Some(TEST));
-        assert_eq!(inside("parse", &[TEST], "tests"), None, "once is enough");
+        assert_eq!(inside("parse", &[], "tests"), Some(("×test", TEST)));
+        assert_eq!(inside("parse", &[("×test", TEST)], "tests"), None, "once is enough");
         assert_eq!(inside("tests of parse", &[], "test_parse"), None);
         assert_eq!(inside("parse", &[], "parse"), None);
     }
 
     #[test]
     fn an_older_version_ranks_low_unless_it_is_asked_for() {
-        let importance = FileImportance::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[]);
+        let importance = FileImportance::new(&["src/v3/errors.ts", "src/v4/errors.ts"], &[], &Default::default());
         let names = |query: &str, path: &str| -> Vec<&str> {
             factors(&Query::read(query), &importance, path).into_iter().map(|(name, _)| name).collect()
         };

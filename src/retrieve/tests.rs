@@ -95,3 +95,111 @@ fn a_search_without_vectors_or_without_hits_says_so() {
     let nothing = search(&Index::open(Path::new(empty.path())).unwrap(), "retry", None, 3).unwrap();
     assert!(nothing.notes[1].contains("the index is empty"));
 }
+
+/// The paths that a search in a project of these files finds, best first, each once.
+fn found(files: &[(&str, &str)], query: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let index = Index::open(folder.path()).unwrap();
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+    let mut paths: Vec<String> = Vec::new();
+    for hit in search(&index, query, None, 10).unwrap().hits {
+        if !paths.contains(&hit.path) {
+            paths.push(hit.path);
+        }
+    }
+    paths
+}
+
+#[test]
+fn source_without_a_grammar_is_found_before_what_is_written_about_it() {
+    let till = "module Shop\n  # Counts coins at the end of the day.\n  class Till\n    def count_coins(coins)\n      coins.sum\n    end\n  end\nend\n";
+    let basket = "module Shop\n  class Basket\n    def initialize\n      @till = Till.new\n    end\n  end\nend\n";
+    let guide = "# Counting coins\n\nThe till counts coins at the end of the day. Count coins with `Till`; a till that counts coins is a good till.\n";
+    let files = [("lib/shop/till.rb", till), ("lib/shop/basket.rb", basket), ("docs/till.md", guide)];
+    for query in ["Till", "count_coins", "how are coins counted at the end of the day"] {
+        assert_eq!(found(&files, query)[0], "lib/shop/till.rb", "{query}");
+    }
+}
+
+#[test]
+fn bundles_vendored_packages_translations_and_examples_rank_below_the_source() {
+    let body: String =
+        (0..30).map(|n| format!("  weighCoin(coins[{n}], balance.left{n}, balance.right{n});\n")).collect();
+    let scales = format!("/** Weighs coins on scales. */\nexport function weighCoins(coins) {{\n{body}}}\n");
+    let bundle = format!("var shop = {{}};\nfunction openDoor() {{}}\n{}", scales.replace("export ", ""));
+    let about = "# Scales\n\nWeighs coins on scales: `weighCoins(coins)`. Weigh coins, coins, coins.\n";
+    let use_of =
+        "import { weighCoins } from 'scales';\n// Weighs coins on scales.\nweighCoins([1, 2]);\nweighCoins([3]);\n";
+    let files = [
+        ("shop.js", bundle.as_str()),
+        ("source/scales.js", scales.as_str()),
+        ("vendor/weights/scales.js", "// Weighs coins on scales.\nfunction weighCoins(coins) { return coins; }\n"),
+        ("docs/de/scales.md", about),
+        ("docs_src/scales/first.js", use_of),
+    ];
+    for query in ["weighCoins", "weigh coins on scales"] {
+        assert_eq!(found(&files, query)[0], "source/scales.js", "{query}");
+    }
+}
+
+#[test]
+fn words_of_one_kin_meet_in_names_paths_and_text() {
+    let files = [
+        ("lib/receipt_formatter.ex", "defmodule Receipt.Formatter do\n  def run(receipt), do: receipt\nend\n"),
+        (
+            "lib/receipt.ex",
+            "defmodule Receipt do\n  defstruct [:total]\n  # A receipt of the shop, with its total.\nend\n",
+        ),
+        ("lib/router.ex", "defmodule Shop.Router do\n  def call(path), do: path\nend\n"),
+        ("lib/impls/list.ex", "defmodule Shop.List do\n  def call(list), do: list\nend\n"),
+    ];
+    for (query, first) in [
+        ("formatting of receipts", "lib/receipt_formatter.ex"),
+        ("how does routing work", "lib/router.ex"),
+        ("implementations for lists", "lib/impls/list.ex"),
+    ] {
+        assert_eq!(found(&files, query)[0], first, "{query}");
+    }
+}
+
+#[test]
+fn a_bare_name_finds_the_thing_of_that_name_before_methods_of_the_same_stem() {
+    let method = |class: &str| {
+        format!("class {class}:\n    def print(self):\n        pass\n\n    def printing(self):\n        self.print()\n")
+    };
+    let (page, sheet) = (method("Page"), method("Sheet"));
+    let files = [
+        ("shop/page.py", page.as_str()),
+        ("shop/sheet.py", sheet.as_str()),
+        ("shop/output.py", "class Printer:\n    def __init__(self):\n        self.paper = 0\n"),
+    ];
+    assert_eq!(found(&files, "Printer")[0], "shop/output.py");
+}
+
+#[test]
+fn one_file_does_not_fill_the_first_ten_hits() {
+    let method = |n: usize| {
+        format!(
+            "// Counts coins of purse {n}.\nfunc CountCoins{n}(purse []int) int {{\n{}}}\n\n",
+            "\tsum(purse, coins, all)\n".repeat(30)
+        )
+    };
+    let purses = format!("package shop\n\n{}", (0..12).map(method).collect::<String>());
+    let others: Vec<(String, String)> = (0..4)
+        .map(|n| {
+            (
+                format!("shop/drawer{n}.go"),
+                format!("package shop\n\n// Puts coins into drawer {n}.\nfunc Drawer{n}() {{}}\n"),
+            )
+        })
+        .collect();
+    let mut files: Vec<(&str, &str)> = others.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.push(("shop/purses.go", &purses));
+    let paths = found(&files, "count coins of a purse");
+    assert_eq!((paths[0].as_str(), paths.len()), ("shop/purses.go", 5), "{paths:?}");
+}

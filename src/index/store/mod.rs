@@ -19,7 +19,7 @@ use super::IndexError;
 use crate::base::Bytes;
 
 /// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
-const VERSION: &str = "5";
+const VERSION: &str = "6";
 /// Page cache of a connection.
 const CACHE_KIB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.

@@ -24,7 +24,7 @@ pub type HandedOnName = (String, String, i64);
 impl Index {
     /// Definitions whose names have these keys ([`words::key`]), in no order; modules left out.
     pub fn symbols_keyed(&self, keys: &[String]) -> Result<Vec<Named>, IndexError> {
-        let sql = "SELECT key, name, path, kind, chunk FROM names WHERE symbol IS NOT NULL AND key IN ({})";
+        let sql = "SELECT key, name, path, kind, chunk FROM names WHERE kind IS NOT NULL AND key IN ({})";
         self.reader().rows_among(sql, keys, |r| {
             Ok(Named { key: r.get(0)?, name: r.get(1)?, path: r.get(2)?, kind: r.get(3)?, chunk: r.get(4)? })
         })
@@ -32,8 +32,8 @@ impl Index {
 
     /// Names with these keys that a file re-exports and no file of the project defines.
     pub fn handed_on(&self, keys: &[String]) -> Result<Vec<HandedOnName>, IndexError> {
-        let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.symbol IS NULL AND n.key IN ({}) AND NOT EXISTS
-                     (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.symbol IS NOT NULL)
+        let sql = "SELECT n.key, n.name, n.chunk FROM names n WHERE n.kind IS NULL AND n.key IN ({}) AND NOT EXISTS
+                     (SELECT 1 FROM names d WHERE d.key = n.key AND d.name = n.name AND d.kind IS NOT NULL)
                    ORDER BY n.path, n.chunk, n.name";
         self.reader().rows_among(sql, keys, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
@@ -53,16 +53,21 @@ impl Index {
     }
 }
 
-/// Stores the names of one file: of its definitions, and of exports that it does not define.
+/// Stores the names of one file: of its definitions (or what seems to be declared, in a language without a grammar), and of
+/// exports that it does not define.
 pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let outline = &record.outline;
     let mut insert =
-        db.prepare_cached("INSERT INTO names (key, name, path, symbol, kind, chunk) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for (definition, id) in outline.definitions.iter().zip(ids::symbols(&record.path, outline)) {
-        if definition.kind != Kind::Module {
-            let (key, kind, chunk) =
-                (words::key(&definition.name), definition.kind.name(), record.chunk_at(definition.start));
-            insert.execute(params![key, definition.name, record.path, id, kind, chunk])?;
+        db.prepare_cached("INSERT INTO names (key, name, path, kind, chunk) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for definition in outline.definitions.iter().filter(|d| d.kind != Kind::Module) {
+        let (key, kind, chunk) =
+            (words::key(&definition.name), definition.kind.name(), record.chunk_at(definition.start));
+        insert.execute(params![key, definition.name, record.path, kind, chunk])?;
+    }
+    for chunk in &record.chunks {
+        for declared in &chunk.declared {
+            let (key, id) = (words::key(&declared.name), ids::chunk(&record.path, chunk.number));
+            insert.execute(params![key, declared.name, record.path, declared.kind, id])?;
         }
     }
     let defined = |name: &str| outline.definitions.iter().any(|d| d.name == name);
@@ -71,7 +76,7 @@ pub fn put(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     {
         if let Some(chunk) = record.chunk_at(export.line) {
             let key = words::key(&export.name);
-            insert.execute(params![key, export.name, record.path, None::<i64>, None::<&str>, chunk])?;
+            insert.execute(params![key, export.name, record.path, None::<&str>, chunk])?;
         }
     }
     Ok(())

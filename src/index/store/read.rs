@@ -122,6 +122,15 @@ impl Store {
         })
     }
 
+    /// The indexed files by path, with what [`crate::index::copies::sketch`] kept of them.
+    pub fn sketches(&self) -> Result<Vec<(String, Vec<u32>)>, IndexError> {
+        let sql = "SELECT path, sketch FROM files WHERE skipped IS NULL ORDER BY path";
+        self.rows(sql, &[], |r| {
+            let bytes = r.get_ref(1)?.as_bytes()?;
+            Ok((r.get(0)?, bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()))
+        })
+    }
+
     /// The files that edges are resolved from, by path, each with the hash of its stored edges (0 if it was not resolved yet). An
     /// outline that cannot be decoded is empty.
     pub fn outlines(&self) -> Result<Vec<(Facts, i64)>, IndexError> {

@@ -7,6 +7,7 @@ CREATE TABLE files (
     hash INTEGER NOT NULL,
     skipped TEXT,            -- why it is not indexed; null for an indexed file
     note TEXT,               -- why a part of it could not be parsed
+    sketch BLOB NOT NULL,    -- hashes of some of its lines; see index/copies.rs
     interface INTEGER NOT NULL, -- hash of what edges of other files may depend on
     resolution INTEGER NOT NULL -- hash of its edges, 0 before they are resolved
 ) WITHOUT ROWID;
@@ -63,8 +64,7 @@ CREATE TABLE names (
     key TEXT NOT NULL,       -- stems of the name's words, in alphabetical order
     name TEXT NOT NULL,
     path TEXT NOT NULL,
-    symbol INTEGER,          -- the definition; null for a name that is only exported
-    kind TEXT,               -- of the definition
+    kind TEXT,               -- of the definition; null for a name that is only exported
     chunk INTEGER            -- where it is defined or exported
 );
 CREATE INDEX names_key ON names (key);

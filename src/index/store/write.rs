@@ -20,6 +20,7 @@ pub struct FileRecord {
     /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
     pub outline: Outline,
+    pub sketch: Vec<u32>,
     pub interface: i64,
     pub chunks: Vec<Chunk>,
 }
@@ -128,7 +129,8 @@ fn remove_edges(db: &Transaction, path: &str) -> rusqlite::Result<()> {
 }
 
 fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
-    db.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0)")?.execute(params![
+    let sketch: Vec<u8> = record.sketch.iter().flat_map(|line| line.to_le_bytes()).collect();
+    db.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)")?.execute(params![
         record.path,
         record.language,
         record.size as i64,
@@ -136,6 +138,7 @@ fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
         record.hash,
         record.skipped,
         record.outline.incomplete,
+        sketch,
         record.interface
     ])?;
     if record.skipped.is_none() {
@@ -161,6 +164,7 @@ fn put_chunk(db: &Transaction, record: &FileRecord, chunk: &Chunk) -> rusqlite::
     let exports = names(outline.exports.iter().filter(|e| lines.contains(&e.line)).map(|e| e.name.as_str()));
     let imports = names(outline.imports.iter().filter(|i| lines.contains(&i.line)).map(|i| i.source.as_str()));
     let text = |get: fn(&Definition) -> &str| definitions.iter().map(|d| get(d)).collect::<Vec<_>>().join("\n");
+    let declared: String = chunk.declared.iter().map(|d| format!("\n{}", d.name)).collect();
     db.prepare_cached("INSERT OR REPLACE INTO chunks VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)")?
         .execute(params![
             id,
@@ -185,7 +189,7 @@ fn put_chunk(db: &Transaction, record: &FileRecord, chunk: &Chunk) -> rusqlite::
     )?
     .execute(params![
         id,
-        words::searchable(&text(|d| &d.name)),
+        words::searchable(&(text(|d| &d.name) + &declared)),
         words::path_words(&record.path).join(" "),
         words::searchable(&text(|d| &d.signature)),
         words::searchable(&text(|d| &d.doc)),

@@ -17,6 +17,7 @@ pub mod uses;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
+use crate::base::is_listed;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 pub use import_sites::{ImportForm, ImportSite, import_sites};
@@ -58,13 +59,79 @@ pub fn language_of(path: &str) -> &'static str {
         "yaml" | "yml" => "yaml",
         "html" | "htm" => "html",
         "css" | "scss" | "less" => "css",
-        "sh" | "bash" | "zsh" => "shell",
+        "sh" | "bash" | "zsh" | "fish" | "ksh" | "bats" => "shell",
         "sql" => "sql",
-        "c" | "h" => "c",
-        "cc" | "cpp" | "cxx" | "hpp" => "cpp",
+        "c" | "h" | "y" | "l" => "c",
+        "cc" | "cpp" | "cxx" | "c++" | "hh" | "hpp" | "hxx" | "h++" | "inl" | "ipp" | "tpp" | "txx" | "ixx"
+        | "cppm" | "cu" | "cuh" | "ino" | "yy" | "ll" => "cpp",
         "java" => "java",
+        "cs" | "csx" => "csharp",
+        "fs" | "fsi" | "fsx" => "fsharp",
+        "kt" | "kts" => "kotlin",
+        "scala" | "sc" => "scala",
+        "groovy" | "gradle" => "groovy",
+        "swift" => "swift",
+        "m" | "mm" => "objective-c",
+        "rb" | "rake" | "gemspec" | "ru" => "ruby",
+        "cr" => "crystal",
+        "ex" | "exs" => "elixir",
+        "erl" | "hrl" => "erlang",
+        "php" | "phtml" => "php",
+        "pl" | "pm" | "t" => "perl",
+        "raku" | "rakumod" => "raku",
+        "lua" | "luau" => "lua",
+        "zig" => "zig",
+        "nim" => "nim",
+        "odin" => "odin",
+        "d" | "di" => "d",
+        "dart" => "dart",
+        "vue" => "vue",
+        "svelte" => "svelte",
+        "astro" => "astro",
+        "hs" | "lhs" => "haskell",
+        "purs" => "purescript",
+        "elm" => "elm",
+        "ml" | "mli" | "mll" | "mly" | "re" => "ocaml",
+        "clj" | "cljs" | "cljc" => "clojure",
+        "lisp" | "lsp" | "el" | "scm" | "rkt" | "fnl" => "lisp",
+        "r" | "R" => "r",
+        "jl" => "julia",
+        "f" | "f90" | "f95" | "f03" | "f08" => "fortran",
+        "pas" | "pp" | "dpr" => "pascal",
+        "adb" | "ads" => "ada",
+        "cob" | "cbl" => "cobol",
+        "s" | "S" | "asm" => "assembly",
+        "v" | "sv" | "svh" => "verilog",
+        "vhd" | "vhdl" => "vhdl",
+        "ps1" | "psm1" => "powershell",
+        "awk" => "awk",
+        "tcl" => "tcl",
+        "vim" => "vimscript",
+        "gd" => "gdscript",
+        "glsl" | "vert" | "frag" | "hlsl" | "wgsl" | "metal" => "glsl",
+        "sol" => "solidity",
+        "proto" => "protobuf",
+        "thrift" => "thrift",
+        "graphql" | "gql" => "graphql",
+        "tf" | "hcl" => "terraform",
+        "nix" => "nix",
+        "jq" => "jq",
+        "pyx" | "pxd" => "cython",
+        "coffee" => "coffeescript",
+        "hx" => "haxe",
+        "vala" => "vala",
+        "cls" | "trigger" => "apex",
         _ => "text",
     }
+}
+
+/// Whether files of a language are source; the others are prose, settings and markup.
+pub fn is_source(language: &str) -> bool {
+    !is_listed("markdown json text toml yaml html css", language)
+}
+
+pub fn has_grammar(language: &str) -> bool {
+    grammar_of(language).is_some()
 }
 
 /// The parser of a language and its `Visit`. A new language is a file with a `visit`, and a line here.

@@ -1,0 +1,117 @@
+//! Finds files that are copies of others: bundles put together from sources, generated single headers, vendored or published
+//! duplicates.
+
+use std::collections::{HashMap, HashSet};
+
+use super::paths::{self, Sort};
+
+/// One of this many different lines is kept in a sketch.
+const SAMPLED: u64 = 2;
+/// Most lines of a sketch, 32 KiB of a file.
+const SAMPLES_MAX: usize = 8_000;
+/// A line with fewer letters and digits says too little.
+const LETTERS_MIN: usize = 12;
+/// A line that stands in more files than this is a licence or a habit.
+const FILES_MAX: usize = 8;
+/// A file with fewer telling lines is not looked at.
+const LINES_MIN: usize = 6;
+/// Share of its lines that stand in other files from which a file is a copy.
+const SHARE: f64 = 0.6;
+
+/// Hashes of a sample of the lines of a text, by letters and digits alone: quotes, spaces and semicolons do not matter. The
+/// same line is in the sample of every file that has it.
+pub fn sketch(text: &str) -> Vec<u32> {
+    let mut hashes: Vec<u32> = Vec::new();
+    let mut letters = String::new();
+    for line in text.lines() {
+        letters.clear();
+        letters.extend(line.chars().filter(|c| c.is_alphanumeric()));
+        let hash = hash_of(&letters);
+        if letters.len() >= LETTERS_MIN && hash % SAMPLED == 0 {
+            hashes.push((hash >> 32) as u32);
+        }
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.truncate(SAMPLES_MAX);
+    hashes
+}
+
+/// FNV-1a of 64 bits, with its upper bits mixed into the lower ones.
+fn hash_of(text: &str) -> u64 {
+    let hash =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    hash ^ (hash >> 32)
+}
+
+/// The files of which most lines stand in other files that look more like the source, by path. `files` are paths with sketches.
+pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
+    let mut count: HashMap<u32, usize> = HashMap::new();
+    files.iter().flat_map(|(_, sketch)| sketch).for_each(|line| *count.entry(*line).or_default() += 1);
+    let mut order: Vec<(&str, &Vec<u32>)> = files.iter().map(|(path, sketch)| (path.as_str(), sketch)).collect();
+    // Sources are smaller than what is put together from them.
+    order.sort_by_key(|(path, sketch)| (strangeness(path), sketch.len(), path.len(), *path));
+    let mut seen: HashSet<u32> = HashSet::new();
+    let mut copies = Vec::new();
+    for (path, sketch) in order {
+        let telling: Vec<u32> = sketch.iter().copied().filter(|line| count[line] <= FILES_MAX).collect();
+        let known = telling.iter().filter(|line| seen.contains(*line)).count();
+        if telling.len() >= LINES_MIN && known as f64 >= SHARE * telling.len() as f64 {
+            copies.push(path);
+        }
+        seen.extend(telling);
+    }
+    copies
+}
+
+/// How little a path looks like that of a source: 0 in `src` or `lib`, 1 elsewhere, more where copies and examples lie.
+fn strangeness(path: &str) -> usize {
+    let sorts = paths::sorts(path);
+    let strange =
+        |sort: &&Sort| matches!(sort, Sort::Built | Sort::Vendored | Sort::Example | Sort::Test | Sort::Locale);
+    match sorts.iter().filter(strange).count() {
+        0 if path.split('/').any(|folder| folder == "src" || folder == "lib") => 0,
+        strange => 1 + strange,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(files: &[(&str, String)], expected: &[&str]) {
+        let files: Vec<(String, Vec<u32>)> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), sketch(text))).collect();
+        assert_eq!(copies(&files), expected);
+    }
+
+    /// Forty lines that no other name has.
+    fn source(name: &str) -> String {
+        (0..40).map(|n| format!("let {name}_number_{n} = count(\"{name}\", {n});\n")).collect()
+    }
+
+    #[test]
+    fn a_bundle_is_told_from_the_sources_that_it_is_put_together_from() {
+        let (till, coin) = (source("till"), source("coin"));
+        let bundle = format!("{till}\n{coin}").replace('"', "'");
+        check(
+            &[("all_in_one/shop.js", bundle), ("modules/till.js", till), ("modules/coin.js", coin)],
+            &["all_in_one/shop.js"],
+        );
+    }
+
+    #[test]
+    fn of_equal_files_the_one_in_the_sources_is_kept() {
+        check(&[("dist/till.js", source("till")), ("src/deep/in/till.js", source("till"))], &["dist/till.js"]);
+        check(&[("a/till.js", source("till")), ("b/coin.js", source("coin"))], &[]);
+    }
+
+    #[test]
+    fn licences_and_short_files_make_no_copies() {
+        let licence: String = (0..30).map(|n| format!("# Permission number {n} is hereby granted\n")).collect();
+        let files: Vec<(String, String)> =
+            (0..20).map(|n| (format!("f{n}.rb"), format!("{licence}def something_of_number_{n}\n"))).collect();
+        let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+        check(&files, &[]);
+    }
+}
