@@ -1,7 +1,7 @@
 //! Finds files that are copies of others: bundles put together from sources, generated single headers, vendored or published
 //! duplicates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::paths::{self, Sort};
 
@@ -13,10 +13,19 @@ const SAMPLES_MAX: usize = 8_000;
 const LETTERS_MIN: usize = 12;
 /// A line that stands in more files than this is a licence or a habit.
 const FILES_MAX: usize = 8;
-/// A file with fewer telling lines is not looked at.
-const LINES_MIN: usize = 6;
-/// Share of its lines that stand in other files from which a file is a copy.
+/// Share of its lines that stand in other files from which a file may be a copy.
 const SHARE: f64 = 0.6;
+/// Telling lines of a copy that lies where copies lie (`dist/`, `vendor/`).
+const MARKED_LINES_MIN: usize = 6;
+/// Telling lines of a bundle that lies anywhere, and how many files it takes lines from: siblings resemble each other in places,
+/// but nothing else consists of several.
+const BUNDLE_LINES_MIN: usize = 60;
+const BUNDLE_FILES_MIN: usize = 3;
+/// Lines that a bundle takes from a file at least.
+const TAKEN_MIN: usize = 3;
+/// Telling lines of a copy of one file that lies anywhere, and the share of them that the other has.
+const TWIN_LINES_MIN: usize = 20;
+const TWIN_SHARE: f64 = 0.9;
 
 /// Hashes of a sample of the lines of a text, by letters and digits alone: quotes, spaces and semicolons do not matter. The
 /// same line is in the sample of every file that has it.
@@ -51,15 +60,24 @@ pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut order: Vec<(&str, &Vec<u32>)> = files.iter().map(|(path, sketch)| (path.as_str(), sketch)).collect();
     // Sources are smaller than what is put together from them.
     order.sort_by_key(|(path, sketch)| (strangeness(path), sketch.len(), path.len(), *path));
-    let mut seen: HashSet<u32> = HashSet::new();
+    // The file that each line was first seen in.
+    let mut first: HashMap<u32, usize> = HashMap::new();
     let mut copies = Vec::new();
-    for (path, sketch) in order {
+    for (at, (path, sketch)) in order.into_iter().enumerate() {
         let telling: Vec<u32> = sketch.iter().copied().filter(|line| count[line] <= FILES_MAX).collect();
-        let known = telling.iter().filter(|line| seen.contains(*line)).count();
-        if telling.len() >= LINES_MIN && known as f64 >= SHARE * telling.len() as f64 {
+        let mut taken: HashMap<usize, usize> = HashMap::new();
+        telling.iter().filter_map(|line| first.get(line)).for_each(|from| *taken.entry(*from).or_default() += 1);
+        let share = taken.values().sum::<usize>() as f64 / telling.len().max(1) as f64;
+        let sources = taken.values().filter(|lines| **lines >= TAKEN_MIN).count();
+        let is_copy = (strangeness(path) > 1 && telling.len() >= MARKED_LINES_MIN)
+            || (telling.len() >= BUNDLE_LINES_MIN && sources >= BUNDLE_FILES_MIN)
+            || (telling.len() >= TWIN_LINES_MIN && share >= TWIN_SHARE);
+        if share >= SHARE && is_copy {
             copies.push(path);
         }
-        seen.extend(telling);
+        telling.into_iter().for_each(|line| {
+            first.entry(line).or_insert(at);
+        });
     }
     copies
 }
@@ -67,8 +85,7 @@ pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
 /// How little a path looks like that of a source: 0 in `src` or `lib`, 1 elsewhere, more where copies and examples lie.
 fn strangeness(path: &str) -> usize {
     let sorts = paths::sorts(path);
-    let strange =
-        |sort: &&Sort| matches!(sort, Sort::Built | Sort::Vendored | Sort::Example | Sort::Test | Sort::Locale);
+    let strange = |sort: &&Sort| matches!(sort, Sort::Built | Sort::Vendored | Sort::Example | Sort::Test);
     match sorts.iter().filter(strange).count() {
         0 if path.split('/').any(|folder| folder == "src" || folder == "lib") => 0,
         strange => 1 + strange,
@@ -85,17 +102,22 @@ mod tests {
         assert_eq!(copies(&files), expected);
     }
 
-    /// Forty lines that no other name has.
+    /// Sixty lines that no other name has.
     fn source(name: &str) -> String {
-        (0..40).map(|n| format!("let {name}_number_{n} = count(\"{name}\", {n});\n")).collect()
+        (0..60).map(|n| format!("let {name}_number_{n} = count(\"{name}\", {n});\n")).collect()
     }
 
     #[test]
     fn a_bundle_is_told_from_the_sources_that_it_is_put_together_from() {
-        let (till, coin) = (source("till"), source("coin"));
-        let bundle = format!("{till}\n{coin}").replace('"', "'");
+        let [till, coin, door] = ["till", "coin", "door"].map(source);
+        let bundle = format!("{till}\n{coin}\n{door}").replace('"', "'");
         check(
-            &[("all_in_one/shop.js", bundle), ("modules/till.js", till), ("modules/coin.js", coin)],
+            &[
+                ("all_in_one/shop.js", bundle),
+                ("modules/till.js", till),
+                ("modules/coin.js", coin),
+                ("modules/door.js", door),
+            ],
             &["all_in_one/shop.js"],
         );
     }
@@ -104,6 +126,14 @@ mod tests {
     fn of_equal_files_the_one_in_the_sources_is_kept() {
         check(&[("dist/till.js", source("till")), ("src/deep/in/till.js", source("till"))], &["dist/till.js"]);
         check(&[("a/till.js", source("till")), ("b/coin.js", source("coin"))], &[]);
+    }
+
+    #[test]
+    fn siblings_that_resemble_each_other_in_places_are_no_copies() {
+        let common: String = source("drawer").lines().take(16).map(|line| format!("{line}\n")).collect();
+        let own =
+            |name: &str| source(name).lines().take(8).map(|line| format!("{line}\n")).collect::<String>() + &common;
+        check(&[("app/till.js", own("till")), ("app/coin.js", own("coin"))], &[]);
     }
 
     #[test]
