@@ -105,9 +105,17 @@ pub enum Event {
     /// The user's decision on a [`Proposal`]. Only in the journal.
     #[serde(rename = "decided")]
     Decided { step: StepId, tool: String, decision: String },
-    /// The turn changed files; `checkpoint` holds the state before it, the numbers count files.
+    /// The turn changed files; `checkpoint` holds the state before it, the numbers count files. `left` are changed paths that going back
+    /// does not restore, each with the reason.
     #[serde(rename = "checkpoint-made")]
-    CheckpointMade { checkpoint: String, created: usize, changed: usize, deleted: usize },
+    CheckpointMade {
+        checkpoint: String,
+        created: usize,
+        changed: usize,
+        deleted: usize,
+        #[serde(default)]
+        left: Vec<(String, String)>,
+    },
     /// The project was restored to a checkpoint; `safety` is the checkpoint that undoes this.
     #[serde(rename = "rewound")]
     Rewound(Rewound),

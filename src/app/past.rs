@@ -13,7 +13,7 @@ use crate::session::{History, Journal};
 pub struct Back {
     /// A checkpoint; `None` undoes the last request that changed files.
     pub to: Option<String>,
-    /// `None` refuses to go back if there are such files.
+    /// `None` refuses to go back if a request and then somebody else changed the same file.
     pub foreign: Option<Foreign>,
 }
 
@@ -79,7 +79,7 @@ impl App {
         let foreign: Vec<String> = prepared.plan.foreign().map(|step| step.path.display().to_string()).collect();
         let decided = match back.foreign {
             Some(foreign) => foreign,
-            None if foreign.is_empty() => Foreign::Overwrite,
+            None if foreign.is_empty() => Foreign::Keep,
             None => return Ok(Went::Undecided(foreign)),
         };
         let mut notes = std::mem::take(&mut rewinder.notes);

@@ -1,5 +1,5 @@
-//! Holds what every layer shares: units, identifiers, cancellation, configuration, files and folders, nearest names, the masking
-//! of private data, and what text looks like on a terminal.
+//! Holds what every layer shares: units, identifiers, cancellation, configuration, files, folders and line ends, nearest names, the
+//! masking of private data, and what text looks like on a terminal.
 
 mod address;
 pub(crate) mod cancel;
@@ -7,10 +7,12 @@ pub mod config;
 pub(crate) mod file;
 pub mod folder;
 pub(crate) mod ids;
+pub(crate) mod line_ends;
 mod lock;
 pub mod mask;
 pub mod names;
 pub(crate) mod near;
+pub(crate) mod overwrite;
 pub mod private;
 pub(crate) mod units;
 mod visible;

@@ -36,7 +36,53 @@ impl FromStr for Hash {
     }
 }
 
-/// Written as `f 644 <hash>`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content was not stored; `-` is nothing.
+/// What an entry has beside content and mode. `None`: not known, as in entries of earlier versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// User and group.
+    pub owner: Option<(u32, u32)>,
+    /// The content that lists the extended attributes; none is stored for an entry without attributes.
+    pub attributes: Option<Hash>,
+    /// The inode of a file with several names (hard links).
+    pub link: Option<u64>,
+}
+
+impl Marks {
+    /// Read from `1000:1000`, `1000:1000 <hash>` or `1000:1000 - 4711`.
+    fn read(words: &[&str]) -> Result<Marks, ()> {
+        let owner = |text: &str| {
+            let (user, group) = text.split_once(':')?;
+            Some((user.parse().ok()?, group.parse().ok()?))
+        };
+        let hash = |text: &str| if text == "-" { Ok(None) } else { text.parse().map(Some) };
+        let (first, rest) = match words {
+            [] => return Ok(Marks::default()),
+            [first, rest @ ..] => (owner(first).ok_or(())?, rest),
+        };
+        let (attributes, link) = match rest {
+            [] => (None, None),
+            [attributes] => (hash(attributes)?, None),
+            [attributes, link] => (hash(attributes)?, Some(link.parse().map_err(drop)?)),
+            _ => return Err(()),
+        };
+        Ok(Marks { owner: Some(first), attributes, link })
+    }
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((user, group)) = self.owner else { return Ok(()) };
+        write!(f, " {user}:{group}")?;
+        match (self.attributes, self.link) {
+            (Some(hash), None) => write!(f, " {hash}"),
+            (Some(hash), Some(link)) => write!(f, " {hash} {link}"),
+            (None, Some(link)) => write!(f, " - {link}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Written as `f 644 <hash> 1000:1000`, `l 777 <hash>`, `d 755`; `f 644 ?` is a file whose content was not stored; `-` is nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Absent,
@@ -44,21 +90,54 @@ pub enum Entry {
     File {
         mode: u32,
         hash: Option<Hash>,
+        marks: Marks,
     },
     Link {
         hash: Hash,
+        marks: Marks,
     },
     Dir {
         mode: u32,
+        marks: Marks,
     },
 }
 
 impl Entry {
-    /// The stored content that is needed to restore this entry.
+    pub fn marks(&self) -> Marks {
+        match self {
+            Entry::File { marks, .. } | Entry::Link { marks, .. } | Entry::Dir { marks, .. } => *marks,
+            Entry::Absent => Marks::default(),
+        }
+    }
+
+    fn with(self, new: Marks) -> Entry {
+        match self {
+            Entry::Absent => Entry::Absent,
+            Entry::File { mode, hash, .. } => Entry::File { mode, hash, marks: new },
+            Entry::Link { hash, .. } => Entry::Link { hash, marks: new },
+            Entry::Dir { mode, .. } => Entry::Dir { mode, marks: new },
+        }
+    }
+
+    /// Whether both are certainly the same as far as they are known; of two contents that are not stored nobody knows.
+    pub fn is_same(&self, other: &Entry) -> bool {
+        let is_known = self.marks().owner.is_some() && other.marks().owner.is_some();
+        // A link is known by a number that changes when the file is made anew.
+        let plain =
+            |entry: &Entry| entry.with(if is_known { Marks { link: None, ..entry.marks() } } else { Marks::default() });
+        self.is_restorable() && plain(self) == plain(other)
+    }
+
+    /// Everything stored that this entry needs.
+    pub fn contents(&self) -> impl Iterator<Item = Hash> {
+        self.content().into_iter().chain(self.marks().attributes)
+    }
+
+    /// The content of a file, or the target of a link.
     pub fn content(&self) -> Option<Hash> {
         match self {
             Entry::File { hash, .. } => *hash,
-            Entry::Link { hash } => Some(*hash),
+            Entry::Link { hash, .. } => Some(*hash),
             Entry::Absent | Entry::Dir { .. } => None,
         }
     }
@@ -76,10 +155,10 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Entry::Absent => f.write_str("-"),
-            Entry::File { mode, hash: Some(hash) } => write!(f, "f {mode:o} {hash}"),
-            Entry::File { mode, hash: None } => write!(f, "f {mode:o} ?"),
-            Entry::Link { hash } => write!(f, "l 777 {hash}"),
-            Entry::Dir { mode } => write!(f, "d {mode:o}"),
+            Entry::File { mode, hash: Some(hash), marks } => write!(f, "f {mode:o} {hash}{marks}"),
+            Entry::File { mode, hash: None, marks } => write!(f, "f {mode:o} ?{marks}"),
+            Entry::Link { hash, marks } => write!(f, "l 777 {hash}{marks}"),
+            Entry::Dir { mode, marks } => write!(f, "d {mode:o}{marks}"),
         }
     }
 }
@@ -90,12 +169,14 @@ impl FromStr for Entry {
     fn from_str(text: &str) -> Result<Entry, ()> {
         let words: Vec<&str> = text.split(' ').collect();
         let mode = |text: &str| u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777).ok_or(());
-        match words[..] {
+        match &words[..] {
             ["-"] => Ok(Entry::Absent),
-            ["f", bits, "?"] => Ok(Entry::File { mode: mode(bits)?, hash: None }),
-            ["f", bits, hash] => Ok(Entry::File { mode: mode(bits)?, hash: Some(hash.parse()?) }),
-            ["l", "777", hash] => Ok(Entry::Link { hash: hash.parse()? }),
-            ["d", bits] => Ok(Entry::Dir { mode: mode(bits)? }),
+            ["f", bits, "?", rest @ ..] => Ok(Entry::File { mode: mode(bits)?, hash: None, marks: Marks::read(rest)? }),
+            ["f", bits, hash, rest @ ..] => {
+                Ok(Entry::File { mode: mode(bits)?, hash: Some(hash.parse()?), marks: Marks::read(rest)? })
+            }
+            ["l", "777", hash, rest @ ..] => Ok(Entry::Link { hash: hash.parse()?, marks: Marks::read(rest)? }),
+            ["d", bits, rest @ ..] => Ok(Entry::Dir { mode: mode(bits)?, marks: Marks::read(rest)? }),
             _ => Err(()),
         }
     }
@@ -107,12 +188,21 @@ mod tests {
     use proptest::prelude::*;
 
     fn entries() -> impl Strategy<Value = Entry> {
-        let hash = any::<[u8; 32]>().prop_map(Hash);
+        let hash = || any::<[u8; 32]>().prop_map(Hash);
+        let marks = || {
+            let known = (any::<(u32, u32)>(), proptest::option::of(hash()), any::<Option<u64>>());
+            let known = known.prop_map(|(owner, attributes, link)| Marks { owner: Some(owner), attributes, link });
+            prop_oneof![Just(Marks::default()), known]
+        };
         prop_oneof![
             Just(Entry::Absent),
-            (0..=0o7777u32, proptest::option::of(hash)).prop_map(|(mode, hash)| Entry::File { mode, hash }),
-            any::<[u8; 32]>().prop_map(|bytes| Entry::Link { hash: Hash(bytes) }),
-            (0..=0o7777u32).prop_map(|mode| Entry::Dir { mode }),
+            (0..=0o7777u32, proptest::option::of(hash()), marks()).prop_map(|(mode, hash, marks)| Entry::File {
+                mode,
+                hash,
+                marks
+            }),
+            (hash(), marks()).prop_map(|(hash, marks)| Entry::Link { hash, marks }),
+            (0..=0o7777u32, marks()).prop_map(|(mode, marks)| Entry::Dir { mode, marks }),
         ]
     }
 
@@ -124,9 +214,18 @@ mod tests {
         for wrong in [short, long, other, "?".to_owned()] {
             assert_eq!(format!("l 777 {wrong}").parse::<Entry>(), Err(()), "{wrong}");
         }
-        for wrong in ["d 10000", "d", "d 755 0", "--", ""] {
+        for wrong in ["d 10000", "d", "d 755 0", "d 755 0:", "d 755 0:0 0", "--", ""] {
             assert_eq!(wrong.parse::<Entry>(), Err(()), "{wrong}");
         }
+    }
+
+    #[test]
+    fn entries_of_earlier_versions_and_contents_that_were_not_stored_are_compared_with_care() {
+        let of = |text: &str| text.parse::<Entry>().unwrap();
+        let same = |one: &str, other: &str| of(one).is_same(&of(other));
+        assert!(same("d 755", "d 755 0:0") && same("d 755 1:0", "d 755 1:0") && same("-", "-"));
+        assert!(same("d 755 1:0 - 5", "d 755 1:0 - 6") && same("d 755 1:0 - 5", "d 755 1:0"));
+        assert!(!same("d 755 1:0", "d 755 0:0") && !same("d 755", "d 700 0:0") && !same("f 644 ?", "f 644 ?"));
     }
 
     proptest! {

@@ -1,6 +1,9 @@
 //! Restores a project to an earlier state: stores what every change overwrites, and journals every restore.
 
+mod attributes;
+mod carry_out;
 mod entry;
+mod hidden;
 mod lock;
 mod prune;
 mod restore;
@@ -14,7 +17,7 @@ use std::path::PathBuf;
 
 pub use entry::{Entry, Hash};
 pub use lock::{Holder, Lock};
-pub use restore::{Applied, Pending, replace_file};
+pub use restore::{Applied, Pending};
 pub use rewind::{Checkpoint, Foreign, Plan, Step};
 pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};
@@ -33,9 +36,9 @@ pub enum CheckpointError {
     Cancelled { holder: Holder },
     #[error("there is no checkpoint `{0}`; `monobloc checkpoints` lists them")]
     Unknown(String),
-    #[error("the content {hash} is not in the checkpoints any more; nothing was changed")]
+    #[error("the content {hash} is not in the checkpoints any more")]
     Lost { hash: Hash },
-    #[error("the content {hash} is damaged in the checkpoints; nothing was changed")]
+    #[error("the content {hash} is damaged in the checkpoints")]
     Damaged { hash: Hash },
     #[error("the lessons cannot be read: {0}")]
     Memory(String),

@@ -55,7 +55,7 @@ impl Store {
         let texts = "SELECT entry FROM known UNION SELECT old FROM changes UNION SELECT new FROM changes
                      UNION SELECT old FROM restore_plan UNION SELECT new FROM restore_plan";
         let entries: Vec<Entry> = self.rows(texts, [], |row| super::store::entry(row, 0))?;
-        needed.extend(entries.iter().filter_map(Entry::content));
+        needed.extend(entries.iter().flat_map(Entry::contents));
         for checkpoint in self.checkpoints()? {
             needed.insert(checkpoint.memory);
             let list = self.blob(checkpoint.memory)?;

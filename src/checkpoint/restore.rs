@@ -1,21 +1,24 @@
 //! Restores files by a plan stored in the database, so that an interrupted restore can be continued, or into a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::params;
 
 use super::CheckpointError;
-use super::entry::Entry;
+use super::carry_out::{Trouble, copy, put_link};
+use super::entry::{Entry, Marks};
 use super::rewind::{Checkpoint, Plan, Step};
-use super::scan::{Kind, Stat, now_ns, temporary_name};
-use super::store::{Known, Origin, Store, bytes, entry, hash, path};
+use super::scan::{FILE_MAX, Stat, now_ns};
+use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
+
+/// Why a path is left that somebody else changes at the same time.
+const MEANWHILE: &str = "changed meanwhile; it stays as it is";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -25,6 +28,8 @@ pub struct Pending {
     pub safety: i64,
     /// Whether all files are restored, so that it only remains to report it.
     pub applied: bool,
+    /// Paths of the plan that stay as they are, each with the reason. Not stored.
+    pub left: Vec<(PathBuf, String)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,8 +51,8 @@ impl Store {
         Ok(())
     }
 
-    /// Stores the plan of a restore, after checking that all contents it needs are intact and storing what it will overwrite.
-    /// Changes no file yet. `memory` are the present lessons.
+    /// Stores the plan of a restore, and what it will overwrite. A path that cannot be restored, or that was changed after the plan was made,
+    /// is left out and named; the others are not affected. Changes no file yet. `memory` are the present lessons.
     pub fn prepare(
         &mut self,
         project: &Path,
@@ -56,29 +61,56 @@ impl Store {
         about: &About,
         memory: &[Vec<u8>],
     ) -> Result<Pending, CheckpointError> {
-        for content in plan.steps.iter().filter_map(|step| step.then.content()) {
-            self.blob(content)?;
-        }
-        self.memory_of(target)?;
         self.atomically(|store| {
-            let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
-            Look::new(store, project, Origin::Outside).paths(&paths)?;
-            let safety = store.add_checkpoint("rewind", about, memory)?;
+            let look = Look::new(store, project, Origin::Outside);
+            let (mut steps, mut left) = (Vec::new(), Vec::new());
             for step in &plan.steps {
-                let now = store.known_at(&step.path)?.map_or(Entry::Absent, |known| known.entry);
+                match store.ready(&look, step)? {
+                    Ok(()) => steps.push(step),
+                    Err(why) => left.push((step.path.clone(), why)),
+                }
+            }
+            let safety = store.add_checkpoint("rewind", about, memory)?;
+            for step in steps {
                 let sql = "INSERT INTO restore_plan VALUES (?1, ?2, ?3)";
-                store.run(sql, params![bytes(&step.path), now.to_string(), step.then.to_string()])?;
+                store.run(sql, params![bytes(&step.path), step.now.to_string(), step.then.to_string()])?;
             }
             let sql = "INSERT INTO restore VALUES (1, ?1, ?2, 'files', 0)";
             store.run(sql, [target.id, safety])?;
-            Ok(Pending { target: target.id, safety, applied: false })
+            Ok(Pending { target: target.id, safety, applied: false, left })
         })
+    }
+
+    /// Whether a step can be carried out. The inner error says why not.
+    fn ready(&self, look: &Look<'_>, step: &Step) -> Result<Result<(), String>, CheckpointError> {
+        for content in step.then.contents() {
+            match self.blob(content) {
+                Ok(_) => {}
+                Err(CheckpointError::Lost { .. }) => return Ok(Err("its content is not stored any more".to_owned())),
+                Err(CheckpointError::Damaged { .. }) => return Ok(Err("what was stored of it is damaged".to_owned())),
+                Err(error) => return Err(error),
+            }
+        }
+        let before = self.known_at(&step.path)?;
+        match look.path(&step.path) {
+            Err(CheckpointError::Path { why, .. }) => return Ok(Err(why)),
+            done => done?,
+        }
+        let now = self.known_at(&step.path)?;
+        let is_as_planned = if step.now.is_restorable() {
+            now.map_or(Entry::Absent, |known| known.entry).is_same(&step.now)
+        } else {
+            // Nobody can compare its content, only that it was not touched.
+            now.map(|known| known.stat) == before.map(|known| known.stat)
+        };
+        Ok(if is_as_planned { Ok(()) } else { Err(MEANWHILE.to_owned()) })
     }
 
     /// The restore that is in progress or was interrupted.
     pub fn pending(&self) -> Result<Option<Pending>, CheckpointError> {
         self.row("SELECT target, safety, phase FROM restore", [], |row| {
-            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied: row.get_ref(2)?.as_str()? == "applied" })
+            let applied = row.get_ref(2)?.as_str()? == "applied";
+            Ok(Pending { target: row.get(0)?, safety: row.get(1)?, applied, left: Vec::new() })
         })
     }
 
@@ -92,15 +124,19 @@ impl Store {
         for step in steps {
             match self.still_expected(project, &step) {
                 Ok(true) => todo.push(step),
-                Ok(false) => applied.skipped.push((step.path, "changed meanwhile; it stays as it is".to_owned())),
+                Ok(false) => applied.skipped.push((step.path, MEANWHILE.to_owned())),
                 Err(error) => applied.skipped.push((step.path, error.to_string())),
             }
         }
         let mut failed = BTreeSet::new();
         for (step, done) in self.work_through(project, &todo) {
-            if let Err(error) = done {
+            if done.is_err() {
                 failed.insert(step.path.clone());
-                applied.skipped.push((step.path.clone(), error));
+            }
+            match done {
+                // A folder in which others have made files meanwhile has to stay.
+                Err(Trouble::NotEmpty) | Ok(None) => {}
+                Err(Trouble::Failed(why)) | Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),
             }
         }
         let done: Vec<Step> = todo.into_iter().filter(|step| !failed.contains(&step.path)).collect();
@@ -136,17 +172,19 @@ impl Store {
             match entry {
                 Entry::Absent => {}
                 Entry::Dir { .. } => fs::create_dir_all(&to).map_err(wrong)?,
-                Entry::Link { hash } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
-                Entry::File { hash: Some(hash), .. } => write(&to, *entry, self.blob(*hash)?).map_err(wrong)?,
+                Entry::Link { hash, .. } => put_link(&to, self.blob(*hash)?, Marks::default()).map_err(wrong)?,
+                Entry::File { mode, hash: Some(hash), .. } => {
+                    copy(&to, &self.blob(*hash)?, *mode, folder).map_err(wrong)?;
+                }
                 // Not stored, because no call could overwrite it: if unchanged, the project still has its content.
-                Entry::File { mode, hash: None } => {
+                Entry::File { mode, hash: None, .. } => {
                     let same = known.get(path).is_some_and(|known| {
                         known.entry == *entry && Stat::at(&project.join(path)) == Ok(Some(known.stat))
                     });
                     let copied = same.then(|| fs::read(project.join(path)).ok()).flatten();
                     match copied {
                         Some(bytes) => {
-                            write(&to, Entry::File { mode: *mode, hash: None }, bytes).map_err(wrong)?;
+                            copy(&to, &bytes, *mode, folder).map_err(wrong)?;
                         }
                         None => missing.push(path.clone()),
                     }
@@ -154,7 +192,7 @@ impl Store {
             }
         }
         for (path, entry) in entries.iter().rev() {
-            if let Entry::Dir { mode } = entry {
+            if let Entry::Dir { mode, .. } = entry {
                 let set = fs::set_permissions(folder.join(path), Permissions::from_mode(*mode));
                 set.map_err(|error| CheckpointError::Path { path: path.clone(), why: error.to_string() })?;
             }
@@ -171,7 +209,7 @@ impl Store {
         let stat = Stat::at(&project.join(&step.path)).ok().flatten();
         let known = stat.map(|stat| Known { entry: step.then, stat, fresh: stat.is_fresh(now_ns()) });
         self.set_known(&step.path, known.as_ref().filter(|_| step.then != Entry::Absent))?;
-        if step.now == step.then {
+        if step.now.is_same(&step.then) {
             return Ok(());
         }
         self.add_change(Origin::Rewind(target), &step.path, step.now, step.then)
@@ -180,9 +218,19 @@ impl Store {
     /// Whether a path is as the plan found it, as the plan wants it, or in a state between both.
     fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
         let at = project.join(&step.path);
+        let stat = Stat::at(&at).map_err(io::Error::other)?;
+        if !step.now.is_restorable() {
+            let known = self.known_at(&step.path).map_err(io::Error::other)?;
+            if stat == known.map(|known| known.stat) {
+                return Ok(true);
+            }
+        }
+        if stat.is_some_and(|stat| stat.size > FILE_MAX.0) {
+            return Ok(false);
+        }
         let found = Entry::at(&at)?;
         let on_the_way = match (step.now, step.then) {
-            (now, then) if found == now || found == then => return Ok(true),
+            (now, then) if found.is_same(&now) || found.is_same(&then) => return Ok(true),
             (Entry::Dir { .. }, Entry::Dir { .. }) => found.is_dir(),
             // An entry of another kind is removed before the new one is made.
             (now, then) if std::mem::discriminant(&now) != std::mem::discriminant(&then) => {
@@ -192,136 +240,4 @@ impl Store {
         };
         Ok(on_the_way)
     }
-
-    /// Runs all steps: removes entries, deepest first; makes folders, outermost first; writes files and links; sets modes of
-    /// folders last, because they may forbid writing. Gives the result of every action.
-    fn work_through<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, Result<(), String>)> {
-        let mut ends: Vec<(&Step, Result<(), String>)> = Vec::new();
-        let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> io::Result<()>| {
-            let done = on_real_folders(project, &step.path).and_then(|()| work(&project.join(&step.path)));
-            ends.push((step, done.map_err(|error| error.to_string())));
-        };
-        for step in steps.iter().filter(|step| step.now.is_dir()) {
-            run(step, &open_up);
-        }
-        for step in steps.iter().rev().filter(|step| step.then == Entry::Absent || changes_kind(step)) {
-            run(step, &|at| remove(at, step.then));
-        }
-        for step in steps.iter().filter(|step| step.then.is_dir()) {
-            run(step, &make_folder);
-        }
-        for step in steps {
-            if let Some(content) = step.then.content() {
-                run(step, &|at| {
-                    let bytes = self.blob(content).map_err(io::Error::other)?;
-                    write(at, step.then, bytes)
-                });
-            }
-        }
-        for step in steps.iter().rev() {
-            if let Entry::Dir { mode } = step.then {
-                run(step, &|at| fs::set_permissions(at, Permissions::from_mode(mode)));
-            }
-        }
-        ends
-    }
-}
-
-fn changes_kind(step: &Step) -> bool {
-    step.now != Entry::Absent && std::mem::discriminant(&step.now) != std::mem::discriminant(&step.then)
-}
-
-impl Entry {
-    /// The present entry at a path, with its whole content hashed.
-    pub fn at(path: &Path) -> io::Result<Entry> {
-        let Some(stat) = Stat::at(path).map_err(io::Error::other)? else { return Ok(Entry::Absent) };
-        Ok(match stat.kind {
-            Kind::Dir => Entry::Dir { mode: stat.mode },
-            Kind::Link => Entry::Link { hash: hash(&fs::read_link(path)?.into_os_string().into_vec()) },
-            Kind::File => Entry::File { mode: stat.mode, hash: Some(hash(&fs::read(path)?)) },
-        })
-    }
-}
-
-/// Fails if a folder above `path` is a link or a file, so that nothing outside the project is touched.
-fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
-    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
-        match fs::symlink_metadata(project.join(folder)) {
-            Ok(about) if about.is_dir() => {}
-            Ok(_) => return Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
-            // A step will make it, or everything below it is removed too.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Gives the owner all rights on a folder, until its mode is restored.
-fn open_up(at: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(at) {
-        Ok(about) if about.is_dir() && about.permissions().mode() & 0o700 != 0o700 => {
-            fs::set_permissions(at, Permissions::from_mode(about.permissions().mode() & 0o7777 | 0o700))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Removes the entry at a path, unless it is already of the kind of `then`. Fails for a folder that is not empty.
-fn remove(at: &Path, then: Entry) -> io::Result<()> {
-    let gone = match fs::symlink_metadata(at) {
-        Ok(about) if about.is_dir() && then.is_dir() => Ok(()),
-        Ok(about) if about.is_dir() => fs::remove_dir(at),
-        Ok(about) if about.is_file() && matches!(then, Entry::File { .. }) => Ok(()),
-        Ok(_) => fs::remove_file(at),
-        Err(error) => Err(error),
-    };
-    match gone {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Err(io::Error::other("the folder has other files in it; it stays"))
-        }
-        other => other,
-    }
-}
-
-fn make_folder(at: &Path) -> io::Result<()> {
-    match fs::create_dir(at) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_up(at),
-        other => other,
-    }
-}
-
-/// Writes a file or link, atomically.
-fn write(at: &Path, then: Entry, content: Vec<u8>) -> io::Result<()> {
-    let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
-    fs::create_dir_all(folder)?;
-    match then {
-        Entry::File { mode, .. } => replace_file(at, Some(Permissions::from_mode(mode)), &content),
-        _ => replace(at, |beside| std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), beside)),
-    }
-}
-
-/// Writes a file, atomically and durably: a reader sees the old content or the new one.
-pub fn replace_file(at: &Path, mode: Option<Permissions>, content: &[u8]) -> io::Result<()> {
-    replace(at, |beside| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-        let mut file = options.open(beside)?;
-        file.write_all(content)?;
-        if let Some(mode) = mode {
-            file.set_permissions(mode)?;
-        }
-        file.sync_all()
-    })
-}
-
-/// Has an entry made under a temporary name beside the path, then renames it.
-fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    let beside = at.with_file_name(temporary_name());
-    let made = make(&beside).and_then(|()| fs::rename(&beside, at));
-    if made.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    made
 }

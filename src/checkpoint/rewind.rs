@@ -34,15 +34,22 @@ pub enum Foreign {
     Keep,
 }
 
-/// A path that differs from its state at the checkpoint.
+/// A path that requests changed since the checkpoint, and that is not as it was before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub path: PathBuf,
     pub now: Entry,
     /// The entry to restore.
     pub then: Entry,
-    /// Whether others have changed it since the checkpoint.
+    /// Whether others have changed it after a request did.
     pub foreign: bool,
+}
+
+impl Step {
+    /// Whether restoring it would remove a file that could not be brought back: a request made it, and its content is not stored.
+    pub fn is_final(&self) -> bool {
+        self.then == Entry::Absent && !self.now.is_restorable()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +66,8 @@ impl Plan {
     }
 }
 
-/// Plans how to undo `changes`, which must be all changes since the checkpoint, in order. A pure function.
+/// Plans how to take back what requests did, path by path. `changes` must be all changes since the checkpoint, in order. What others alone
+/// have changed is no part of the plan. A pure function.
 pub fn plan(changes: &[Change]) -> Plan {
     let mut by_path: BTreeMap<&PathBuf, Vec<&Change>> = BTreeMap::new();
     for change in changes {
@@ -67,13 +75,9 @@ pub fn plan(changes: &[Change]) -> Plan {
     }
     let mut plan = Plan::default();
     for (path, changes) in by_path {
-        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { continue };
-        let foreign = is_foreign(first.old, &changes);
-        if first.old == last.new && (first.old.is_restorable() || !foreign) {
-            continue;
-        }
-        if first.old.is_restorable() {
-            plan.steps.push(Step { path: path.clone(), now: last.new, then: first.old, foreign });
+        let Some(State { entry: now, before: Some(then), foreign }) = end_of(&changes) else { continue };
+        if then.is_restorable() {
+            plan.steps.push(Step { path: path.clone(), now, then, foreign });
         } else {
             plan.lost.push(path.clone());
         }
@@ -81,22 +85,41 @@ pub fn plan(changes: &[Change]) -> Plan {
     plan
 }
 
-/// Whether the present entry of a path comes at least in part from others. A restored entry counts as foreign if it did when it
-/// was first there.
-fn is_foreign(start: Entry, changes: &[&Change]) -> bool {
-    let mut past = vec![(start, false)];
-    let mut foreign = false;
+/// A path after some of its changes.
+#[derive(Clone, Copy)]
+struct State {
+    entry: Entry,
+    /// What was there before the requests whose changes are still in it; `None` if there are none.
+    before: Option<Entry>,
+    /// Whether others have changed it after these requests.
+    foreign: bool,
+}
+
+impl State {
+    /// The state after a change of `entry` to `new`, by a request or by others.
+    fn then(self, new: Entry, by_others: bool) -> State {
+        let before = self.before.or((!by_others).then_some(self.entry)).filter(|before| !before.is_same(&new));
+        State { entry: new, before, foreign: before.is_some() && (self.foreign || by_others) }
+    }
+}
+
+/// The present state of a path.
+fn end_of(changes: &[&Change]) -> Option<State> {
+    let mut past = vec![State { entry: changes.first()?.old, before: None, foreign: false }];
     for change in changes {
-        foreign = match change.origin {
-            Origin::Outside => true,
-            Origin::Call(_) => foreign,
+        let now = *past.last()?;
+        let next = match change.origin {
+            Origin::Outside => now.then(change.new, true),
+            Origin::Call(_) => now.then(change.new, false),
+            // A restore leads back to an earlier state, with all that was true of it.
             Origin::Rewind(_) => {
-                past.iter().rev().find(|(entry, _)| *entry == change.new).is_some_and(|(_, foreign)| *foreign)
+                let earlier = past.iter().rev().find(|state| state.entry.is_same(&change.new));
+                earlier.copied().unwrap_or_else(|| now.then(change.new, false))
             }
         };
-        past.push((change.new, foreign));
+        past.push(next);
     }
-    foreign
+    past.pop()
 }
 
 const COLUMNS: &str =
@@ -148,11 +171,13 @@ fn checkpoint(row: &rusqlite::Row<'_>) -> rusqlite::Result<Checkpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::entry::Marks;
 
-    const A: Entry = Entry::File { mode: 0o644, hash: Some(Hash([1; 32])) };
-    const B: Entry = Entry::File { mode: 0o644, hash: Some(Hash([2; 32])) };
-    const C: Entry = Entry::File { mode: 0o644, hash: Some(Hash([3; 32])) };
-    const UNKNOWN: Entry = Entry::File { mode: 0o644, hash: None };
+    const NONE: Marks = Marks { owner: None, attributes: None, link: None };
+    const A: Entry = Entry::File { mode: 0o644, hash: Some(Hash([1; 32])), marks: NONE };
+    const B: Entry = Entry::File { mode: 0o644, hash: Some(Hash([2; 32])), marks: NONE };
+    const C: Entry = Entry::File { mode: 0o644, hash: Some(Hash([3; 32])), marks: NONE };
+    const UNKNOWN: Entry = Entry::File { mode: 0o644, hash: None, marks: NONE };
     const OURS: Origin = Origin::Call(1);
     const BACK: Origin = Origin::Rewind(1);
 
@@ -170,31 +195,43 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_before_the_first_change_is_restored() {
+    fn the_entry_before_the_first_change_of_a_request_is_restored() {
         check(A, &[(OURS, B), (OURS, C)], Some((A, false)));
         check(Entry::Absent, &[(OURS, B)], Some((Entry::Absent, false)));
         check(A, &[(OURS, Entry::Absent)], Some((A, false)));
         check(A, &[(OURS, B), (OURS, A)], None);
+        check(A, &[(Origin::Outside, B), (OURS, C)], Some((B, false)));
     }
 
     #[test]
-    fn changes_by_others_are_marked_until_they_are_undone() {
-        check(A, &[(Origin::Outside, B)], Some((A, true)));
+    fn what_others_alone_changed_is_no_part_of_the_plan() {
+        check(A, &[(Origin::Outside, B)], None);
+        check(Entry::Absent, &[(Origin::Outside, B), (Origin::Outside, C)], None);
+        check(A, &[(OURS, B), (Origin::Outside, A), (Origin::Outside, C)], None);
+        check(A, &[(OURS, B), (BACK, A), (Origin::Outside, C)], None);
+        check(A, &[(Origin::Outside, B), (BACK, A), (BACK, B)], None);
+        check(UNKNOWN, &[(Origin::Outside, B)], None);
+    }
+
+    #[test]
+    fn changes_by_others_after_those_of_a_request_are_marked() {
         check(A, &[(OURS, B), (Origin::Outside, C)], Some((A, true)));
-        check(A, &[(Origin::Outside, B), (OURS, C)], Some((A, true)));
-        check(A, &[(Origin::Outside, B), (Origin::Outside, A)], None);
+        check(A, &[(OURS, B), (Origin::Outside, Entry::Absent)], Some((A, true)));
+        check(A, &[(OURS, B), (Origin::Outside, C), (OURS, B)], Some((A, true)));
         check(A, &[(Origin::Outside, B), (BACK, A), (OURS, C)], Some((A, false)));
-        check(A, &[(Origin::Outside, B), (BACK, A), (BACK, B)], Some((A, true)));
+        check(A, &[(OURS, B), (BACK, A), (Origin::Outside, B), (OURS, C)], Some((B, false)));
+        // What a restore changed is taken back as well.
+        check(B, &[(BACK, A)], Some((B, false)));
+        check(B, &[(BACK, A), (Origin::Outside, C)], Some((B, true)));
     }
 
     #[test]
     fn a_content_that_was_not_stored_cannot_be_restored() {
-        check(UNKNOWN, &[(Origin::Outside, B)], None);
-        let change = Change { seq: 1, origin: Origin::Outside, path: "a".into(), old: UNKNOWN, new: B };
-        assert_eq!(plan(&[change]).lost, [PathBuf::from("a")]);
-        // Without its content nobody can tell whether others changed it.
-        let same = |origin| Change { seq: 1, origin, path: "a".into(), old: UNKNOWN, new: UNKNOWN };
-        assert_eq!(plan(&[same(Origin::Outside)]).lost, [PathBuf::from("a")]);
-        assert_eq!(plan(&[same(OURS)]), Plan::default());
+        for new in [B, UNKNOWN, Entry::Absent] {
+            let change = Change { seq: 1, origin: OURS, path: "a".into(), old: UNKNOWN, new };
+            assert_eq!(plan(&[change]).lost, [PathBuf::from("a")], "{new}");
+        }
+        check(A, &[(OURS, UNKNOWN)], Some((A, false)));
+        check(Entry::Absent, &[(OURS, UNKNOWN)], Some((Entry::Absent, false)));
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 
 use crate::base::Bytes;
+use crate::base::overwrite::{is_private, is_temporary};
 
 /// Most entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
@@ -104,7 +105,7 @@ pub fn scan(project: &Path) -> Scan {
     let mut walk = WalkBuilder::new(project);
     // Ignore files outside the project are not read, so that what is covered does not depend on the machine.
     walk.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
-    walk.max_depth(Some(DEPTH_MAX)).filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name().to_str()));
+    walk.max_depth(Some(DEPTH_MAX)).filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name()));
     for entry in walk.build() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -145,24 +146,10 @@ impl Scan {
     }
 }
 
-fn is_private(name: Option<&str>) -> bool {
-    matches!(name, Some(".git" | ".monobloc" | ".hg" | ".svn"))
-}
-
-/// A new name for a file that is written before it is renamed.
-pub fn temporary_name() -> String {
-    format!(".monobloc-{:016x}", fastrand::u64(..))
-}
-
-fn is_temporary(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let digits = name.strip_prefix(".monobloc-").unwrap_or_default();
-    digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::overwrite::temporary_name;
 
     #[test]
     fn ignored_files_are_left_out_and_temporary_files_listed() {

@@ -1,11 +1,11 @@
 //! Accesses the database of checkpoints: contents, the last known state of each path, and every change in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use sha2::{Digest, Sha256};
 
 use super::CheckpointError;
-use super::entry::{Entry, Hash};
+use super::entry::{Entry, Hash, Marks};
 use super::scan::{FILE_MAX, Kind, Stat};
 use crate::base::Bytes;
+use crate::base::overwrite::About;
 
-/// Raised whenever the schema changes.
-const VERSION: i64 = 1;
+/// Raised whenever the form of the database changes. Form 1 had entries without owners and attributes; it is read as it is.
+const VERSION: i64 = 2;
 /// Longest wait for a database lock. Writers hold the project's lock, so only readers can block, and only briefly.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -97,6 +98,8 @@ impl Store {
         let version: i64 = change.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if version == 0 {
             change.execute_batch(include_str!("schema.sql"))?;
+            change.pragma_update(None, "user_version", VERSION)?;
+        } else if version == 1 {
             change.pragma_update(None, "user_version", VERSION)?;
         } else if version != VERSION {
             return Err(rusqlite::Error::ToSqlConversionFailure(format!(
@@ -191,15 +194,19 @@ impl Store {
 
     /// Stores the content at a path and gives its entry. The inner error says why it could not be read or is too large.
     pub fn keep(&self, path: &Path, stat: Stat) -> Result<Result<(Entry, Stat), String>, CheckpointError> {
+        let marks = match About::of(path) {
+            Ok(about) => Marks { link: linked(path), ..self.put_marks(&about)? },
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         let entry = match stat.kind {
-            Kind::Dir => Entry::Dir { mode: stat.mode },
+            Kind::Dir => Entry::Dir { mode: stat.mode, marks },
             Kind::Link => match fs::read_link(path) {
-                Ok(target) => Entry::Link { hash: self.put_blob(target.as_os_str().as_bytes())? },
+                Ok(target) => Entry::Link { hash: self.put_blob(target.as_os_str().as_bytes())?, marks },
                 Err(error) => return Ok(Err(error.to_string())),
             },
             Kind::File => match read_steady(path, stat) {
                 Ok((bytes, stat)) => {
-                    let entry = Entry::File { mode: stat.mode, hash: Some(self.put_blob(&bytes)?) };
+                    let entry = Entry::File { mode: stat.mode, hash: Some(self.put_blob(&bytes)?), marks };
                     return Ok(Ok((entry, stat)));
                 }
                 Err(why) => return Ok(Err(why)),
@@ -211,6 +218,10 @@ impl Store {
     pub fn known(&self) -> Result<BTreeMap<PathBuf, Known>, CheckpointError> {
         let sql = "SELECT path, entry, kind, mode, size, mtime_ns, ctime_ns, inode, fresh FROM known";
         Ok(self.rows(sql, [], known)?.into_iter().collect())
+    }
+
+    pub fn known_paths(&self) -> Result<HashSet<PathBuf>, CheckpointError> {
+        Ok(self.rows("SELECT path FROM known", [], |row| path(row, 0))?.into_iter().collect())
     }
 
     pub fn known_at(&self, path: &Path) -> Result<Option<Known>, CheckpointError> {
@@ -275,6 +286,12 @@ impl Store {
         let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'";
         Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or(0))
     }
+}
+
+/// The inode of a file with several names.
+fn linked(path: &Path) -> Option<u64> {
+    let about = fs::symlink_metadata(path).ok().filter(|about| about.is_file() && about.nlink() > 1)?;
+    Some(about.ino())
 }
 
 pub fn hash(bytes: &[u8]) -> Hash {

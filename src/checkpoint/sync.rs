@@ -1,11 +1,11 @@
 //! Compares a project with its last known state, records every difference as a change, and stores contents that may be needed.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
-use super::entry::Entry;
+use super::entry::{Entry, Marks};
 use super::scan::{Kind, Scan, Stat, TICK_NS, now_ns, scan};
 use super::store::{Known, Origin, Store, bytes};
 use super::turn::Reach;
@@ -101,22 +101,24 @@ impl<'a> Look<'a> {
 
     /// Compares these paths and the folders above them, and stores their contents; fails if that is not possible.
     pub fn paths(&self, paths: &[PathBuf]) -> Result<(), CheckpointError> {
-        let mut all: BTreeMap<&Path, ()> = BTreeMap::new();
-        for path in paths {
-            all.extend(path.ancestors().filter(|part| !part.as_os_str().is_empty()).map(|part| (part, ())));
-        }
-        for path in all.into_keys() {
-            let wrong = |why| CheckpointError::Path { path: path.to_owned(), why };
-            let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
-            let known = self.store.known_at(path)?;
-            // An ignored path is not known yet; if it exists it has existed before.
-            let baseline = known.is_none() && self.origin == Origin::Outside;
-            self.settle(path, known.as_ref(), stat, (baseline, true))?;
+        let all = paths.iter().flat_map(|path| path.ancestors()).filter(|part| !part.as_os_str().is_empty());
+        for path in all.collect::<BTreeSet<&Path>>() {
+            self.path(path)?;
         }
         match self.uncovered.borrow_mut().pop() {
             Some((path, why)) => Err(CheckpointError::Path { path, why }),
             None => Ok(()),
         }
+    }
+
+    /// Compares one path, and stores its content if that is possible.
+    pub fn path(&self, path: &Path) -> Result<(), CheckpointError> {
+        let wrong = |why| CheckpointError::Path { path: path.to_owned(), why };
+        let stat = Stat::at(&self.project.join(path)).map_err(wrong)?;
+        let known = self.store.known_at(path)?;
+        // An ignored path is not known yet; if it exists it has existed before.
+        let baseline = known.is_none() && self.origin == Origin::Outside;
+        self.settle(path, known.as_ref(), stat, (baseline, true))
     }
 
     /// Compares one path and records the difference. `baseline`: the path existed before, so it is no change. `keep`: store its
@@ -155,7 +157,7 @@ impl<'a> Look<'a> {
             (before.kind, before.mode, before.size, before.mtime_ns) != (now.kind, now.mode, now.size, now.mtime_ns)
         });
         // If both contents are stored they are compared, else the metadata.
-        let differs = if kept && new.is_restorable() { old != new } else { touched };
+        let differs = if kept && new.is_restorable() { !old.is_same(&new) } else { touched };
         if differs && !baseline {
             self.store.add_change(self.origin, path, old, new)?;
         }
@@ -179,8 +181,8 @@ impl<'a> Look<'a> {
 /// An entry without stored content.
 fn unkept(stat: Stat) -> Entry {
     match stat.kind {
-        Kind::Dir => Entry::Dir { mode: stat.mode },
+        Kind::Dir => Entry::Dir { mode: stat.mode, marks: Marks::default() },
         // A link without content is one that could not be read.
-        Kind::File | Kind::Link => Entry::File { mode: stat.mode, hash: None },
+        Kind::File | Kind::Link => Entry::File { mode: stat.mode, hash: None, marks: Marks::default() },
     }
 }

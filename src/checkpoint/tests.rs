@@ -174,14 +174,14 @@ fn a_change_by_others_is_marked_and_one_during_the_restore_is_kept() {
     run(project, "echo theirs > src/b; echo theirs > theirs");
     let (mut store, target, plan) = planned(project, 1);
     let foreign: Vec<&Path> = plan.foreign().map(|step| step.path.as_path()).collect();
-    assert_eq!(foreign, [Path::new("src/b"), Path::new("theirs")]);
+    assert_eq!(foreign, [Path::new("src/b")], "a file that others made is no part of the plan");
     let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
     run(project, "echo later > a; rm src/deep/c; rmdir zeros; echo later > zeros");
     let applied = store.apply(project, &pending).unwrap();
     let skipped = ["a", "src/deep/c", "zeros"]
         .map(|path| (PathBuf::from(path), "changed meanwhile; it stays as it is".to_owned()));
     assert_eq!(applied.skipped, skipped);
-    assert_eq!(applied.restored, ["d", "src/b", "theirs"].map(PathBuf::from));
+    assert_eq!(applied.restored, ["d", "src/b"].map(PathBuf::from));
     assert_eq!(store.pending().unwrap().unwrap(), Pending { applied: true, ..pending });
     assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "later\n");
     assert!(!project.join("src/deep/c").exists() && project.join("zeros").is_file());
@@ -292,13 +292,31 @@ fn a_folder_with_files_of_others_stays() {
     let project = folder.path();
     turn(project, &Reach::Everything, "mkdir new; echo 1 > new/ours");
     fs::write(project.join("new/theirs"), "theirs").unwrap();
-    let (mut store, target, mut plan) = planned(project, 1);
-    plan.steps.retain(|step| !step.foreign);
-    let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
-    let applied = store.apply(project, &pending).unwrap();
-    assert_eq!(applied.restored, [PathBuf::from("new/ours")]);
-    assert!(applied.skipped[0].1.contains("has other files in it"), "{applied:?}");
-    assert!(project.join("new/theirs").exists());
+    let (applied, _) = go_back(project, 1);
+    assert_eq!((applied.restored, applied.skipped), (vec![PathBuf::from("new/ours")], Vec::new()));
+    assert!(project.join("new/theirs").exists() && !project.join("new/ours").exists());
+}
+
+#[test]
+fn what_others_alone_changed_is_not_touched_and_what_they_changed_first_is_what_comes_back() {
+    let folder = project();
+    let project = folder.path();
+    let turn = new_turn(project);
+    begin(&turn, &paths(&["a"])).unwrap();
+    run(project, "echo 1 > a");
+    turn.end().unwrap();
+    run(project, "echo theirs > d; echo theirs > theirs; rm src/b");
+    begin(&turn, &paths(&["d"])).unwrap();
+    run(project, "echo 1 > d");
+    turn.finish().unwrap();
+    run(project, "chmod 600 zeros; mkdir theirs2; mv src/deep/c theirs2/c");
+    let before = state(project);
+    let (applied, safety) = go_back(project, 1);
+    assert_eq!(applied.restored, ["a", "d"].map(PathBuf::from));
+    let read = |path: &str| fs::read_to_string(project.join(path)).unwrap();
+    assert_eq!([read("a"), read("d"), read("theirs"), read("theirs2/c")], ["a\n", "theirs\n", "theirs\n", "c\n"]);
+    go_back(project, safety);
+    assert_eq!(state(project), before, "only the files of the turn differ");
 }
 
 #[test]

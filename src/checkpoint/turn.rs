@@ -10,6 +10,7 @@ use rusqlite::params;
 
 use super::CheckpointError;
 use super::entry::Entry;
+use super::hidden::Hidden;
 use super::lock::Lock;
 use super::scan::now_ns;
 use super::store::{Change, Origin, Store, bytes};
@@ -43,13 +44,22 @@ pub struct About {
     pub command: String,
 }
 
-/// The net changes of a turn, as numbers of files.
+/// The net changes of a turn, as numbers of files that can be taken back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub checkpoint: i64,
     pub created: usize,
     pub changed: usize,
     pub deleted: usize,
+    /// Changed paths that cannot be taken back, each with the reason.
+    pub left: Vec<(PathBuf, String)>,
+}
+
+impl Summary {
+    /// Whether nothing was changed, as far as it is known.
+    pub fn is_empty(&self) -> bool {
+        self.created + self.changed + self.deleted == 0 && self.left.is_empty()
+    }
 }
 
 /// One turn. Opens, locks and writes nothing before its first call that may change something.
@@ -70,6 +80,10 @@ struct Open {
     store: Store,
     checkpoint: i64,
     call: Option<i64>,
+    /// What is not covered, before the call in progress that may change anything.
+    hidden: Option<Hidden>,
+    /// What such calls did to it.
+    left: BTreeMap<PathBuf, String>,
     _lock: Lock,
 }
 
@@ -125,6 +139,10 @@ impl Turn {
             store.add_call(checkpoint, tool, reach)
         })?;
         open.call = Some(call);
+        open.hidden = match reach {
+            Reach::Everything => Some(Hidden::of(&self.project, &open.store.known_paths()?)),
+            Reach::Paths(_) => None,
+        };
         Ok(open)
     }
 
@@ -141,7 +159,7 @@ impl Turn {
             Look::before(store, &self.project, reach).all()?;
             store.add_checkpoint("turn", &self.about, &memory)
         })?;
-        Ok(Open { store, checkpoint, call: None, _lock: lock })
+        Ok(Open { store, checkpoint, call: None, hidden: None, left: BTreeMap::new(), _lock: lock })
     }
 
     /// Records the changes of a call, whether it succeeded or not.
@@ -157,7 +175,10 @@ impl Turn {
         let State::Open(mut open) = std::mem::replace(&mut *self.state(), State::Finished) else { return Ok(None) };
         open.end(&self.project)?;
         open.store.prune()?;
-        open.store.summary(open.checkpoint).map(Some)
+        let mut summary = open.store.summary(open.checkpoint)?;
+        let others = open.left.into_iter().filter(|(path, _)| !summary.left.iter().any(|(known, _)| known == path));
+        summary.left.extend(others.collect::<Vec<_>>());
+        Ok(Some(summary))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -168,10 +189,13 @@ impl Turn {
 
 impl Open {
     fn end(&mut self, project: &Path) -> Result<(), CheckpointError> {
-        match self.call.take() {
-            Some(call) => self.store.atomically(|store| store.end_call(project, call)),
-            None => Ok(()),
+        if let Some(call) = self.call.take() {
+            self.store.atomically(|store| store.end_call(project, call))?;
         }
+        if let Some(hidden) = self.hidden.take() {
+            self.left.extend(hidden.changes(project, &self.store.known_paths()?));
+        }
+        Ok(())
     }
 }
 
@@ -250,10 +274,16 @@ impl Store {
 
     pub fn summary(&self, checkpoint: i64) -> Result<Summary, CheckpointError> {
         let mut summary = Summary { checkpoint, ..Summary::default() };
-        for (old, new) in net(&self.changes_of(checkpoint)?).into_values() {
+        let uncovered: BTreeMap<PathBuf, String> = self.uncovered()?.into_iter().collect();
+        let why = |path: &Path| uncovered.get(path).cloned().unwrap_or_else(|| "its content was not kept".to_owned());
+        for (path, (old, new)) in net(&self.changes_of(checkpoint)?) {
             // Folders are not counted, because they come and go with their files.
             match (old, new) {
                 (Entry::Dir { .. } | Entry::Absent, Entry::Dir { .. } | Entry::Absent) => {}
+                (old, _) if !old.is_restorable() => summary.left.push((path.to_owned(), why(path))),
+                (Entry::Absent, new) if !new.is_restorable() => {
+                    summary.left.push((path.to_owned(), format!("new, {}", why(path))));
+                }
                 (Entry::Absent, _) => summary.created += 1,
                 (_, Entry::Absent) => summary.deleted += 1,
                 _ => summary.changed += 1,
@@ -290,6 +320,6 @@ pub(super) fn net(changes: &[Change]) -> BTreeMap<&Path, (Entry, Entry)> {
     for change in changes {
         net.entry(&change.path).and_modify(|pair| pair.1 = change.new).or_insert((change.old, change.new));
     }
-    net.retain(|_, (old, new)| old != new || !old.is_restorable());
+    net.retain(|_, (old, new)| !old.is_same(new));
     net
 }

@@ -39,9 +39,22 @@ impl<'a> Source<'a> {
         Source { original, text, has_bom, returns }
     }
 
-    /// Whether most lines end with carriage return and line feed.
-    fn is_crlf(&self) -> bool {
-        self.returns.len() * 2 > self.text.matches('\n').count()
+    /// `new` with the line ends of the range it replaces, one after the other; more lines get that of the last one, and without one in the
+    /// range that of the line on which it begins.
+    fn with_ends(&self, range: &Range<usize>, new: &str) -> String {
+        let all: Vec<usize> = self.text[range.clone()].match_indices('\n').map(|(at, _)| range.start + at).collect();
+        let after = self.text[range.end..].find('\n').map(|at| range.end + at);
+        let beside = all.last().copied().or(after).or_else(|| self.text[..range.start].rfind('\n'));
+        let is_return = |at: Option<usize>| at.is_some_and(|at| self.returns.binary_search(&at).is_ok());
+        let mut out = String::with_capacity(new.len());
+        for (number, line) in new.split('\n').enumerate() {
+            if number > 0 {
+                let end = all.get(number - 1).copied().or(beside);
+                out.push_str(if is_return(end) { "\r\n" } else { "\n" });
+            }
+            out.push_str(line);
+        }
+        out
     }
 
     /// The offset in the original for an offset in `text`.
@@ -67,7 +80,7 @@ impl<'a> Source<'a> {
             out.push_str(kept);
             line += kept.matches('\n').count();
             lines[at] = line + new.len() - new.trim_start_matches('\n').len();
-            let new = if self.is_crlf() { new.replace('\n', "\r\n") } else { new.clone() };
+            let new = self.with_ends(range, new);
             line += new.matches('\n').count();
             out.push_str(&new);
             done = end;
@@ -155,6 +168,8 @@ mod tests {
         check("a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n");
         check("\u{feff}a\r\nb\r\n", "a", "z", "\u{feff}z\r\nb\r\n");
         check("a\nb\r\nc\n", "c", "x\ny", "a\nb\r\nx\ny\n");
+        check("a\r\nb\nc\r\nd\r\n", "b", "x\ny", "a\r\nx\ny\nc\r\nd\r\n");
+        check("a\nb\r\nc\nd\n", "a\nb\nc", "x\ny\nz", "x\ny\r\nz\nd\n");
         check("a\r\nb\r\nc", "\nb", "\nq", "a\r\nq\r\nc");
     }
 

@@ -82,7 +82,7 @@ impl History {
                         decision: decision.map_or_else(|| "by rule".to_owned(), |(_, decision)| decision),
                     });
                 }
-                Event::CheckpointMade { checkpoint, created, changed, deleted } => {
+                Event::CheckpointMade { checkpoint, created, changed, deleted, .. } => {
                     turn.checkpoint = Some(checkpoint.clone());
                     turn.files = (*created, *changed, *deleted);
                 }

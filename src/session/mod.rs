@@ -275,9 +275,10 @@ impl SessionHost {
     /// Ends the turn's checkpoint, which frees the project's lock, and emits what was changed.
     async fn settle(&self, turn: Arc<Turn>) {
         match tokio::task::spawn_blocking(move || turn.finish()).await {
-            Ok(Ok(Some(Summary { checkpoint, created, changed, deleted }))) => {
+            Ok(Ok(Some(Summary { checkpoint, created, changed, deleted, left }))) => {
                 let checkpoint = format!("c{checkpoint}");
-                self.emit(Event::CheckpointMade { checkpoint, created, changed, deleted });
+                let left = left.into_iter().map(|(path, why)| (path.display().to_string(), why)).collect();
+                self.emit(Event::CheckpointMade { checkpoint, created, changed, deleted, left });
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {

@@ -1,12 +1,13 @@
 //! Takes a project back to a checkpoint (files, lessons and conversation together) and records that in the journal.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::history::History;
 use super::journal::{Journal, JournalError};
 use crate::base::{Cancel, ConversationId};
 use crate::checkpoint::{
-    self, About, Anchor, Applied, Checkpoint, CheckpointError, Foreign, Lock, Pending, Plan, Store,
+    self, About, Anchor, Applied, Checkpoint, CheckpointError, Foreign, Lock, Pending, Plan, Step, Store,
 };
 use crate::lessons::{Lessons, LessonsError};
 use crate::protocol::{Event, Record, Rewound};
@@ -41,18 +42,40 @@ pub struct Prepared {
     pub plan: Plan,
     /// Whether a command ran in the turns that would be undone: its effects outside the project stay.
     pub commands: bool,
+    /// Paths of the plan that cannot be restored, each with the reason.
+    pub lost: BTreeMap<PathBuf, String>,
+    /// Other paths that the turns changed and that checkpoints do not cover, each with the reason.
+    pub uncovered: BTreeMap<String, String>,
 }
 
 impl Prepared {
-    /// What going back does not restore, in words.
+    /// What going back cannot restore, in words.
     pub fn notes(&self) -> Vec<String> {
-        let lost = self.plan.lost.iter();
         let mut notes: Vec<String> =
-            lost.map(|path| format!("{} cannot come back, its content was never kept", path.display())).collect();
+            self.uncovered.iter().map(|(path, why)| format!("{path} was changed and stays as it is ({why})")).collect();
         if self.commands {
             notes.push("a command ran; what it did to ignored files, to .git or outside the project stays".to_owned());
         }
         notes
+    }
+
+    /// Splits the plan into the steps to carry out and the paths that are left, each with the reason. Only `Foreign::Overwrite` touches what
+    /// others have changed meanwhile, and removes what could not be brought back.
+    fn divided(mut self, foreign: Foreign) -> (Plan, Vec<(PathBuf, String)>) {
+        let id = self.target.id;
+        let is_left = |step: &Step| foreign == Foreign::Keep && (step.foreign || step.is_final());
+        let why = |step: &Step| {
+            let foreign = format!(
+                "changed outside monobloc since then, so it stays; `monobloc rewind c{id} --force` overwrites it"
+            );
+            let last = format!(
+                "its content could not be kept, so it stays; `monobloc rewind c{id} --force` removes it for good"
+            );
+            if step.foreign { foreign } else { last }
+        };
+        let mut left: Vec<_> = std::mem::take(&mut self.lost).into_iter().collect();
+        left.extend(self.plan.steps.extract_if(.., |step| is_left(step)).map(|step| (step.path.clone(), why(&step))));
+        (self.plan, left)
     }
 }
 
@@ -101,11 +124,8 @@ impl Rewinder {
         let history = History::of(&self.journal.entries()?);
         let is_live = |seq: u64| history.turns.iter().any(|turn| turn.seq == seq && !turn.undone);
         for checkpoint in self.store.checkpoints()?.into_iter().rev() {
-            let changed = self.store.summary(checkpoint.id)?;
-            if checkpoint.reason == "turn"
-                && is_live(checkpoint.anchor.seq)
-                && changed.created + changed.changed + changed.deleted > 0
-            {
+            let is_turn = checkpoint.reason == "turn" && is_live(checkpoint.anchor.seq);
+            if is_turn && !self.store.summary(checkpoint.id)?.is_empty() {
                 return Ok(checkpoint);
             }
         }
@@ -129,15 +149,34 @@ impl Rewinder {
         self.store.look(&self.project)?;
         let plan = self.store.plan_to(&target)?;
         let commands = self.store.ran_since("run_command", target.id)?;
-        Ok(Prepared { target, plan, commands })
+        let mut uncovered = self.uncovered_since(target.id)?;
+        let lost = plan.lost.iter().map(|path| {
+            let why = uncovered.get(&path.display().to_string()).map_or("its content was not kept", String::as_str);
+            (path.clone(), format!("{why}; it stays as it is now"))
+        });
+        let lost: BTreeMap<PathBuf, String> = lost.collect();
+        let planned = plan.steps.iter().map(|step| &step.path).chain(&plan.lost);
+        planned.for_each(|path| drop(uncovered.remove(&path.display().to_string())));
+        Ok(Prepared { target, plan, commands, lost, uncovered })
     }
 
-    /// Goes back. If the process is killed after the first change, the next start finishes it.
+    /// What the turns since a checkpoint said that they cannot take back.
+    fn uncovered_since(&self, checkpoint: i64) -> Result<BTreeMap<String, String>, RewindError> {
+        let events = self.journal.entries()?.into_iter().map(|entry| entry.record.event);
+        let left = events.filter_map(|event| match event {
+            Event::CheckpointMade { checkpoint: name, left, .. } => {
+                let number: i64 = name.strip_prefix('c')?.parse().ok()?;
+                (number >= checkpoint).then_some(left)
+            }
+            _ => None,
+        });
+        Ok(left.flatten().collect())
+    }
+
+    /// Goes back, path by path. If the process is killed after the first change, the next start finishes it.
     pub fn go(&mut self, prepared: Prepared, foreign: Foreign) -> Result<Rewound, RewindError> {
-        let Prepared { target, mut plan, .. } = prepared;
-        if foreign == Foreign::Keep {
-            plan.steps.retain(|step| !step.foreign);
-        }
+        let target = prepared.target.clone();
+        let (plan, left) = prepared.divided(foreign);
         let end = self.journal.end().clone();
         let about = About {
             conversation: target.conversation.clone(),
@@ -146,7 +185,9 @@ impl Rewinder {
             command: String::new(),
         };
         let memory = self.lessons.rows()?;
-        let pending = self.store.prepare(&self.project, &target, &plan, &about, &memory)?;
+        let mut pending = self.store.prepare(&self.project, &target, &plan, &about, &memory)?;
+        pending.left.extend(left);
+        pending.left.sort();
         self.carry_on(&pending)
     }
 
@@ -158,11 +199,14 @@ impl Rewinder {
         let applied = if pending.applied {
             Applied::default()
         } else {
-            let restored = self.lessons.restore(&self.store.memory_of(&target)?)?;
+            let memory = match self.store.memory_of(&target) {
+                Ok(memory) => self.lessons.restore(&memory)?.then_some(()).ok_or("stored by another version"),
+                Err(CheckpointError::Lost { .. } | CheckpointError::Damaged { .. }) => Err("not stored, or damaged"),
+                Err(error) => return Err(error.into()),
+            };
             let mut applied = self.store.apply(&self.project, pending)?;
-            if !restored {
-                let why = "stored by another version; they stay as they are now".to_owned();
-                applied.skipped.insert(0, (PathBuf::from("lessons"), why));
+            if let Err(why) = memory {
+                applied.skipped.insert(0, (PathBuf::from("lessons"), format!("{why}; they stay as they are now")));
             }
             applied
         };
@@ -181,7 +225,12 @@ impl Rewinder {
                     // The record that begins a turn is undone together with the turn.
                     journal_seq: target.anchor.seq - u64::from(target.reason == "turn" && target.anchor.seq > 0),
                     restored: applied.restored.iter().map(shown).collect(),
-                    left: applied.skipped.iter().map(|(path, why)| (shown(path), why.clone())).collect(),
+                    left: pending
+                        .left
+                        .iter()
+                        .chain(&applied.skipped)
+                        .map(|(path, why)| (shown(path), why.clone()))
+                        .collect(),
                 };
                 let conversation = ConversationId(target.conversation.clone());
                 self.journal.append(&Record::now(&conversation, Event::Rewound(rewound.clone())))?;

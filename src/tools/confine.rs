@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::base::overwrite::{self, Names};
+
 /// Folders that tools may read but never write: their owners are git and this program.
 const PROTECTED: [&str; 2] = [".git", ".monobloc"];
 /// Longest path accepted, the limit of Linux (PATH_MAX).
@@ -138,9 +140,26 @@ impl Inside {
         &self.absolute
     }
 
+    /// The project, without symbolic links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Relative to the project, with `/`; `.` for the project itself.
     pub fn relative(&self) -> String {
         relative(&self.root, &self.absolute)
+    }
+
+    /// As [`Inside::relative`], for another path of the project.
+    pub fn relative_of(&self, path: &Path) -> String {
+        relative(&self.root, path)
+    }
+
+    /// The other names of the file (hard links); those inside are relative to the project.
+    pub fn other_names(&self) -> io::Result<Names> {
+        let names = overwrite::other_names(&self.absolute, &self.root)?;
+        let inside = names.inside.iter().map(|path| path.strip_prefix(&self.root).unwrap_or(path).to_owned());
+        Ok(Names { inside: inside.collect(), ..names })
     }
 
     pub fn exists(&self) -> bool {

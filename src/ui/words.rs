@@ -10,6 +10,8 @@ use crate::protocol::{Detection, Event, Remedy, Rewound, Stall, StepStatus, Usag
 const VALUE_CHARS: usize = 60;
 /// Files that were not restored which are named.
 const LEFT_SHOWN: usize = 20;
+/// Changed paths that are not covered which are named in the line about a checkpoint.
+const UNCOVERED_SHOWN: usize = 5;
 
 /// What an event says about the work in progress, for a line that the next one replaces.
 pub fn doing(event: &Event) -> Option<String> {
@@ -35,8 +37,11 @@ pub fn remark(event: &Event, undo: &str) -> Option<String> {
             format!("draft {}: {:.0} % sure{why}", one.iteration, one.confidence * 100.0)
         }
         Event::Detection(one) => stall(one),
-        Event::CheckpointMade { checkpoint, created, changed, deleted } if created + changed + deleted > 0 => {
-            format!("{checkpoint}: {}; {undo} takes it back", counted(*created, *changed, *deleted))
+        Event::CheckpointMade { checkpoint, created, changed, deleted, left } => {
+            let kept = (created + changed + deleted > 0)
+                .then(|| format!("{}; {undo} takes it back", counted(*created, *changed, *deleted)));
+            let parts = kept.into_iter().chain(not_covered(left));
+            return Some(format!("{checkpoint}: {}", parts.reduce(|all, part| format!("{all}; {part}"))?));
         }
         _ => return None,
     })
@@ -48,6 +53,14 @@ pub fn context(places: &[String], tokens: usize) -> String {
         return "the model is shown no code".to_owned();
     }
     format!("the model is shown {} ({tokens} tokens)", places.join(", "))
+}
+
+/// The changed paths that no checkpoint covers, in words; `None` if there are none.
+fn not_covered(left: &[(String, String)]) -> Option<String> {
+    let shown: Vec<String> = left.iter().take(UNCOVERED_SHOWN).map(|(path, why)| format!("{path} ({why})")).collect();
+    let more = left.len().saturating_sub(UNCOVERED_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!left.is_empty()).then(|| format!("not covered, stays as it is now: {}{more}", shown.join(", ")))
 }
 
 /// A detected stall of the single-model loop and the remedy.
@@ -137,12 +150,16 @@ pub fn progress(progress: Progress) -> String {
 pub fn rewound(rewound: &Rewound) -> String {
     let mut text = format!("back at {}: ", rewound.checkpoint);
     text.push_str(&match rewound.restored.as_slice() {
-        [] => "no file differed".to_owned(),
+        [] if rewound.left.is_empty() => "no file differed".to_owned(),
+        [] => "no file was restored".to_owned(),
         paths if paths.len() <= 3 => paths.join(", "),
         paths => format!("{} files and folders", paths.len()),
     });
     for (path, why) in rewound.left.iter().take(LEFT_SHOWN) {
         text.push_str(&format!("\n  left: {path}: {why}"));
+    }
+    if rewound.left.len() > LEFT_SHOWN {
+        text.push_str(&format!("\n  left: {} more", rewound.left.len() - LEFT_SHOWN));
     }
     text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
     text

@@ -235,39 +235,57 @@ async fn ignored_files_are_left_alone_unless_a_file_tool_wrote_them() {
 }
 
 #[tokio::test]
-async fn changes_by_others_are_not_overwritten_without_asking() {
+async fn what_the_user_changed_stays_and_is_named_only_where_a_request_changed_the_same_file() {
     let project = varied();
+    let path = |name: &str| project.path().join(name);
     turn(&project, &[command("echo 1 > ours; echo 1 > README.md")]).await;
-    fs::write(project.path().join("README.md"), "by hand\n").expect("a file");
-    fs::write(project.path().join("theirs"), "by hand\n").expect("a file");
-    let before = state(&project.path());
-    let refused = rewind(&project, &["c1"]);
-    assert_eq!(refused.code, Some(1), "{refused:?}");
-    for part in ["README.md (changed outside", "theirs (changed outside", "--force", "--keep"] {
-        assert!(refused.err.contains(part), "no `{part}` in {}", refused.err);
+    fs::write(path("README.md"), "by hand\n").expect("a file");
+    fs::write(path("theirs"), "by hand\n").expect("a file");
+    fs::write(path("run.sh"), "by hand\n").expect("a file");
+    fs::remove_file(path("link")).expect("deleted");
+    let undone = rewind(&project, &["c1"]);
+    assert_eq!(undone.code, Some(1), "one file is left: {undone:?}");
+    assert!(undone.out.contains("left: README.md: changed outside monobloc"), "{}", undone.out);
+    for name in ["theirs", "run.sh", "link"] {
+        assert!(!format!("{}{}", undone.out, undone.err).contains(name), "{name} is no part of it: {undone:?}");
     }
-    assert!(!refused.err.contains("ours"), "{}", refused.err);
-    same(&state(&project.path()), &before, "a refusal changes nothing");
+    assert!(!path("ours").exists() && path("theirs").exists() && !path("link").exists());
+    assert_eq!([project.text("README.md"), project.text("run.sh")], ["by hand\n", "by hand\n"]);
     rewind(&project, &["c1", "--keep"]).succeeded();
     assert_eq!(project.text("README.md"), "by hand\n");
-    assert!(!project.path().join("ours").exists() && project.path().join("theirs").exists());
-    rewind(&project, &["c1", "--force"]).succeeded();
-    assert!(!project.path().join("theirs").exists());
-    assert_ne!(project.text("README.md"), "by hand\n");
-    rewind(&project, &["c3"]).succeeded();
+    let forced = rewind(&project, &["c1", "--force", "--json"]).succeeded().lines();
+    assert_eq!(forced[0]["restored"], json!(["README.md"]));
+    assert!(path("theirs").exists(), "no request made it");
+    rewind(&project, &[text(&forced[0]["safety"])]).succeeded();
     assert_eq!(project.text("README.md"), "by hand\n", "what was forced can be brought back");
-    assert_eq!(project.text("theirs"), "by hand\n");
 }
 
 #[tokio::test]
-async fn changes_by_others_between_two_turns_are_not_overwritten_either() {
+async fn a_change_by_the_user_between_two_turns_is_kept_by_both_undos() {
     let project = varied();
-    turn(&project, &[command("echo 1 > one")]).await;
+    turn(&project, &[command("echo 1 > one; echo 1 > both")]).await;
     fs::write(project.path().join("src/todo.ts"), "by hand\n").expect("a file");
-    turn(&project, &[command("echo 2 > two")]).await;
+    fs::write(project.path().join("both"), "by hand\n").expect("a file");
+    turn(&project, &[command("echo 2 > two; echo 2 > both")]).await;
     rewind(&project, &["c2"]).succeeded();
-    assert_eq!(project.text("src/todo.ts"), "by hand\n");
-    assert_eq!(rewind(&project, &["c1"]).code, Some(1));
+    assert_eq!([project.text("src/todo.ts"), project.text("both")], ["by hand\n", "by hand\n"]);
+    let first = rewind(&project, &["c1"]);
+    assert!(first.code == Some(1) && first.out.contains("left: both: changed outside"), "{first:?}");
+    assert!(!project.path().join("one").exists());
+    assert_eq!([project.text("src/todo.ts"), project.text("both")], ["by hand\n", "by hand\n"]);
+}
+
+#[tokio::test]
+async fn a_new_file_that_is_too_large_to_be_kept_stays_unless_it_is_forced() {
+    let project = varied();
+    turn(&project, &[command("truncate -s 33M data; echo 1 > README.md")]).await;
+    let before = project.text("README.md");
+    let undone = rewind(&project, &["c1"]);
+    assert!(undone.code == Some(1) && undone.out.contains("left: data: its content could not be kept"), "{undone:?}");
+    assert!(project.path().join("data").exists());
+    assert_ne!(project.text("README.md"), before);
+    rewind(&project, &["c1", "--force"]).succeeded();
+    assert!(!project.path().join("data").exists());
 }
 
 #[tokio::test]

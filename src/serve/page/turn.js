@@ -135,8 +135,9 @@ function verified(turn, { confidence, verdict, critique }) {
   turn.confidence.title = critique;
 }
 
-function changed(turn, { checkpoint, created, changed: replaced, deleted }) {
+function changed(turn, { checkpoint, created, changed: replaced, deleted, left }) {
   turn.note(`Files: ${created} created, ${replaced} changed, ${deleted} deleted. ${checkpoint} is the state before.`);
+  if (left.length > 0) turn.note(`Not covered, stays as it is now: ${left.slice(0, 5).map(([path, why]) => `${path} (${why})`).join(", ")}${left.length > 5 ? " and more" : ""}.`);
 }
 
 const HANDLERS = {

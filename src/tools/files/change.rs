@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::checkpoint::replace_file;
+use crate::base::overwrite;
 use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -25,12 +25,13 @@ const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A file gets another text. `before` is `None` when it does not exist yet; `notes` are remarks on how the change
-    /// was found, one line each.
+    /// was found, one line each; `names` are the other names of the file (hard links), which get the text too.
     Text {
         file: Inside,
         before: Option<String>,
         after: String,
         notes: Vec<String>,
+        names: Vec<PathBuf>,
     },
     /// `text` is `None` if the file is not text or has over 1 MiB.
     Deletion {
@@ -46,19 +47,59 @@ pub enum Change {
 impl Change {
     /// What a call would do; changes nothing. An error is the one that the call would fail with.
     pub fn plan(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
-        match builtin {
+        let change = match builtin {
             Builtin::WriteFile => write::text(arguments, context),
             Builtin::ReplaceInFile => replace::plan(arguments, context),
             Builtin::DeleteFile => write::deletion(arguments, context),
             Builtin::MoveFile => write::moved(arguments, context),
             other => Err(format!("`{}` changes no file; this is a bug in tools", other.name())),
+        }?;
+        change.refuse_read_only()?;
+        Ok(change)
+    }
+
+    /// A change of one file's text.
+    pub fn text(file: Inside, before: Option<String>, after: String, notes: Vec<String>) -> Result<Change, String> {
+        let (mut notes, mut names) = (notes, Vec::new());
+        if before.is_some() {
+            let others = file.other_names().map_err(|error| error.to_string())?;
+            if others.elsewhere {
+                notes.push(
+                    "the file has another name outside the project (a hard link), which keeps the old text".into(),
+                );
+            } else {
+                names = others.inside;
+                let shown =
+                    |path: &PathBuf| format!("{} is the same file (a hard link) and changes too", path.display());
+                notes.extend(names.iter().map(shown));
+            }
+        }
+        Ok(Change::Text { file, before, after, notes, names })
+    }
+
+    /// Fails if the owner may not write what would change, whoever asks: the mark is for people, and root is no exception.
+    fn refuse_read_only(&self) -> Result<(), String> {
+        match self {
+            Change::Text { before, after, .. } if before.as_ref() == Some(after) => Ok(()),
+            Change::Text { file, before: Some(_), .. } => refuse_marked(file, file.absolute()),
+            Change::Text { file, before: None, .. } => refuse_marked_folder(file),
+            Change::Deletion { file, .. } => {
+                refuse_marked(file, file.absolute())?;
+                refuse_marked_folder(file)
+            }
+            Change::Move { from, to } => {
+                refuse_marked(from, from.absolute())?;
+                refuse_marked_folder(from)?;
+                refuse_marked_folder(to)
+            }
         }
     }
 
     /// The paths that it changes, relative to the project.
     pub fn paths(&self) -> Vec<PathBuf> {
         match self {
-            Change::Text { file, .. } | Change::Deletion { file, .. } => vec![file.relative().into()],
+            Change::Text { file, names, .. } => [vec![file.relative().into()], names.clone()].concat(),
+            Change::Deletion { file, .. } => vec![file.relative().into()],
             Change::Move { from, to } => vec![from.relative().into(), to.relative().into()],
         }
     }
@@ -102,8 +143,8 @@ impl Change {
                 let path = file.relative();
                 return Ok(Outcome::ok(format!("{path} already has exactly this content; nothing was written")));
             }
-            Change::Text { file, before, after, notes } => {
-                write_atomically(file, after.as_bytes()).map_err(|error| error.to_string())?;
+            Change::Text { file, before, after, notes, .. } => {
+                write(file, after.as_bytes()).map_err(|error| error.to_string())?;
                 let path = file.relative();
                 let verb = if before.is_some() { "changed" } else { "created" };
                 let (diff, added, removed) = compare(&path, before.as_deref(), Some(after));
@@ -158,15 +199,28 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text; only text files are changed"))
 }
 
-fn write_atomically(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
+fn write(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
     file.make_parents()?;
-    let existing = fs::symlink_metadata(file.absolute()).ok();
-    if existing.as_ref().is_some_and(|meta| !meta.is_file()) {
+    if fs::symlink_metadata(file.absolute()).is_ok_and(|meta| !meta.is_file()) {
         return Err(ConfineError::Replaced { path: file.relative() });
     }
-    let mode = existing.map(|meta| meta.permissions());
-    let written = replace_file(file.absolute(), mode, bytes);
+    let written = overwrite::write(file.absolute(), bytes, None, file.root());
     written.map_err(|source| ConfineError::Io { path: file.relative(), source })
+}
+
+/// Fails if the file or folder at `at` is marked as read-only.
+fn refuse_marked(inside: &Inside, at: &Path) -> Result<(), String> {
+    let Some(mode) = overwrite::read_only_mode(at) else { return Ok(()) };
+    let path = inside.relative_of(at);
+    Err(format!(
+        "`{path}` is marked read-only (mode {mode:03o}), so it stays as it is; `chmod u+w` on it allows changes"
+    ))
+}
+
+/// Fails if the folder in which a file would be made or deleted is marked as read-only.
+fn refuse_marked_folder(file: &Inside) -> Result<(), String> {
+    let mut above = file.absolute().ancestors().skip(1).take_while(|folder| folder.starts_with(file.root()));
+    above.find(|folder| folder.exists()).map_or(Ok(()), |folder| refuse_marked(file, folder))
 }
 
 #[cfg(test)]
@@ -198,8 +252,50 @@ mod tests {
         let (project, outside) = (Project::with(&[]), tempfile::NamedTempFile::new().unwrap());
         fs::write(outside.path(), "old\n").unwrap();
         fs::hard_link(outside.path(), project.dir.path().join("inside")).unwrap();
-        assert!(write(&project, "inside", "new\n").is_ok());
+        let outcome = write(&project, "inside", "new\n");
+        assert!(outcome.text.contains("another name outside"), "{}", outcome.text);
         assert_eq!(fs::read_to_string(outside.path()).unwrap(), "old\n");
+    }
+
+    #[test]
+    fn the_other_names_of_a_file_change_with_it_and_are_named() {
+        let project = Project::with(&[("a/one.cfg", "old\n")]);
+        fs::hard_link(project.dir.path().join("a/one.cfg"), project.dir.path().join("two.cfg")).unwrap();
+        let outcome = write(&project, "a/one.cfg", "new\n");
+        assert!(outcome.text.contains("two.cfg is the same file"), "{}", outcome.text);
+        assert_eq!(outcome.changed, ["a/one.cfg", "two.cfg"].map(PathBuf::from));
+        assert_eq!(project.text("two.cfg"), "new\n");
+    }
+
+    #[test]
+    fn what_is_marked_read_only_is_refused_with_its_mode() {
+        let project = Project::with(&[("a.cfg", "old\n"), ("kept/b.cfg", "old\n"), ("c.cfg", "old\n")]);
+        let mode = |path: &str, mode| {
+            fs::set_permissions(project.dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode("a.cfg", 0o444);
+        mode("kept", 0o555);
+        let moved =
+            |source: &str, destination: &str| serde_json::json!({ "source": source, "destination": destination });
+        let path = |path: &str| serde_json::json!({ "path": path });
+        let replace = serde_json::json!({ "path": "a.cfg", "old": "old", "new": "new" });
+        let (text, new) = (|path: &str| serde_json::json!({ "path": path, "content": "new\n" }), "kept/deep/new");
+        for (builtin, arguments, expected) in [
+            (Builtin::WriteFile, text("a.cfg"), "`a.cfg` is marked read-only (mode 444)"),
+            (Builtin::ReplaceInFile, replace, "`a.cfg` is marked read-only (mode 444)"),
+            (Builtin::DeleteFile, path("a.cfg"), "`a.cfg` is marked read-only (mode 444)"),
+            (Builtin::MoveFile, moved("a.cfg", "d.cfg"), "`a.cfg` is marked read-only (mode 444)"),
+            (Builtin::WriteFile, text(new), "`kept` is marked read-only (mode 555)"),
+            (Builtin::DeleteFile, path("kept/b.cfg"), "`kept` is marked read-only (mode 555)"),
+            (Builtin::MoveFile, moved("kept/b.cfg", "b.cfg"), "`kept` is marked read-only (mode 555)"),
+            (Builtin::MoveFile, moved("c.cfg", "kept/c.cfg"), "`kept` is marked read-only (mode 555)"),
+        ] {
+            let outcome = change(builtin, &project, arguments);
+            assert!(outcome.text.contains(expected) && outcome.text.contains("chmod u+w"), "{}", outcome.text);
+        }
+        assert_eq!(project.text("a.cfg"), "old\n");
+        assert!(write(&project, "kept/b.cfg", "new\n").is_ok(), "the file itself may be written");
+        mode("kept", 0o755);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::base::line_ends;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
@@ -29,24 +30,25 @@ pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
     if after.len() > WRITE_MAX_BYTES {
         return Err(format!("{path} would have {} bytes, at most {WRITE_MAX_BYTES} are written", after.len()));
     }
-    Ok(Change::Text { file, before: Some(before), after, notes })
+    Change::text(file, Some(before), after, notes)
 }
 
 /// The new content and notes about what was tolerated. An error: the passage is missing or not unique, and what to do.
 fn replaced(path: &str, content: &str, old: &str, new: &str) -> Result<(String, Vec<String>), String> {
-    let line_end = if content.matches("\r\n").count() * 2 > content.matches('\n').count() { "\r\n" } else { "\n" };
-    let as_in_file = |text: &str| text.replace("\r\n", "\n").replace('\n', line_end);
-    let exact = as_in_file(old);
-    let places: Vec<usize> = content.match_indices(&exact).map(|(at, _)| at).take(PLACES_MAX + 1).collect();
+    let (plain, old, new) = (line_ends::plain(content), old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
+    let (after, notes) = replaced_in_plain(path, &plain, &old, &new)?;
+    Ok((if after == plain { content.to_owned() } else { line_ends::aligned(content, &after) }, notes))
+}
+
+/// [`replaced`] for texts with line feeds alone.
+fn replaced_in_plain(path: &str, content: &str, old: &str, new: &str) -> Result<(String, Vec<String>), String> {
+    let places: Vec<usize> = content.match_indices(old).map(|(at, _)| at).take(PLACES_MAX + 1).collect();
     match places[..] {
         [] => {}
-        [at] => {
-            let after = [&content[..at], &as_in_file(new), &content[at + exact.len()..]].concat();
-            return Ok((after, Vec::new()));
-        }
+        [at] => return Ok(([&content[..at], new, &content[at + old.len()..]].concat(), Vec::new())),
         _ => return Err(ambiguous(path, places.iter().map(|at| line_of(content, *at)).collect())),
     }
-    if let Some(found) = by_lines(content, old, new, line_end) {
+    if let Some(found) = by_lines(content, old, new) {
         let (after, first) = found.map_err(|lines| ambiguous(path, lines))?;
         let note = format!("the passage at line {first} was found with other whitespace; the file's own was kept");
         return Ok((after, vec![note]));
@@ -76,7 +78,7 @@ fn line_of(content: &str, at: usize) -> usize {
 type Found = Result<(String, usize), Vec<usize>>;
 
 /// Replaces whole lines that differ from `old` only in indentation and trailing blanks; `None` if there are none.
-fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found> {
+fn by_lines(content: &str, old: &str, new: &str) -> Option<Found> {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     if let Some(bare) = without_line_numbers(&old) {
         old = bare;
@@ -100,12 +102,12 @@ fn by_lines(content: &str, old: &str, new: &str, line_end: &str) -> Option<Found
     for (index, line) in new.iter().enumerate() {
         if !line.trim().is_empty() {
             after.push_str(&indents.translate(indent_of(line), near[index]));
-            after.push_str(line.trim_start().trim_end_matches('\r'));
+            after.push_str(line.trim_start());
         }
         // The last line of a file may have no line end; then the new last line has none either.
         let at_end = at + old.len() == lines.len() && index + 1 == new.len();
         if !at_end || window.last().is_some_and(|last| last.ends_with('\n')) {
-            after.push_str(line_end);
+            after.push('\n');
         }
     }
     after.push_str(&lines[at + old.len()..].concat());
@@ -274,6 +276,11 @@ mod tests {
         check("a\r\nb\r\nc\r\n", "a\nb", "a\nd", "a\r\nd\r\nc\r\n");
         check("a\r\n  b\r\nc", "a\nb\nc", "a\nd\ne", "a\r\n  d\r\ne");
         check("a\nb\n", "a\r\nb", "c\r\nd", "c\nd\n");
+        check("a\r\nb\nc\r\n", "b", "d", "a\r\nd\nc\r\n");
+        check("a\r\nb\nc\nd\n", "b\nc", "x\ny", "a\r\nx\ny\nd\n");
+        check("a\nb\r\nc\n", "a\nb\nc", "a\nx\nc", "a\nx\r\nc\n");
+        check("\u{feff}a = 1\r\nb\n", "a = 1\nb", "a = 2\nb", "\u{feff}a = 2\r\nb\n");
+        check("  a\r\n  b\nc\n", "a\nb", "x\ny", "  x\r\n  y\nc\n");
     }
 
     #[test]

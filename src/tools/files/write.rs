@@ -2,7 +2,7 @@
 
 use std::{fs, io};
 
-use crate::base::Bytes;
+use crate::base::{Bytes, line_ends};
 use crate::checkpoint::FILE_MAX;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -21,7 +21,8 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
         return Err(format!("`{}` is a folder; give the path of a file in it", file.relative()));
     }
     let before = if file.exists() { Some(text_of(&file)?) } else { None };
-    Ok(Change::Text { file, before, after: content.to_owned(), notes: Vec::new() })
+    let after = before.as_ref().map_or_else(|| content.to_owned(), |before| line_ends::kept(before, content));
+    Change::text(file, before, after, Vec::new())
 }
 
 /// `delete_file`: one file; a checkpoint keeps its content for `undo`.
@@ -80,6 +81,21 @@ mod tests {
 
     fn moved(source: &str, destination: &str) -> Value {
         json!({ "source": source, "destination": destination })
+    }
+
+    #[test]
+    fn a_file_that_is_written_whole_keeps_its_line_ends_and_its_byte_order_mark() {
+        for (before, content, expected) in [
+            ("a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"),
+            ("a\r\nb\nc\n", "a\nb\nd", "a\r\nb\nd\n"),
+            ("\u{feff}a\nb", "a\nc\n", "\u{feff}a\nc"),
+            ("a\r\nb\r\n", "a\nb\n", "a\nb\n"),
+        ] {
+            let project = Project::with(&[("a.txt", before)]);
+            let outcome = change(Builtin::WriteFile, &project, json!({ "path": "a.txt", "content": content }));
+            assert!(outcome.is_ok(), "{}", outcome.text);
+            assert_eq!(project.text("a.txt"), expected, "{before:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `monobloc undo` and `monobloc rewind`: take the project back to a checkpoint.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use anyhow::{Result, bail};
@@ -16,6 +17,8 @@ use crate::ui::words;
 const PATHS_SHOWN: usize = 20;
 
 /// Undo the last request that changed files: files, lessons and conversation together
+///
+/// Takes back what the request did, path by path; what you made or changed yourself stays. Exit code 1 if a path could not be restored.
 #[derive(Args)]
 pub struct Undo {
     #[command(flatten)]
@@ -23,6 +26,8 @@ pub struct Undo {
 }
 
 /// Go back to a checkpoint; this can also undo an undo
+///
+/// Takes back what requests did since then, path by path; what you made or changed yourself stays. Exit code 1 if a path could not be restored.
 #[derive(Args)]
 pub struct Rewind {
     /// A checkpoint from `monobloc checkpoints`, for example c3 [default: the newest]
@@ -33,10 +38,10 @@ pub struct Rewind {
 
 #[derive(Args)]
 struct How {
-    /// Also overwrite files that were changed outside monobloc since then
+    /// Also overwrite files that a request and then somebody else changed, and remove new ones that are too large to be kept
     #[arg(long, conflicts_with = "keep")]
     force: bool,
-    /// Keep files that were changed outside monobloc since then, and take back the rest
+    /// Keep files that a request and then somebody else changed, and take back the rest, without asking
     #[arg(long)]
     keep: bool,
     /// Show what would be done, and do nothing
@@ -74,8 +79,12 @@ impl How {
         if self.dry_run {
             return self.show(&prepared);
         }
-        let foreign = self.decide(&prepared)?;
-        let rewound = rewinder.go(prepared, foreign)?;
+        let decided = self.decide(&prepared)?;
+        let own: BTreeSet<String> = match decided {
+            Decided::Keep => prepared.plan.foreign().map(|step| step.path.display().to_string()).collect(),
+            Decided::Overwrite | Decided::Nothing => BTreeSet::new(),
+        };
+        let rewound = rewinder.go(prepared, decided.into())?;
         // Free the lock first: the index needs no lock, and the next request would refresh it anyway.
         drop(rewinder);
         app.index()?.refresh_lexical(&mut |_| (), &app.cancel)?;
@@ -84,7 +93,11 @@ impl How {
         } else {
             say!("{}", words::rewound(&rewound));
         }
-        Ok(())
+        match rewound.left.iter().filter(|(path, _)| !own.contains(path)).count() {
+            0 => Ok(()),
+            1 => bail!("1 path was not restored"),
+            left => bail!("{left} paths were not restored"),
+        }
     }
 
     fn show(&self, prepared: &Prepared) -> Result<()> {
@@ -94,37 +107,57 @@ impl How {
                 .iter()
                 .map(|step| json!({ "path": step.path, "what": what(step), "changed_outside": step.foreign }))
                 .collect();
-            putln!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps }));
+            let left = &prepared.lost;
+            putln!("{}", json!({ "checkpoint": format!("c{}", prepared.target.id), "steps": steps, "left": left }));
             return Ok(());
         }
         say!("c{} ({}): {}", prepared.target.id, prepared.target.time, prepared.target.request);
         list(steps.iter(), |step| say!("{step}"));
+        for (path, why) in &prepared.lost {
+            say!("  leaves {}: {why}", path.display());
+        }
         Ok(())
     }
 
-    /// What to do with files that were changed outside monobloc: by flag, else by asking. Errors if nobody can be
-    /// asked.
-    fn decide(&self, prepared: &Prepared) -> Result<Foreign> {
+    /// What to do with files that a request and then somebody else changed: by flag, else by asking. Without a terminal they stay.
+    fn decide(&self, prepared: &Prepared) -> Result<Decided> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
-        if foreign.is_empty() || self.force {
-            return Ok(Foreign::Overwrite);
+        if self.force {
+            return Ok(Decided::Overwrite);
         }
         if self.keep {
-            return Ok(Foreign::Keep);
+            return Ok(Decided::Keep);
+        }
+        if foreign.is_empty() || self.json || !io::stdin().is_terminal() {
+            return Ok(Decided::Nothing);
         }
         tell!("Changed outside monobloc since c{}:", prepared.target.id);
         list(foreign.into_iter(), |step| tell!("{}", visible(&step)));
-        let refused = "nothing was changed; --force overwrites these files, --keep takes back only the others";
-        if self.json || !io::stdin().is_terminal() {
-            bail!("files were changed outside monobloc: {refused}");
-        }
         put!("[o]verwrite them, [k]eep them and take back the rest, or [c]ancel: ");
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         match answer.trim().to_lowercase().as_str() {
-            "o" | "overwrite" => Ok(Foreign::Overwrite),
-            "k" | "keep" => Ok(Foreign::Keep),
-            _ => bail!("{refused}"),
+            "o" | "overwrite" => Ok(Decided::Overwrite),
+            "k" | "keep" => Ok(Decided::Keep),
+            _ => bail!("nothing was changed; --force overwrites these files, --keep takes back only the others"),
+        }
+    }
+}
+
+/// What the user wants for files that a request and then somebody else changed.
+#[derive(Clone, Copy)]
+enum Decided {
+    Overwrite,
+    Keep,
+    /// Nobody was asked: they stay, and count as not restored.
+    Nothing,
+}
+
+impl From<Decided> for Foreign {
+    fn from(decided: Decided) -> Foreign {
+        match decided {
+            Decided::Overwrite => Foreign::Overwrite,
+            Decided::Keep | Decided::Nothing => Foreign::Keep,
         }
     }
 }
@@ -145,7 +178,7 @@ fn what(step: &Step) -> &'static str {
     match (step.now, step.then) {
         (_, Entry::Absent) => "removes",
         (Entry::Absent, _) => "brings back",
-        (now, then) if now.content() == then.content() => "sets the mode of",
+        (now, then) if now.is_restorable() && now.content() == then.content() => "sets mode or owner of",
         _ => "restores",
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::line_ends;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::{self, Hints, comments, preserve, testing};
@@ -48,6 +49,11 @@ impl Files {
         }
         self.export_new(pieces, &mut draft.after);
         self.bring_in_imports(job, pieces, &mut draft.after);
+        for (path, text) in &mut draft.after {
+            if let Some(before) = self.before.get(path) {
+                *text = line_ends::kept(before, text);
+            }
+        }
         self.check(job, &draft)?;
         (self.after, self.touched) = (draft.after, draft.touched);
         Ok(())

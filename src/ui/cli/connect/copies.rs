@@ -6,7 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use tempfile::NamedTempFile;
+
+use crate::base::overwrite::{self, About};
 
 /// Most copies of one file; who has more has a loop somewhere.
 const COPIES_MAX: usize = 100;
@@ -20,8 +21,8 @@ pub fn read(file: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Replaces the file that the path leads to at once, and keeps its permissions: many such files hold keys. A new file
-/// is for its owner only.
+/// Replaces the file that the path leads to at once, and keeps its owner and its permissions: many such files hold keys. A
+/// new file is for its owner only, and one that is marked read-only stays as it is.
 pub fn replace(file: &Path, text: &str) -> Result<()> {
     let written = || -> io::Result<()> {
         // A link to another folder, as dotfiles often are, stays one.
@@ -34,13 +35,13 @@ pub fn replace(file: &Path, text: &str) -> Result<()> {
         };
         let folder = target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let mut new = NamedTempFile::new_in(folder)?;
-        new.write_all(text.as_bytes())?;
-        if let Ok(old) = fs::metadata(&target) {
-            new.as_file().set_permissions(old.permissions())?;
+        if let Some(mode) = overwrite::read_only_mode(&target) {
+            return Err(io::Error::other(format!(
+                "it is marked read-only (mode {mode:03o}); `chmod u+w` allows changes"
+            )));
         }
-        new.persist(&target).map_err(|failed| failed.error)?;
-        Ok(())
+        let private = About { mode: 0o600, owner: None, attributes: None };
+        overwrite::write(&target, text.as_bytes(), Some(&private).filter(|_| !target.exists()), folder)
     };
     written().with_context(|| format!("{} cannot be written", file.display()))
 }
@@ -104,5 +105,8 @@ mod tests {
         replace(&folder.path().join("c/new"), "x").unwrap();
         let mode = fs::metadata(folder.path().join("c/new")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(format!("{:#}", replace(&link, "newer").unwrap_err()).contains("read-only (mode 400)"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     }
 }

@@ -1,0 +1,215 @@
+//! Gives the new text of a file the line ends, the last line end and the byte order mark that the old text had.
+
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+const BOM: &str = "\u{feff}";
+/// Longest search for the lines that stay; after that more of them count as changed.
+const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The last line may have no end.
+    Nothing,
+    LineFeed,
+    Both,
+}
+
+impl End {
+    fn text(self) -> &'static str {
+        match self {
+            End::Nothing => "",
+            End::LineFeed => "\n",
+            End::Both => "\r\n",
+        }
+    }
+}
+
+/// The lines of a text without their ends, and the ends.
+struct Lines<'t> {
+    bodies: Vec<&'t str>,
+    ends: Vec<End>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Lines<'t> {
+        let split = |line: &'t str| match line.strip_suffix('\n') {
+            None => (line, End::Nothing),
+            Some(line) => line.strip_suffix('\r').map_or((line, End::LineFeed), |line| (line, End::Both)),
+        };
+        let (bodies, ends) = text.split_inclusive('\n').map(split).unzip();
+        Lines { bodies, ends }
+    }
+
+    fn last(&self) -> End {
+        self.ends.last().copied().unwrap_or(End::Nothing)
+    }
+
+    /// The one kind of its line ends; `None` if there are two kinds, or no line end.
+    fn kind(&self) -> Option<End> {
+        let mut ends = self.ends.iter().filter(|end| **end != End::Nothing);
+        let first = ends.next()?;
+        ends.all(|end| end == first).then_some(*first)
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.kind().is_none() && self.ends.iter().any(|end| *end != End::Nothing)
+    }
+
+    fn joined(&self, ends: &[End]) -> String {
+        self.bodies.iter().zip(ends).flat_map(|(body, end)| [*body, end.text()]).collect()
+    }
+}
+
+/// `text` with line feeds alone and without a byte order mark, for searches.
+pub fn plain(text: &str) -> String {
+    text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n")
+}
+
+/// `after`, with which somebody wants to replace the whole text `before`: a line that stays keeps its line end, a changed line has that of
+/// the line it replaces, and a new one that of the line above it. If nothing but line ends differs, they are what is to be changed, and
+/// `after` is returned as it is.
+pub fn kept(before: &str, after: &str) -> String {
+    let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
+    if before.is_empty() || old.bodies == new.bodies { after.to_owned() } else { aligned(before, after) }
+}
+
+/// As [`kept`], for an `after` that was made from [`plain`] text, whose line ends say nothing but whether the last line has one.
+pub fn aligned(before: &str, after: &str) -> String {
+    let mark = if before.starts_with(BOM) { BOM } else { "" };
+    let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
+    let Some(&usual) = old.ends.first().filter(|end| **end != End::Nothing) else {
+        // One line without an end has no ends to keep.
+        let is_last_alone = new.last() != End::Nothing && !old.bodies.is_empty() && new.bodies != old.bodies;
+        let body = after.strip_prefix(BOM).unwrap_or(after);
+        let cut = if is_last_alone { body.trim_end_matches('\n').trim_end_matches('\r') } else { body };
+        return format!("{mark}{cut}");
+    };
+    let is_alike = old.kind() == new.kind() && (old.last() == End::Nothing) == (new.last() == End::Nothing);
+    if is_alike && !old.is_mixed() {
+        return format!("{mark}{}", new.joined(&new.ends));
+    }
+    let until = Some(Instant::now() + DIFF_TIME_MAX);
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old.bodies, &new.bodies, until);
+    let same = ops.iter().filter_map(|op| match op {
+        DiffOp::Equal { old_index, new_index, len } => Some((*old_index, *new_index, *len)),
+        _ => None,
+    });
+    let stays = |(from, to, len)| old.ends[from..from + len] == new.ends[to..to + len];
+    if old.is_mixed() && new.is_mixed() && same.into_iter().all(stays) {
+        // Its author knows of both kinds and has kept them.
+        return format!("{mark}{}", new.joined(&new.ends));
+    }
+    format!("{mark}{}", new.joined(&ends(&old, &new, &ops, usual)))
+}
+
+/// The line ends of `new`. `usual` is the first line end of `old`.
+fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End> {
+    let mut ends = new.ends.clone();
+    for op in ops {
+        let (_, from, to) = op.as_tag_tuple();
+        for (offset, at) in to.enumerate() {
+            // A new line follows the line above it, or stands above the first one.
+            let beside = (from.start + offset).min(from.end.max(1) - 1);
+            let own = old.ends[beside];
+            let kind = if own == End::Nothing { old.ends[..beside].last().copied().unwrap_or(usual) } else { own };
+            let is_last = at + 1 == new.bodies.len();
+            let stays = matches!(op, DiffOp::Equal { .. });
+            ends[at] = match (is_last, stays) {
+                (true, true) => own,
+                (true, false) if from.end == old.bodies.len() && old.last() == End::Nothing => End::Nothing,
+                _ => kind,
+            };
+        }
+    }
+    if old.bodies == new.bodies
+        && let Some(last) = ends.last_mut()
+    {
+        // Only the last line end can be what is asked for.
+        *last = match (new.last(), *last) {
+            (End::Nothing, _) => End::Nothing,
+            (_, End::Nothing) => old.ends[..old.ends.len() - 1].last().copied().unwrap_or(usual),
+            (_, own) => own,
+        };
+    }
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(before: &str, after: &str, expected: &str) {
+        assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");
+    }
+
+    #[test]
+    fn lines_that_stay_keep_their_ends_and_changed_ones_those_of_the_old_line() {
+        check("a\nb\r\nc\n", "a\nx\nc\n", "a\nx\r\nc\n");
+        check("a\r\nb\nc\r\n", "a\nx\nc\n", "a\r\nx\nc\r\n");
+        check("a\r\nb\nc\r\n", "a\r\nx\r\nc\r\n", "a\r\nx\nc\r\n");
+        check("a\r\nb\r\n", "a\nx\nb\n", "a\r\nx\r\nb\r\n");
+        check("a\r\nb\nc\n", "x\na\nb\nc\n", "x\r\na\r\nb\nc\n");
+        check("a\r\nb\nc\n", "a\nb\nnew\nc\n", "a\r\nb\nnew\nc\n");
+        check("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nc\r\n");
+        check("a\nb\r\nc\n", "A\nB\nC\nD\n", "A\nB\r\nC\nD\n");
+    }
+
+    #[test]
+    fn the_last_line_end_or_its_absence_stays() {
+        check("a\nb\n", "a\nc", "a\nc\n");
+        check("a\nb", "a\nc\n", "a\nc");
+        check("a\nb", "a\nb\nc\n", "a\nb\nc");
+        check("a\r\nb", "a\nb\nc\n", "a\r\nb\r\nc");
+        check("a\r\nb", "a\n", "a\r\n");
+        check("a\r\nb", "x\na\nb", "x\r\na\r\nb");
+        check("a", "b\n", "b");
+        check("a", "b\nc\n", "b\nc");
+    }
+
+    #[test]
+    fn a_byte_order_mark_stays() {
+        check("\u{feff}a\r\nb\r\n", "a\nc\n", "\u{feff}a\r\nc\r\n");
+        check("\u{feff}a\nb\n", "\u{feff}a\nc\n", "\u{feff}a\nc\n");
+    }
+
+    #[test]
+    fn line_ends_alone_can_be_changed_and_a_mixed_text_of_an_author_who_kept_them_stays() {
+        check("a\r\nb\r\n", "a\nb\n", "a\nb\n");
+        check("a\nb\n", "a\nb", "a\nb");
+        check("\u{feff}a\n", "a\n", "a\n");
+        check("", "a\r\nb", "a\r\nb");
+        check("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n");
+        assert_eq!(aligned("a\r\nb\n", "a\nb"), "a\r\nb");
+        assert_eq!(aligned("a\r\nb", "a\nb\n"), "a\r\nb\r\n");
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        proptest::collection::vec(("[abc]", prop_oneof![Just("\n"), Just("\r\n")]), 0..8)
+            .prop_map(|lines| lines.into_iter().flat_map(|(body, end)| [body, end.to_owned()]).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn only_line_ends_differ_from_what_was_asked_for(before in texts(), after in texts()) {
+            let kept = kept(&before, &after);
+            let [kept, after] = [plain(&kept), plain(&after)];
+            prop_assert_eq!(kept.trim_end_matches('\n'), after.trim_end_matches('\n'));
+        }
+
+        #[test]
+        fn what_was_kept_once_stays_so(before in texts(), after in texts()) {
+            let once = kept(&before, &plain(&after));
+            prop_assert_eq!(kept(&before, &once), once);
+        }
+
+        #[test]
+        fn a_text_of_one_kind_stays_of_one_kind(lines in proptest::collection::vec("[abc]", 1..8), after in texts()) {
+            let before: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+            let kept = aligned(&before, &plain(&after));
+            prop_assert_eq!(kept.matches('\n').count(), kept.matches("\r\n").count());
+        }
+    }
+}

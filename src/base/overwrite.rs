@@ -1,0 +1,320 @@
+//! Gives a file of a project new content, and keeps everything else about it: owner, mode, extended attributes, other names.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use xattr::FileExt;
+
+/// Most entries of a project that are looked through for further names of a file.
+const ENTRIES_MAX: usize = 200_000;
+/// Attributes that the kernel computes from the content.
+const COMPUTED: [&str; 2] = ["security.ima", "security.evm"];
+
+/// Extended attributes by name, sorted; lists of access rights are among them.
+pub type Attributes = Vec<(OsString, Vec<u8>)>;
+
+/// What a file has beside its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// With the bits for set-user-id, set-group-id and sticky.
+    pub mode: u32,
+    /// User and group; `None` if they are not known.
+    pub owner: Option<(u32, u32)>,
+    /// `None` if they are not known.
+    pub attributes: Option<Attributes>,
+}
+
+impl About {
+    pub fn of(path: &Path) -> io::Result<About> {
+        let about = fs::symlink_metadata(path)?;
+        let mut attributes = Vec::new();
+        // A file system without attributes gives an error.
+        for name in xattr::list(path).into_iter().flatten().filter(|name| !COMPUTED.iter().any(|one| name == one)) {
+            if let Some(value) = xattr::get(path, &name)? {
+                attributes.push((name, value));
+            }
+        }
+        attributes.sort();
+        let owner = Some((about.uid(), about.gid()));
+        Ok(About { mode: about.permissions().mode() & 0o7777, owner, attributes: Some(attributes) })
+    }
+
+    /// This, with what is not known as in `other`.
+    fn or(&self, other: &About) -> About {
+        let attributes = self.attributes.as_ref().or(other.attributes.as_ref()).cloned();
+        About { mode: self.mode, owner: self.owner.or(other.owner), attributes }
+    }
+
+    /// Gives all this to a file. The owner comes first, because a change of the owner clears bits of the mode; a failure leaves a file
+    /// without set-user-id and set-group-id, so that nothing runs as somebody else.
+    pub fn put_on(&self, file: &File) -> io::Result<()> {
+        let now = file.metadata()?;
+        if let Some((user, group)) = self.owner.filter(|owner| (now.uid(), now.gid()) != *owner) {
+            fchown(file, Some(user), Some(group))?;
+        }
+        if let Some(attributes) = &self.attributes {
+            for name in file.list_xattr().into_iter().flatten() {
+                let is_computed = COMPUTED.iter().any(|one| name == *one);
+                if !is_computed && !attributes.iter().any(|(kept, _)| *kept == name) {
+                    file.remove_xattr(&name)?;
+                }
+            }
+            for (name, value) in attributes {
+                if file.get_xattr(name).ok().flatten().as_ref() != Some(value) {
+                    file.set_xattr(name, value)?;
+                }
+            }
+        }
+        if file.metadata()?.permissions().mode() & 0o7777 != self.mode {
+            file.set_permissions(Permissions::from_mode(self.mode))?;
+        }
+        Ok(())
+    }
+}
+
+/// The other names of one file (hard links).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Those in the project, absolute and sorted, without folders of version control and of this program.
+    pub inside: Vec<PathBuf>,
+    /// Whether there are names elsewhere.
+    pub elsewhere: bool,
+}
+
+/// Looks for the other names of the file at a path of the project.
+pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
+    let about = fs::symlink_metadata(at)?;
+    let others = about.nlink().saturating_sub(1);
+    if !about.is_file() || others == 0 {
+        return Ok(Names::default());
+    }
+    let mut walk = ignore::WalkBuilder::new(project);
+    walk.standard_filters(false).follow_links(false).same_file_system(true);
+    walk.filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name()));
+    let is_same = |entry: &ignore::DirEntry| {
+        let kind = entry.file_type().is_some_and(|kind| kind.is_file());
+        let other = entry.metadata().ok().filter(|_| kind && entry.path() != at);
+        other.is_some_and(|other| (other.dev(), other.ino()) == (about.dev(), about.ino()))
+    };
+    let all = walk.build().flatten().take(ENTRIES_MAX).filter(is_same).map(ignore::DirEntry::into_path);
+    let mut inside: Vec<PathBuf> = all.take(usize::try_from(others).unwrap_or(usize::MAX)).collect();
+    inside.sort();
+    Ok(Names { elsewhere: (inside.len() as u64) < others, inside })
+}
+
+/// Whether an entry of that name is left to version control or to this program.
+pub fn is_private(name: &std::ffi::OsStr) -> bool {
+    [".git", ".monobloc", ".hg", ".svn"].iter().any(|one| name == *one)
+}
+
+/// The mode of an existing file or folder that its owner may not write.
+pub fn read_only_mode(at: &Path) -> Option<u32> {
+    let about = fs::symlink_metadata(at).ok().filter(|about| about.is_file() || about.is_dir())?;
+    let mode = about.permissions().mode() & 0o7777;
+    (mode & 0o200 == 0).then_some(mode)
+}
+
+/// A new name for a file that is written before it is renamed.
+pub fn temporary_name() -> String {
+    format!(".monobloc-{:016x}", fastrand::u64(..))
+}
+
+pub fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let digits = name.strip_prefix(".monobloc-").unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Writes the content of a file. Durable; a reader sees the old content or the new one, unless the file has to be written in place.
+///
+/// - `about`: what else the file shall have; `None` keeps what it has, or what new files get.
+/// - A file whose names all lie in the `project` is written in place, so that all of them show the new content. One with a name elsewhere
+///   becomes a file of its own: nothing outside a project is changed.
+/// - What cannot be carried over to a new file (another owner, for a user who may not give files away) is kept by writing in place.
+pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -> io::Result<()> {
+    let existing = match fs::symlink_metadata(at) {
+        Ok(existing) => Some(existing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let Some(existing) = existing.filter(Metadata::is_file) else {
+        return beside(at, content, about);
+    };
+    let now = About::of(at)?;
+    let about = about.map_or_else(|| now.clone(), |about| about.or(&now));
+    let names = other_names(at, project)?;
+    if !names.inside.is_empty() && !names.elsewhere {
+        return in_place(at, content, &about, &existing);
+    }
+    match beside(at, content, Some(&about)) {
+        Err(error) if !names.elsewhere && error.kind() != io::ErrorKind::StorageFull => {
+            // The first error says what could not be kept.
+            in_place(at, content, &about, &existing).map_err(|_| error)
+        }
+        done => done,
+    }
+}
+
+/// Writes a new file under a temporary name, then renames it.
+fn beside(at: &Path, content: &[u8], about: Option<&About>) -> io::Result<()> {
+    replace(at, |temporary| {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        if about.is_some() {
+            // Nobody else may read it before it has the right owner and mode.
+            options.mode(0o600);
+        }
+        let mut file = options.open(temporary)?;
+        file.write_all(content)?;
+        if let Some(about) = about {
+            about.put_on(&file)?;
+        }
+        file.sync_all()
+    })
+}
+
+/// Has an entry made under a temporary name beside the path, then renames it.
+pub fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let temporary = at.with_file_name(temporary_name());
+    let made = make(&temporary).and_then(|()| fs::rename(&temporary, at));
+    if made.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    made
+}
+
+/// Overwrites the content of the file `existing`. If that fails midway the old content is written back.
+fn in_place(at: &Path, content: &[u8], about: &About, existing: &Metadata) -> io::Result<()> {
+    let open = || OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(at);
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(at, Permissions::from_mode(existing.permissions().mode() & 0o7777 | 0o600))?;
+            open()?
+        }
+        opened => opened?,
+    };
+    let opened = file.metadata()?;
+    if (opened.dev(), opened.ino()) != (existing.dev(), existing.ino()) {
+        return Err(io::Error::other("the file was replaced meanwhile"));
+    }
+    let old = fs::read(at)?;
+    let mut put = |bytes: &[u8]| {
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)
+    };
+    if let Err(error) = put(content) {
+        put(&old)?;
+        return Err(error);
+    }
+    // Writing may clear bits of the mode.
+    about.put_on(&file)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTRIBUTE: &str = "user.monobloc.test";
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn inode(path: &Path) -> u64 {
+        fs::metadata(path).unwrap().ino()
+    }
+
+    /// Whether the file system keeps attributes of users.
+    fn has_attributes(file: &Path) -> bool {
+        xattr::set(file, ATTRIBUTE, b"probe").is_ok()
+    }
+
+    #[test]
+    fn mode_owner_and_attributes_stay() {
+        let folder = folder();
+        let file = folder.path().join("tool");
+        fs::write(&file, "old").unwrap();
+        has_attributes(&file);
+        // Only root may give files away; others keep their own.
+        let _ = std::os::unix::fs::chown(&file, Some(1234), Some(2345));
+        for mode in [0o640, 0o4755, 0o2711, 0o600] {
+            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            let before = About::of(&file).unwrap();
+            write(&file, format!("{mode:o}").as_bytes(), None, folder.path()).unwrap();
+            assert_eq!(About::of(&file).unwrap(), before);
+            assert_eq!(fs::read_to_string(&file).unwrap(), format!("{mode:o}"));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_gets_what_is_asked_for() {
+        let folder = folder();
+        let (file, new) = (folder.path().join("a"), folder.path().join("new"));
+        fs::write(&file, "old").unwrap();
+        let mut wanted = About::of(&file).unwrap();
+        if has_attributes(&file) {
+            wanted.attributes = Some(vec![(ATTRIBUTE.into(), b"value".to_vec())]);
+        }
+        wanted.mode = 0o751;
+        for file in [&file, &new] {
+            write(file, b"new", Some(&wanted), folder.path()).unwrap();
+            assert_eq!((About::of(file).unwrap(), fs::read(file).unwrap()), (wanted.clone(), b"new".to_vec()));
+        }
+    }
+
+    #[test]
+    fn every_name_in_the_project_shows_the_new_content() {
+        let folder = folder();
+        let [one, two] = ["one", "deep/two"].map(|name| folder.path().join(name));
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        fs::write(&one, "a longer old text").unwrap();
+        fs::hard_link(&one, &two).unwrap();
+        let names = other_names(&two, folder.path()).unwrap();
+        assert_eq!(names, Names { inside: vec![one.clone()], elsewhere: false });
+        for content in ["new", "", "a text that is longer than any before it"] {
+            write(&one, content.as_bytes(), None, folder.path()).unwrap();
+            assert_eq!(fs::read_to_string(&two).unwrap(), content);
+            assert_eq!(inode(&one), inode(&two));
+        }
+        // A file that nobody may write is restored all the same.
+        let read_only = About { mode: 0o400, ..About::of(&one).unwrap() };
+        write(&one, b"1", Some(&read_only), folder.path()).unwrap();
+        write(&two, b"2", Some(&read_only), folder.path()).unwrap();
+        assert_eq!((fs::read(&one).unwrap(), About::of(&two).unwrap()), (b"2".to_vec(), read_only));
+    }
+
+    #[test]
+    fn a_name_outside_the_project_or_in_git_keeps_the_old_content() {
+        let (folder, outside) = (folder(), folder());
+        let git = folder.path().join(".git");
+        fs::create_dir(&git).unwrap();
+        for (number, elsewhere) in [outside.path().join("a"), git.join("a")].into_iter().enumerate() {
+            let [one, two] = ["one", "two"].map(|name| folder.path().join(format!("{name}{number}")));
+            fs::write(&elsewhere, "old").unwrap();
+            fs::hard_link(&elsewhere, &one).unwrap();
+            fs::hard_link(&elsewhere, &two).unwrap();
+            assert!(other_names(&one, folder.path()).unwrap().elsewhere);
+            write(&one, b"new", None, folder.path()).unwrap();
+            assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "old");
+            assert_eq!(fs::read_to_string(&two).unwrap(), "old");
+        }
+    }
+
+    #[test]
+    fn a_mark_against_writing_is_seen_whoever_asks() {
+        let folder = folder();
+        let file = folder.path().join("a");
+        fs::write(&file, "").unwrap();
+        for (mode, expected) in [(0o644, None), (0o444, Some(0o444)), (0o4555, Some(0o4555)), (0o200, None)] {
+            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_only_mode(&file), expected);
+        }
+        assert_eq!(read_only_mode(&folder.path().join("none")), None);
+    }
+}
