@@ -9,6 +9,8 @@ use std::sync::Arc;
 use crate::edit::package_function::{self, PackageFunction};
 use crate::index::{Graph, Index, IndexError, Node};
 use crate::language::words::is_capitalised;
+use crate::request::named::{self, Found, Named, is_file_name};
+use crate::tools::confine::Root;
 
 use super::is_test;
 pub use vocabulary::TYPES;
@@ -50,7 +52,9 @@ const LIKELY_LETTERS: usize = 5;
 
 /// Finds what `text` names of the project that `index` knows; an error if the index cannot be read.
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
-    let project = Project { index, graph: index.graph()?, paths: index.paths()?, own: OnceCell::new() };
+    let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
+    let files = named::of(text, root.as_ref(), &paths);
+    let project = Project { index, graph: index.graph()?, paths, files, own: OnceCell::new() };
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
@@ -81,6 +85,8 @@ struct Project<'a> {
     graph: Arc<Graph>,
     /// The indexed files.
     paths: Vec<String>,
+    /// The files that the text names.
+    files: Vec<Named>,
     /// The function that the package exports without a name: it is called by the name of the package. Looked for on first use.
     own: OnceCell<Option<PackageFunction>>,
 }
@@ -137,15 +143,18 @@ impl Mentions {
             let file = project.paths.iter().find(|path| files.contains(&path.to_lowercase().as_str()));
             self.add_path(file.cloned());
         }
-        if let Some(path) = path_of(word.word, &project.paths) {
-            self.add_path(Some(path));
-            return true;
+        let Some(named) = project.files.iter().find(|named| named.range.contains(&word.at)) else { return false };
+        match &named.found {
+            Found::File(path) => self.add_path(Some(path.clone())),
+            // Of several files with this name the one with the shortest path comes first.
+            Found::Several(all) => self.add_path(all.iter().min_by_key(|path| path.len()).cloned()),
+            Found::Missing(_) if is_file_name(&named.said) && project.graph.named(&named.said).is_empty() => {
+                let path = named.said.trim_start_matches("./").to_owned();
+                self.new_paths.extend(Some(path).filter(|path| !self.new_paths.contains(path)));
+            }
+            Found::Missing(_) | Found::Folder(_) | Found::Barred(_) => return false,
         }
-        let is_new = is_file_name(word.word) && project.graph.named(word.word).is_empty();
-        if is_new {
-            self.new_paths.push(word.word.trim_start_matches("./").to_owned());
-        }
-        is_new
+        true
     }
 
     fn add_path(&mut self, path: Option<String>) {
@@ -216,51 +225,4 @@ fn is_lower_case(word: &str) -> bool {
 /// Whether a node is a function or class, no method, and not in a test file.
 fn is_free(node: &Node) -> bool {
     matches!(node.kind.as_str(), "function" | "class") && !is_test(&node.path)
-}
-
-/// The file of the project that a word names, by its path or the end of its path; of several the one with the shortest path.
-fn path_of(word: &str, known: &[String]) -> Option<String> {
-    let word = word.trim_start_matches("./");
-    // An existing file counts whatever its ending: `MANIFEST.in`. A name without a dot may be an ordinary word.
-    if word.contains('.') && known.iter().any(|path| path == word) {
-        return Some(word.to_owned());
-    }
-    if !is_file_name(word) {
-        return None;
-    }
-    let low = word.to_lowercase();
-    let ends = |path: &&String| {
-        let path = path.to_lowercase();
-        path == low || path.ends_with(&format!("/{low}"))
-    };
-    let mut fitting: Vec<&String> = known.iter().filter(ends).collect();
-    fitting.sort_by_key(|path| path.len());
-    fitting.first().map(|path| (*path).clone())
-}
-
-/// Whether a word looks like a file name: it has a known ending, or is `Makefile` or `Dockerfile`.
-fn is_file_name(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let ending = name.rsplit_once('.');
-    let known = |ending: &str| crate::index::language_of(&format!("x.{ending}")) != "text";
-    match ending {
-        Some((_, ending)) => {
-            known(ending) || matches!(ending, "txt" | "cfg" | "ini" | "lock" | "rst" | "env" | "xml" | "csv")
-        }
-        None => matches!(name, "Makefile" | "Dockerfile"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_named_by_its_path_or_the_end_of_it() {
-        let known = ["src/a/http.js".to_owned(), "test/http.js".to_owned(), "setup.cfg".to_owned()];
-        assert_eq!(path_of("a/http.js", &known).as_deref(), Some("src/a/http.js"));
-        assert_eq!(path_of("./setup.cfg", &known).as_deref(), Some("setup.cfg"));
-        assert_eq!(path_of("http", &known), None);
-        assert_eq!(path_of("other.js", &known), None);
-    }
 }

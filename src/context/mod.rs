@@ -12,6 +12,7 @@ use crate::index::{Definition, Index, Node, language_of, outline, paths};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
+use crate::tools::files::read::is_binary;
 
 use candidates::stretches;
 use lines::widened;
@@ -111,11 +112,34 @@ pub struct Wanted<'a> {
 
 /// The text of a file of the project; `None` if it cannot be read as text or is larger than 1 MiB.
 pub fn text_of(context: &Context, path: &str) -> Option<String> {
-    let file = context.root.resolve(path, Access::Read).ok()?;
-    let mut text = String::new();
-    let mut open = file.open().ok()?.take(FILE_BYTES_MAX + 1);
-    open.read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= FILE_BYTES_MAX).then_some(text)
+    readable(context, path).ok()
+}
+
+/// The text of a file of the project.
+///
+/// # Errors
+/// Why it cannot be read as text, for the user.
+pub fn readable(context: &Context, path: &str) -> Result<String, String> {
+    let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
+    if file.is_dir() {
+        return Err(format!("`{path}` is a folder; name the file in it"));
+    }
+    let mut bytes = Vec::new();
+    let mut open = file.open().map_err(|error| error.to_string())?.take(FILE_BYTES_MAX + 1);
+    open.read_to_end(&mut bytes).map_err(|error| format!("`{path}`: {error}"))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("`{path}` is larger than 1 MiB, the most that is changed"));
+    }
+    if let Some(zero) = bytes.iter().position(|byte| *byte == 0).filter(|_| is_binary(&bytes)) {
+        let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        let sort = if is_wide { "UTF-16, not UTF-8 text" } else { "binary, not UTF-8 text" };
+        return Err(format!("`{path}` is {sort} (a zero byte at byte {})", zero + 1));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("`{path}` is not UTF-8 text (byte {} on line {line})", at + 1)
+    })
 }
 
 /// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the constants it uses, and for an

@@ -1,29 +1,72 @@
 //! Checks a model's sentences against the evidence: a name, number or path that occurs in no source is not let through.
 
+use super::clauses::names::is_path;
 use super::words;
 
-/// Whether every mark of `sentence` (number, path, identifier) and at least half of its content words occur in `sources`.
-pub fn is_grounded(sentence: &str, sources: &[&str]) -> bool {
-    if !has_known_marks(sentence, sources) {
+/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its content words occur in `evidence` or `request`.
+pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
+    if !has_known_marks(sentence, evidence, request) {
         return false;
     }
     let content = words::content(sentence);
     !content.is_empty() && {
-        let backed = content.iter().filter(|word| sources.iter().any(|source| words::content(source).contains(*word)));
+        let sources = || evidence.iter().copied().chain([request]);
+        let backed = content.iter().filter(|word| sources().any(|source| words::content(source).contains(*word)));
         backed.count() * 2 >= content.len()
     }
 }
 
-/// Whether every mark of `sentence` occurs in one of `sources`. `4th` counts if `4` occurs, `Cache.get` if both of its names do.
-pub fn has_known_marks(sentence: &str, sources: &[&str]) -> bool {
-    let occurs = |mark: &str| sources.iter().any(|source| is_backed(source, mark));
+/// Whether every mark of `sentence` occurs in `evidence`: the name of a file whole, `Cache.get` if both of its names do, `4th` if `4` does. Only
+/// numbers may come from `request` as well: a name in a question may be wrong.
+pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool {
+    let occurs = |mark: &str| evidence.iter().any(|source| is_backed(source, mark));
+    let is_number = |mark: &str| occurs(mark) || is_backed(request, mark);
     let known = |mark: &str| {
         let digits = mark.len() - mark.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if !mark.contains(char::is_alphabetic) {
+            return is_number(mark);
+        }
+        if digits > 0 {
+            return occurs(mark) || !mark.contains('.') && is_number(&mark[..digits]);
+        }
+        if let Some((path, line)) = file(mark) {
+            return evidence.iter().any(|source| names_file(source, path)) && line.is_none_or(is_number);
+        }
         let mut parts = mark.split(['.', ':', '#']).filter(|part| !part.is_empty()).peekable();
-        let names = !mark.contains('/') && digits == 0 && parts.peek().is_some();
-        occurs(mark) || digits > 0 && occurs(&mark[..digits]) && !mark.contains('.') || names && parts.all(occurs)
+        occurs(mark) || !mark.contains('/') && parts.peek().is_some() && parts.all(occurs)
     };
     words::marks(sentence).iter().all(|mark| known(mark))
+}
+
+/// The path and the line of `src/a.rs:14`, `a.rs`; `None` for a mark that is no file.
+fn file(mark: &str) -> Option<(&str, Option<&str>)> {
+    let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    let (path, line) = match mark.rsplit_once(':') {
+        Some((path, line)) if is_line(line) => (path, Some(line)),
+        _ => (mark, None),
+    };
+    (is_path(path) && path.contains(['.', '/'])).then_some((path, line))
+}
+
+/// Whether a text has the file `path`, or one of this name in a folder; `a.rs` is not in `data.rs`, `b-a.rs` or `a.rs.bak`.
+fn names_file(source: &str, path: &str) -> bool {
+    let goes_on = |text: &str| {
+        let mut letters = text.chars();
+        matches!(letters.next(), Some('.' | '-')) && letters.next().is_some_and(char::is_alphanumeric)
+    };
+    let path = path.trim_start_matches("./");
+    places(source, path).any(|at| !source[..at].ends_with(['-', '.']) && !goes_on(&source[at + path.len()..]))
+}
+
+/// The evidence marks, `[e2]`, and the files of a sentence; what a model may not name that was shown nothing.
+pub fn citations(sentence: &str) -> Vec<String> {
+    let is_mark = |word: &str| {
+        word.strip_prefix('e')
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let marked = sentence.split('[').skip(1).filter_map(|rest| rest.split_once(']')).map(|(inner, _)| inner.trim());
+    let files = words::marks(sentence).into_iter().filter(|mark| file(mark).is_some());
+    marked.filter(|inner| is_mark(inner)).map(|inner| format!("[{inner}]")).chain(files).collect()
 }
 
 /// Whether `mark` occurs in `source` as a whole word: `5` is not in `15`, `a.rs` is in `src/a.rs`.
@@ -97,7 +140,7 @@ mod tests {
 
     fn check(sentence: &str, expected: bool) {
         assert_eq!(
-            is_grounded(sentence, &[SOURCE, "how many attempts does a download get by default?"]),
+            is_grounded(sentence, &[SOURCE], "how many attempts does download.rs get by default, 9?"),
             expected,
             "{sentence}"
         );
@@ -106,6 +149,7 @@ mod tests {
     #[test]
     fn a_sentence_that_the_evidence_backs_passes() {
         check("A download gets 5 attempts by default.", true);
+        check("It is 5 attempts by default, not 9.", true);
         check("`ATTEMPTS_DEFAULT` in src/pull.rs is 5.", true);
     }
 
@@ -113,6 +157,9 @@ mod tests {
     fn a_sentence_that_nothing_backs_is_refused() {
         check("A download gets 15 attempts by default.", false);
         check("See src/fetch.rs for the attempts.", false);
+        check("The attempts by default are in download.rs.", false);
+        check("The attempts by default are in src/pull.rs:14, see pull.rs.", true);
+        check("The attempts by default are in ll.rs.", false);
         check("The quick brown fox jumps over dogs.", false);
     }
 
@@ -120,12 +167,19 @@ mod tests {
     fn names_and_numbers_are_known_by_their_parts() {
         let check = |sentence: &str, expected: bool| {
             let source = "class Cache:\n    def get_or(self, n=4):\n        return 1.5\n";
-            assert_eq!(has_known_marks(sentence, &[source]), expected, "{sentence}");
+            assert_eq!(has_known_marks(sentence, &[source], "which of them, set_or?"), expected, "{sentence}");
         };
         check("`Cache.get_or` gives the 4th one, e.g. the last and/or first.", true);
         check("`Cache.get_all` gives the fifth one.", false);
         check("It is 4.5, not 1.5.", false);
+        check("`Cache.set_or` gives the 4th one.", false);
         check("It is the 7th one.", false);
+    }
+
+    #[test]
+    fn marks_of_evidence_and_files_are_citations() {
+        assert_eq!(citations("It is in lib/x.ts:3 [e12], or [else]."), ["[e12]", "lib/x.ts:3"]);
+        assert_eq!(citations("Hello! I can help you with code."), [""; 0]);
     }
 
     #[test]

@@ -185,11 +185,10 @@ fn prose(draft: &str) -> String {
 
 /// The code's score, 0 to 1, and what is wrong: share of backed sentences × share of done steps, halved if a question got no words.
 fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
-    let sources: Vec<&str> =
-        evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).chain([request]).collect();
+    let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));
     let unbacked: Vec<&String> =
-        sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources)).collect();
+        sentences.iter().filter(|sentence| !grounding::is_grounded(sentence, &sources, request)).collect();
     let grounded = 1.0 - unbacked.len() as f64 / sentences.len().max(1) as f64;
     let is_open = |step: &&Step| !evidence.of(step.id).any(Entry::succeeded);
     let open: Vec<&Step> = plan.steps.iter().filter(is_open).collect();

@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::language::words;
 use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::request::arguments::{removes, settle_removal};
-use crate::request::{Kind, Step, forms, kind, small_talk};
+use crate::request::{Kind, Step, forms, kind, named, small_talk};
 use crate::tools::builtin::Builtin;
 use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
 
@@ -19,7 +19,7 @@ use super::Host;
 use super::consent::consent;
 use super::evidence::{Entry, Evidence};
 use super::toolkit::{Toolkit, TurnError};
-use super::work::{self, Done, Job};
+use super::work::{self, Change, Done, Job};
 
 /// Longest text of a step in a message to the user, in characters.
 const STEP_CHARS: usize = 120;
@@ -53,25 +53,38 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());
+    let named = super::named(toolkit, &step.part.text);
+    let unnamed = named::masked(&step.part.text, &named.iter().collect::<Vec<_>>());
+    let orders_change = kind::changes_what_is_there(&unnamed) && !unnamed.contains('?');
     let may_change = match asked {
-        None => step.kind == Kind::Edit,
+        None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
     } || work::says_what_becomes_what(&step.part.text);
     let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
+    let mut refusal = None;
     if let Some(index) = index {
-        if may_change && let Some(done) = changed(scene, index, step, evidence).await? {
-            return Ok(done);
+        match if may_change { changed(scene, index, step, evidence).await? } else { Change::Unsaid } {
+            Change::Made(done) => return Ok(done),
+            Change::Refused { why, is_certain: true } => return Ok(Done::refused(&why)),
+            Change::Refused { why, is_certain: false } => refusal = Some(why),
+            Change::Unsaid => {}
         }
         if may_mend && let Some(done) = mended(scene, index, step, evidence).await? {
             return Ok(done);
         }
+    }
+    if let (Some(why), None | Some(Builtin::ReplaceInFile)) = (refusal, asked) {
+        return Ok(Done::refused(&why));
     }
     let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
         Some(tool) => (tool, forms::calls(toolkit.project(), tool, &step.part)),
         None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
         None => (Builtin::IndexSearch, Err("no tool fits".to_owned())),
     };
-    let asks = step.kind == Kind::Ask && !small_talk::is_all(std::slice::from_ref(&step.part));
+    let asks = step.kind == Kind::Ask
+        && !orders_change
+        && asked != Some(Builtin::ReplaceInFile)
+        && !small_talk::is_all(std::slice::from_ref(&step.part));
     match calls {
         Ok(calls) => called(scene, step, (tool, calls), evidence).await,
         // A question for which no call can be made goes to the index search as it is.
@@ -83,19 +96,19 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     }
 }
 
-/// Makes the edit, rename or move that a step spells out; `None` if it spells out none.
-async fn changed(
-    scene: Scene<'_>,
-    index: &Index,
-    step: &Step,
-    evidence: &mut Evidence,
-) -> Result<Option<Done>, TurnError> {
+/// Makes the edit, rename or move that a step spells out.
+async fn changed(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Change, TurnError> {
     // A removal is read from the clause alone, not from the sentences around it.
     let text = if removes(&step.part.text) { &step.part.text } else { &step.text };
     let edit = Step { kind: Kind::Edit, text: text.clone(), ..step.clone() };
     let known = evidence.entries().len();
-    let done = work::spelled_out(Job::by_code(scene, index, &edit), evidence).await?;
-    Ok(done.map(|done| Done { failed: !evidence.entries()[known..].iter().all(Entry::succeeded), ..done }))
+    Ok(match work::spelled_out(Job::by_code(scene, index, &edit), evidence).await? {
+        Change::Made(done) => {
+            let failed = !evidence.entries()[known..].iter().all(Entry::succeeded);
+            Change::Made(Done { failed, ..done })
+        }
+        other => other,
+    })
 }
 
 /// Repairs by code what a step reports to be wrong; `None` if it reports nothing that code can repair.
@@ -126,7 +139,7 @@ fn why_not_changed(context: &Context, step: &Step) -> String {
     match removal {
         Some(Err(reason)) => reason,
         _ => format!(
-            "what `{}` changes cannot be told without a model that writes; say it as `change A to B in FILE`, or get such a model \
+            "not changed: what `{}` changes cannot be told without a model that writes; say it as `change A to B in FILE`, or get such a model \
              (scripts/fetch-models)",
             words::shorten(&step.text, STEP_CHARS)
         ),

@@ -1,5 +1,6 @@
 //! Runs a turn as a graph of nodes: each updates the state and names the next node, within a budget of transitions.
 
+use crate::base::StepId;
 use crate::models::ModelCapability;
 use crate::protocol::{Event, Mode};
 
@@ -45,6 +46,8 @@ pub struct State<'a> {
     pub response: Option<String>,
     /// Why some steps could not be carried out; empty if all could.
     pub trouble: String,
+    /// The steps that were understood and cannot be made, each with the reason.
+    refused: Vec<(StepId, String)>,
     pub transitions: Transitions,
 }
 
@@ -85,6 +88,7 @@ impl<'a> State<'a> {
             draft: None,
             response: None,
             trouble: String::new(),
+            refused: Vec::new(),
             transitions: Transitions::default(),
         }
     }
@@ -116,7 +120,7 @@ impl<'a> State<'a> {
             }
             (Node::Execute, Some(scene)) => {
                 let ran = steps::run(scene, &self.plan, &mut self.evidence).await?;
-                (self.draft, self.trouble) = (Some(ran.said), ran.stuck.join("; "));
+                (self.draft, self.trouble, self.refused) = (Some(ran.said), ran.stuck.join("; "), ran.refused);
                 if self.trouble.is_empty() {
                     Some(Node::Answer)
                 } else {
@@ -154,7 +158,8 @@ impl<'a> State<'a> {
             // It was sent to the host step by step.
             return Ok(said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned));
         }
-        let brief = Brief { toolkit, request: self.request, plan: &self.plan, evidence: &self.evidence, host };
+        let (plan, evidence, refused) = (&self.plan, &self.evidence, self.refused.as_slice());
+        let brief = Brief { toolkit, request: self.request, plan, evidence, refused, host };
         if cognitive::applies(brief) {
             cognitive::answer(brief, said).await
         } else {

@@ -34,6 +34,7 @@ use crate::tools::policy::Policy;
 
 use crate::language::clauses::{self, Part};
 use crate::request::folders;
+use crate::request::named::{self, Named};
 use evidence::Evidence;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
@@ -57,13 +58,20 @@ impl dyn Host + '_ {
     }
 }
 
-/// Splits a request into parts; a plain word that names a project folder becomes a path of its part.
+/// Splits a request into parts, none of them inside the name of a file; a plain word that names a project folder becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
-    let mut parts = clauses::parts(request);
-    if let Some(context) = &toolkit.context {
-        folders::named(&mut parts, &context.root);
-    }
+    let Some(context) = &toolkit.context else { return clauses::parts(request) };
+    let named = named(toolkit, request);
+    let mut parts = clauses::parts(&named::shielded(request, &named));
+    named::restore(&mut parts, &named);
+    folders::named(&mut parts, &context.root);
     parts
+}
+
+/// The files of the project that a text names.
+fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
+    let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
+    named::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
 }
 
 /// Emits the plan of a turn without running it.

@@ -24,6 +24,8 @@ pub struct Ran {
     pub said: String,
     /// The steps that code could not carry out, each with the reason.
     pub stuck: Vec<String>,
+    /// The steps that were understood and cannot be made, each with the reason.
+    pub refused: Vec<(StepId, String)>,
 }
 
 /// Carries out every step whose needed steps succeeded.
@@ -59,7 +61,11 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
         } else if !done.notes.is_empty() {
             let reason = done.notes.join("; ");
             scene.host.notice(&format!("{}: {reason}", step.id));
-            ran.stuck.push(format!("{}: {reason}", step.text));
+            if done.is_refused {
+                ran.refused.push((step.id, reason));
+            } else {
+                ran.stuck.push(format!("{}: {reason}", step.text));
+            }
         }
         touched.extend(done.touched);
     }

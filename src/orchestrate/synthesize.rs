@@ -1,7 +1,7 @@
 //! Writes the answer of a turn: a model words it, code checks every sentence and lists the facts from the evidence.
 
-use crate::base::CallId;
 use crate::base::config::Technique;
+use crate::base::{CallId, StepId};
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::{Finish, Grammar, Request, Sampling};
@@ -58,6 +58,8 @@ pub struct Brief<'a> {
     pub request: &'a str,
     pub plan: &'a Plan,
     pub evidence: &'a Evidence,
+    /// The steps that were understood and cannot be made, each with the reason.
+    pub refused: &'a [(StepId, String)],
     pub host: &'a dyn Host,
 }
 
@@ -77,7 +79,7 @@ pub async fn answer(brief: Brief<'_>, draft: Draft<'_>) -> Result<String, TurnEr
     if let Some(question) = &question {
         written.push_str(&prose(brief, question, draft).await?);
     }
-    let facts = facts(question.as_deref(), brief.plan, brief.evidence);
+    let facts = facts(question.as_deref(), brief);
     if !facts.is_empty() {
         let gap = if written.is_empty() { "" } else { "\n\n" };
         written.push_str(&tell(brief.host, &format!("{gap}{}", facts.join("\n"))));
@@ -133,7 +135,7 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     } else {
         by_example(&lines, question)
     };
-    let is_backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown, request]);
+    let is_backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request);
     let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, is_backed).await?;
     Ok(answer.trim_end().to_owned())
 }
@@ -178,9 +180,9 @@ fn generation(model: &Leased, messages: &[Message]) -> Request {
 /// The sentences of a text from the loop that are backed. It may rest on any line of the results, not only on the excerpt.
 fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     let seen = evidence.entries().iter().filter(|entry| entry.succeeded()).map(|entry| entry.outcome.text.as_str());
-    let seen: Vec<&str> = seen.chain([request]).collect();
+    let seen: Vec<&str> = seen.collect();
     let mut sentences = grounding::sentences(said);
-    sentences.retain(|sentence| grounding::is_grounded(sentence, &seen));
+    sentences.retain(|sentence| grounding::is_grounded(sentence, &seen, request));
     sentences.concat().trim_end().to_owned()
 }
 
@@ -213,7 +215,7 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
 }
 
 /// One line for each thing that was found, changed or not done, from the evidence alone.
-fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String> {
+fn facts(question: Option<&str>, Brief { plan, evidence, refused, .. }: Brief<'_>) -> Vec<String> {
     let mut facts = Vec::new();
     let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
     for line in &cited {
@@ -223,7 +225,9 @@ fn facts(question: Option<&str>, plan: &Plan, evidence: &Evidence) -> Vec<String
         facts.extend(of_call(entry, shown(entry, question, &cited, plan, evidence)));
     }
     for step in &plan.steps {
-        if evidence.of(step.id).next().is_none() {
+        if let Some((_, reason)) = refused.iter().find(|(id, _)| *id == step.id) {
+            facts.push(format!("- {reason}"));
+        } else if evidence.of(step.id).next().is_none() {
             facts.push(format!("- not done: {}", step.text));
         }
     }
@@ -327,7 +331,6 @@ fn rest(all: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::StepId;
     use crate::tools::Outcome;
 
     #[test]

@@ -3,18 +3,20 @@
 use crate::budget::permit::Priority;
 use crate::engine::{Request, Sampling};
 use crate::language::clauses::words::{entries, listed};
-use crate::language::words;
+use crate::language::{grounding, words};
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 
-use super::synthesize::tell;
+use super::synthesize::{stream_backed, tell};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, conversation};
 
 const CHAT: &str = include_str!("prompts/chat.md");
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
+/// The reply if the model says nothing but what it cannot know.
+const NOTHING_TO_SAY: &str = "I have looked nothing up. Ask about the project, or say what to change.";
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 8_000;
 /// Questions about the user's earlier requests, in lower case and without [`FILLERS`].
@@ -46,13 +48,20 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
     let mut messages = vec![Message::system(CHAT.trim())];
     messages.extend(conversation::messages(&toolkit.earlier, &model.engine));
     messages.push(Message::user(words::shorten(request, REQUEST_CHARS)));
-    let request = Request {
+    let generation = Request {
         priority: Priority::User,
         sampling: Sampling::prose(),
         ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
     };
-    let tell = |text: &str| drop(tell(host, text));
-    Ok(toolkit.stream(&model, request, "answering", host, tell).await?.text)
+    // The model was shown nothing of the project: it may cite only what was said.
+    let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
+    let is_backed = |sentence: &str| {
+        grounding::citations(sentence)
+            .iter()
+            .all(|mark| request.contains(mark.as_str()) || said.contains(mark.as_str()))
+    };
+    let answer = stream_backed(toolkit, &model, generation, host, is_backed).await?;
+    Ok(if answer.trim().is_empty() { tell(host, NOTHING_TO_SAY) } else { answer })
 }
 
 /// Whether `request` only asks what was said before.

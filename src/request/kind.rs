@@ -73,6 +73,23 @@ const OPENING_ORDERS: &str = "\
     akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
     utilise acepta admite ignora permite trata usa";
 
+/// Verbs that change or remove what is there, and words that make something new.
+const CHANGES: &str = "\
+    change replace set rename remove delete erase increase decrease bump raise lower reduce fix swap update modify edit substitute \
+    correct toggle enable disable turn switch adjust comment uncomment strip drop double halve invert upgrade downgrade ändere ersetze \
+    setze erhöhe entferne lösche behebe korrigiere remplace modifie corrige supprime augmente cambia reemplaza sustituye corrige \
+    elimina quita измени замени исправь удали убери поменяй переименуй установи увеличь уменьши";
+const MAKES: &str = "\
+    create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
+    schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
+/// Words that ask that something goes, or gives way to something else.
+const REMOVES: &str = "\
+    remove removes removed removing delete deleted deleting erase drop drops dropped dropping rid replace replaced replacing instead longer without \
+    uninstall strip unset omit clear move rename switch swap migrate entferne entfernt lösche löschen ersetze ersetzt statt supprime remplace enlève \
+    elimina quita reemplaza sustituye удали убери замени вместо";
+/// Words before the verb of a request: `In the file F, please change …`.
+const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
+
 /// Words that ask for an answer, and words that say that somebody wants one.
 const QUESTIONS: &str = "\
     what which where how who when why whats wheres whos hows tell explain show describe erkläre sag zeig explique \
@@ -114,6 +131,30 @@ pub fn of(parts: &[Part]) -> Kind {
     } else {
         Kind::Ask
     }
+}
+
+/// Whether an order only changes what is there: it begins with such a verb and makes nothing new. `text` has no file names.
+pub fn changes_what_is_there(text: &str) -> bool {
+    let all = words::split(text);
+    let verb = all.iter().find(|word| !is_listed(BEFORE_VERB, word));
+    verb.is_some_and(|verb| is_listed(CHANGES, verb)) && !all.iter().any(|word| is_listed(MAKES, word))
+}
+
+/// Whether a text makes the file for which `mark` stands: it begins with such a verb, `write a list of … to F`.
+pub fn makes_file(text: &str, mark: &str) -> bool {
+    const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
+    const BEFORE_FILE: &str = "to into in as called named file a an the new";
+    let all = words::split(text);
+    let verb = all.iter().find(|word| !is_listed(BEFORE_VERB, word));
+    let before = text.split(mark).next().unwrap_or_default();
+    let last = words::split(before).pop().unwrap_or_default();
+    let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
+    text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
+}
+
+/// Whether a text asks that something goes, or gives way to something else.
+pub fn asks_removal(text: &str) -> bool {
+    has_word(text, REMOVES)
 }
 
 /// Whether one of the words of `text` is in a list, which has spaces between its words.

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::language::{grounding, quotations, words};
 
-use super::arguments::{self, Edit};
+use super::arguments::{self, Edit, Unsettled};
 use super::characters;
 
 /// A value and what it becomes, as the request writes them.
@@ -25,7 +25,10 @@ pub struct Substitution {
 
 impl Substitution {
     /// The edit of `file` that replaces the value where the rest of the request says.
-    pub fn edit(&self, file: &str) -> Option<Edit> {
+    ///
+    /// # Errors
+    /// Why no line answers to it, or several do.
+    pub fn edit(&self, file: &str) -> Result<Edit, Unsettled> {
         arguments::settle(&arguments::from_to(&self.about, &self.old, &self.new), file)
     }
 }

@@ -36,6 +36,7 @@ mod page;
 mod pool;
 mod pull;
 mod react;
+mod right_file;
 mod screen;
 mod scripted;
 mod serve;

@@ -22,7 +22,7 @@ pub(super) struct Word<'t> {
     words: &'t [(usize, &'t str)],
     place: usize,
     /// The byte of the text where it begins.
-    at: usize,
+    pub at: usize,
     /// The word before, in lower case; empty for the first one.
     before: String,
     /// The character after it.

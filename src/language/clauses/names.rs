@@ -106,21 +106,6 @@ pub fn unquoted<'a>(token: &Token<'a>) -> &'a str {
     chars.as_str()
 }
 
-/// The number in a word: `5`, `3.5`, `1,000`, `30` of `30-minute`, `12` of `#12`, `50` of `50%`, `500` of `$500`.
-pub fn number(word: &str) -> Option<&str> {
-    let start = word.trim_start_matches(['$', '#', '€', '£', '+', '~', '<', '>', '=']);
-    let body = start.strip_prefix('-').unwrap_or(start);
-    let end = body.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(body.len());
-    let digits = body[..end].trim_end_matches(['.', ',']);
-    let suffix = &body[end..];
-    let plain = suffix.is_empty()
-        || suffix.starts_with(['%', '-', '°', '€'])
-        || listed("gb, mb, kb, GB, MB, KB, k, ms, s, px, h, m, min, x, GiB, MiB, K, M", suffix);
-    let fine = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() < 2 && plain;
-    let length = start.len() - body.len() + digits.len();
-    fine.then(|| &start[..length])
-}
-
 /// The paths and quotations of some tokens, each once and in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
@@ -160,24 +145,5 @@ mod tests {
         let words = "and/or 24/7 e.g v1.2.3 1.5 Node.js user.name foo() std::fs a@b.com I/O 10/12/2026";
         assert_eq!(paths.split(' ').filter(|path| !is_path(path)).collect::<Vec<_>>(), [""; 0]);
         assert_eq!(words.split(' ').filter(|word| is_path(word)).collect::<Vec<_>>(), [""; 0]);
-    }
-
-    #[test]
-    fn numbers_are_read_without_their_units() {
-        let numbers = [
-            ("5", "5"),
-            ("30-minute", "30"),
-            ("#12", "12"),
-            ("50%", "50"),
-            ("$1,500.", "1,500"),
-            ("-3", "-3"),
-            ("8GB", "8"),
-        ];
-        for (word, expected) in numbers {
-            assert_eq!(number(word), Some(expected), "{word}");
-        }
-        for word in ["v2", "2pm", "1.2.3", "utf8", "x86"] {
-            assert_eq!(number(word), None, "{word}");
-        }
     }
 }

@@ -98,8 +98,7 @@ async fn backed(job: Job<'_>, code: &str, pack: &Pack, result: &str) -> Result<S
         sampling: Sampling::greedy(),
         ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
     };
-    let sources = [shown.as_str(), scene.request];
-    let is_backed = |sentence: &str| grounding::has_known_marks(sentence, &sources);
+    let is_backed = |sentence: &str| grounding::has_known_marks(sentence, &[&shown], scene.request);
     let mut answer = stream_backed(scene.toolkit, &model, request, scene.host, is_backed).await?;
     if answer.trim().is_empty() {
         answer = tell(scene.host, NOTHING_BACKED);

@@ -14,6 +14,7 @@ use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
+use crate::request::named::{self, Role};
 
 use super::{Done, Job, code, grammar, pick, reply};
 
@@ -31,7 +32,19 @@ const DRAWN_FROM: usize = 2;
 
 /// Carries out an edit step: decides which files change as text, which as code, and which are new.
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let (pack, mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
+    let intended = Intended::of(job)?;
+    let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
+    if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
+        // A file that does not exist has nothing to change, and is not made for that.
+        if mentions.paths.is_empty() && mentions.symbols.is_empty() {
+            return Ok(Done::refused(&does_not_exist(job, &mentions.new_paths[0])?));
+        }
+        mentions.new_paths.clear();
+    }
+    let makes_file = matches!(intended, Intended::NewFile) && mentions.new_paths.len() == 1;
+    if makes_file && !has_grammar(&mentions.new_paths[0]) && !job.exists(&mentions.new_paths[0]) {
+        return create(job, &mentions.new_paths[0], &pack, evidence).await;
+    }
     let texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
@@ -63,6 +76,38 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         all.notes.extend(done.notes);
     }
     Ok(all)
+}
+
+/// What a step does with files.
+enum Intended {
+    /// It changes or removes what is there.
+    Change,
+    /// It makes the file that it names, from others perhaps.
+    NewFile,
+    Any,
+}
+
+impl Intended {
+    fn of(job: Job<'_>) -> Result<Intended, TurnError> {
+        let known = job.index.paths()?;
+        let all = named::of(&job.step.text, Some(&job.scene.context.root), &known);
+        let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
+        Ok(if kind::changes_what_is_there(&text) {
+            Intended::Change
+        } else if kind::makes_file(&text, named::MARK)
+            && !all.iter().any(|one| one.role == Role::Place && one.file().is_some())
+        {
+            Intended::NewFile
+        } else {
+            Intended::Any
+        })
+    }
+}
+
+fn does_not_exist(job: Job<'_>, path: &str) -> Result<String, TurnError> {
+    let near: Vec<String> = named::nearest(path, &job.index.paths()?).iter().map(|path| format!("`{path}`")).collect();
+    let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", near.join(" or ")) };
+    Ok(format!("`{path}` does not exist in the project{may_be}"))
 }
 
 /// The files to change: those after a preposition (`take a.txt out of MANIFEST.in`), or all of `paths` if there are none.

@@ -1,16 +1,17 @@
 //! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Deserializer, Value};
 
 use crate::edit::keyed::{self, Change, Keys, Sort};
-use crate::language::words;
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::request::kind;
+use crate::request::named::is_file_name;
 use crate::retrieve;
 
 use super::change::{Ask, opening, task, until_right};
@@ -92,10 +93,9 @@ pub async fn change(
 
 /// The changes of an answer that have a word of the request, and why the others are refused.
 fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Change>, Vec<String>) {
-    let asked = words::content(request);
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     for change in read(answer).into_iter().map(|change| placed(change, entries)) {
-        match refusal(&change, entries, &asked) {
+        match refusal(&change, entries, request) {
             Some(why) => refused.push(why),
             None => changes.push(change),
         }
@@ -133,9 +133,24 @@ fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
     change
 }
 
-/// Why a change is refused: it has no word of the request, or it replaces a whole list.
-fn refusal(change: &Change, entries: &[(Keys, Sort)], asked: &HashSet<String>) -> Option<String> {
+/// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
+fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<String> {
+    let asked = &words::content(request);
     let key = change.keys().join(BELOW);
+    let last = change.keys().last().map(String::as_str).unwrap_or_default();
+    let is_known = entries.iter().any(|(known, _)| known == change.keys());
+    let names_key = !words::content(last).is_disjoint(asked);
+    let stays = match change {
+        Change::Remove(_) | Change::Drop(..) => !kind::asks_removal(request),
+        // `add X` gives no existing entry another value, unless it is named.
+        Change::Set(..) if is_known => !names_key,
+        // A file that the request names is no key.
+        Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
+        Change::Add(..) => false,
+    };
+    if stays {
+        return Some(format!("The request does not ask for this change of {key}, so it stays as it is."));
+    }
     let is_list = entries.iter().any(|(known, sort)| known == change.keys() && *sort == Sort::List);
     let about = match change {
         Change::Set(..) if is_list => {
@@ -232,10 +247,10 @@ mod tests {
 
     #[test]
     fn a_change_without_a_word_of_the_request_is_refused() {
-        let asked = words::content("raise requires-python to 3.11, and drop aud");
+        let asked = "raise requires-python to 3.11, and drop aud";
         let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
         let entries = [(keys("keywords"), Sort::List)];
-        let is_refused = |change: Change| refusal(&change, &entries, &asked).is_some();
+        let is_refused = |change: Change| refusal(&change, &entries, asked).is_some();
         assert!(!is_refused(set("project > requires-python", ">=3.11")));
         assert!(!is_refused(Change::Remove(keys("devDependencies > aud"))));
         assert!(!is_refused(Change::Drop(keys("keywords"), json!("aud"))));
@@ -246,6 +261,20 @@ mod tests {
         assert_eq!(placed(set("b", "x"), &entries), set("a > b", "x"));
         assert_eq!(placed(set("d", "x"), &entries), set("d", "x"));
         assert_eq!(placed(set("c", "x"), &entries), set("c", "x"));
+    }
+
+    #[test]
+    fn what_is_added_removes_and_replaces_nothing() {
+        let entries = [(keys("deps > left"), Sort::Value), (keys("scripts > check"), Sort::Value)];
+        let is_refused = |request: &str, change: Change| refusal(&change, &entries, request).is_some();
+        let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
+        let add = "Add the dependency right 2.0 next to left";
+        assert!(!is_refused(add, set("deps > right", "2.0")));
+        assert!(is_refused(add, Change::Remove(keys("deps > left"))));
+        assert!(is_refused(add, set("scripts > check", "right")));
+        assert!(!is_refused("Uninstall left", Change::Remove(keys("deps > left"))));
+        assert!(is_refused("Write PLAN.md with the deps", set("PLAN.md", "the deps")));
+        assert!(!is_refused("let check run right", set("scripts > check", "right")));
     }
 
     #[test]

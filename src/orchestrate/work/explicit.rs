@@ -1,97 +1,181 @@
 //! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives.
 
+mod rewrite;
+
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
 use crate::context::is_declaration;
 use crate::context::mentions::{self, Mentions};
-use crate::edit::{self, has_grammar, testing};
-use crate::language::{grounding, words};
+use crate::edit::{has_grammar, testing};
+use crate::language::grounding;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::synthesize::tell;
 use crate::orchestrate::toolkit::TurnError;
-use crate::request::arguments::{Edit, removes, settle_edit, settle_removal};
+use crate::request::arguments::{Edit, Unsettled, is_vague_removal, removes, settle_edit, settle_removal};
 use crate::request::substitution::{self, Substitution};
 use crate::tools::builtin::Builtin;
 
+use super::places::Places;
 use super::{Done, Job};
+use rewrite::{Rewrite, paths_meant};
 
 /// Most remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
-/// Longest request for an export alone, in words.
-const EXPORT_WORDS_MAX: usize = 12;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
-/// Most files in which a text is replaced, and most places in each.
-const REWORDED_FILES_MAX: usize = 3;
-const REWORDED_PLACES_MAX: usize = 3;
 
-/// Makes the change that the step spells out. `None` if it spells out none, the place is not clear, or a check finds a problem.
-pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+/// What came of the change that a step may spell out.
+pub enum Change {
+    Made(Done),
+    /// The step spells it out, and the project does not answer to it.
+    Refused {
+        why: String,
+        is_certain: bool,
+    },
+    /// It spells out none.
+    Unsaid,
+}
+
+/// Makes the change that the step spells out.
+pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
+    let places = Places::of(job)?;
+    if let Some(why) = places.trouble(job) {
+        return Ok(Change::Refused { why, is_certain: true });
+    }
+    if is_vague_removal(&places.text) {
+        let why = "the request does not say what exactly is to go; name the files, definitions or lines".to_owned();
+        return Ok(Change::Refused { why, is_certain: true });
+    }
+    let wanted = Wanted::of(job, &places);
+    let mut refusal = None;
+    if !places.files.is_empty() {
+        match settled(job, &places, &wanted) {
+            Settled::Edits(edits) => return made(job, &wanted, edits, evidence).await,
+            Settled::Refused { why, is_certain } => refusal = Some((why, is_certain)),
+            Settled::Unsaid => {}
+        }
+    }
     let mut mentions = mentions::of(&job.step.text, job.index)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
         // A step that names nothing is about the files that the request names.
         mentions.paths = mentions::of(job.scene.request, job.index)?.paths;
     }
-    let mut rewrites = reworded(job, &mentions);
-    if rewrites.is_empty() {
-        let rewrite = exported(job, &mentions).or_else(|| swapped(job, &mentions)).or_else(|| derived(job, &mentions));
-        rewrites.extend(rewrite.filter(|one| one.after != one.before && one.is_sound(job)));
+    if !places.files.is_empty() {
+        mentions.paths.clone_from(&places.files);
     }
+    let rewrites = rewrite::all(job, &mentions);
     if rewrites.is_empty() {
-        return replaced(job, &mentions, evidence).await;
+        if places.files.is_empty()
+            && let Some(edits) = found(job, &mentions, &wanted)
+        {
+            return made(job, &wanted, edits, evidence).await;
+        }
+        return Ok(refusal.map_or(Change::Unsaid, |(why, is_certain)| Change::Refused { why, is_certain }));
     }
     for Rewrite { way, path, after, .. } in rewrites {
         tracing::debug!(way, "changed by code");
         job.write(&path, &after, evidence).await?;
     }
-    Ok(Some(Done::default()))
+    Ok(Change::Made(Done::default()))
 }
 
-/// Makes the edits from one value to another, or the removal, that the step spells out.
-async fn replaced(job: Job<'_>, mentions: &Mentions, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
-    let wanted = Wanted::of(job);
-    let mut places = places(job, mentions, &wanted);
-    let mut seen = HashSet::new();
-    places.retain(|path| seen.insert(path.clone()));
-    let is_only = places.len() == 1 || mentions.paths.is_empty();
-    let edit = |path: &String| {
-        let before = job.text(path)?;
-        replacement(job, mentions, &wanted.edit(path, &before, is_only)?, wanted.is_removal, path, &before)
-    };
-    let found: Vec<Value> = places.iter().filter_map(edit).collect();
-    if found.is_empty() || found.len() > 1 && (wanted.bump.is_none() || found.len() < places.len()) {
-        return Ok(None);
-    }
-    tracing::debug!(way = wanted.way(), "changed by code");
-    for arguments in found {
-        if !job.perform(Builtin::ReplaceInFile, arguments, evidence).await?.succeeded() {
-            return Ok(Some(Done::default()));
+/// What a step settles in the files that it names.
+enum Settled {
+    /// The arguments of the call for each file.
+    Edits(Vec<Value>),
+    Refused {
+        why: String,
+        is_certain: bool,
+    },
+    Unsaid,
+}
+
+/// The edits of the named files: one for each file that is said to be the place of the change, or for the only one that has the old value.
+fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Settled {
+    let (mut edits, mut refusals, mut is_certain) = (Vec::new(), Vec::new(), true);
+    for path in &places.files {
+        let Some(before) = job.text(path) else { continue };
+        let edit = wanted.edit(path, &before).and_then(|edit| replacement(job, &edit, wanted, path, &before));
+        match edit {
+            Ok(edit) => edits.push(edit),
+            Err(Unsettled::Unsaid) => {}
+            Err(Unsettled::Several(why)) => {
+                // Which of several lines of code is meant, a model may tell.
+                is_certain &= !has_grammar(path);
+                refusals.push(format!("{path}: {why}"));
+            }
+            Err(Unsettled::Refused { why, is_certain: one }) => {
+                is_certain &= one;
+                refusals.push(format!("{path}: {why}"));
+            }
         }
     }
-    let left = if wanted.is_removal { what_is_left(job, mentions) } else { String::new() };
+    let all = places.are_all_meant || wanted.bump.is_some();
+    if !edits.is_empty() && (edits.len() == places.files.len() || !all && edits.len() == 1) {
+        Settled::Edits(edits)
+    } else if refusals.is_empty() {
+        Settled::Unsaid
+    } else {
+        Settled::Refused { why: refusals.join("; "), is_certain }
+    }
+}
+
+/// The edit in the files that define what the step names, or in the only file that has the old value.
+fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<Value>> {
+    let mut places = places(job, mentions, wanted);
+    let mut seen = HashSet::new();
+    places.retain(|path| seen.insert(path.clone()));
+    let edit = |path: &String| {
+        let before = job.text(path)?;
+        let edit = wanted.edit(path, &before).ok()?;
+        replacement(job, &edit, wanted, path, &before).ok()
+    };
+    let found: Vec<Value> = places.iter().filter_map(edit).collect();
+    let is_clear = found.len() == 1 || !found.is_empty() && wanted.bump.is_some() && found.len() == places.len();
+    is_clear.then_some(found)
+}
+
+/// Calls the tool for each edit.
+async fn made(
+    job: Job<'_>,
+    wanted: &Wanted<'_>,
+    edits: Vec<Value>,
+    evidence: &mut Evidence,
+) -> Result<Change, TurnError> {
+    tracing::debug!(way = wanted.way(), "changed by code");
+    for arguments in edits {
+        if !job.perform(Builtin::ReplaceInFile, arguments, evidence).await?.succeeded() {
+            return Ok(Change::Made(Done::default()));
+        }
+    }
+    let left = if wanted.is_removal { what_is_left(job, &wanted.may_go) } else { String::new() };
     let said = if left.is_empty() { left } else { tell(job.scene.host, &left) };
-    Ok(Some(Done { said, ..Done::default() }))
+    Ok(Change::Made(Done { said, ..Done::default() }))
 }
 
 /// What a step removes or replaces.
 struct Wanted<'a> {
-    /// The text of the step.
+    /// The text of the step, with a mark in place of the files that it names.
     text: &'a str,
     is_removal: bool,
     substitution: Option<Substitution>,
     /// The edit that raises the version of the project, in words.
     bump: Option<String>,
+    /// The symbols that a removal names.
+    may_go: Vec<String>,
 }
 
 impl<'a> Wanted<'a> {
-    fn of(job: Job<'a>) -> Wanted<'a> {
-        let text = job.step.text.as_str();
+    fn of(job: Job<'_>, places: &'a Places) -> Wanted<'a> {
+        let text = places.text.as_str();
         let is_removal = removes(text);
-        let substitution = substitution::of(text).filter(|one| !one.is_quoted && !is_removal);
+        let substitution = substitution::of(text).filter(|_| !is_removal);
         let bump = substitution::version_bump(text, job.scene.request).filter(|_| !is_removal);
-        Wanted { text, is_removal, substitution, bump }
+        let symbols = mentions::of(text, job.index).map(|mentions| mentions.symbols).unwrap_or_default();
+        let may_go = symbols.into_iter().filter(|_| is_removal).map(|symbol| symbol.name).collect();
+        Wanted { text, is_removal, substitution, bump, may_go }
     }
 
     /// The rule that finds the edit, for the log.
@@ -104,17 +188,20 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The edit of the file `path` with the text `before`. Without `is_only`, the file is one of several that are named, and only the two values of
-    /// the step are searched in it.
-    fn edit(&self, path: &str, before: &str, is_only: bool) -> Option<Edit> {
-        match (&self.bump, self.is_removal) {
-            (_, true) => settle_removal(self.text, path, before)?.ok(),
-            (Some(bump), _) => settle_edit(bump, before).filter(|edit| substitution::has_version(&edit.old)),
-            _ => {
-                let as_said = settle_edit(self.text, before).filter(|_| is_only);
-                as_said.or_else(|| self.substitution.as_ref()?.edit(before))
-            }
+    /// The edit of the file `path` with the text `before`.
+    fn edit(&self, path: &str, before: &str) -> Result<Edit, Unsettled> {
+        if self.is_removal {
+            let certain = |why| Unsettled::Refused { why, is_certain: false };
+            return settle_removal(self.text, path, before).ok_or(Unsettled::Unsaid)?.map_err(certain);
         }
+        if let Some(bump) = &self.bump {
+            let edit = settle_edit(bump, before)?;
+            return if substitution::has_version(&edit.old) { Ok(edit) } else { Err(Unsettled::Unsaid) };
+        }
+        settle_edit(self.text, before).or_else(|why| match &self.substitution {
+            Some(one) => one.edit(before).map_err(|other| if why == Unsettled::Unsaid { other } else { why }),
+            None => Err(why),
+        })
     }
 }
 
@@ -125,36 +212,38 @@ fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String>
     }
     match (mentions.paths.is_empty(), &wanted.substitution) {
         (false, _) => mentions.paths.clone(),
-        (true, None) => where_defined(job, mentions),
         // All code is searched, and exactly one file has to have the old value.
-        (true, Some(_)) => paths_meant(job, mentions).into_iter().filter(|path| has_grammar(path)).collect(),
+        (true, Some(one)) if !one.is_quoted => {
+            paths_meant(job, mentions).into_iter().filter(|path| has_grammar(path)).collect()
+        }
+        (true, _) => where_defined(job, mentions),
     }
 }
 
-/// The arguments of the call that makes `edit` in a file. `None` if the old text occurs more than once, or a check finds a problem.
-fn replacement(
-    job: Job<'_>,
-    mentions: &Mentions,
-    edit: &Edit,
-    is_removal: bool,
-    path: &str,
-    before: &str,
-) -> Option<Value> {
+/// The arguments of the call that makes `edit` in a file.
+///
+/// # Errors
+/// The old text occurs more than once, or a check finds a problem.
+fn replacement(job: Job<'_>, edit: &Edit, wanted: &Wanted<'_>, path: &str, before: &str) -> Result<Value, Unsettled> {
     let new = with_comparison(&edit.old, &edit.new);
     let after = before.replacen(&edit.old, &new, 1);
-    let named = mentions.symbols.iter().filter(|_| is_removal).map(|symbol| symbol.name.clone());
-    let fits = before.matches(&edit.old).count() == 1
-        && job.problem(path, before, &after, &named.collect::<Vec<_>>()).is_none();
-    fits.then(|| json!({ "path": path, "old": edit.old, "new": new }))
+    let refused = |why: String| Unsettled::Refused { why, is_certain: false };
+    if before.matches(&edit.old).count() != 1 {
+        return Err(refused("the line cannot be told from others".to_owned()));
+    }
+    match job.problem(path, before, &after, &wanted.may_go) {
+        Some(problem) => Err(refused(format!("a check of the change finds: {problem}"))),
+        None => Ok(json!({ "path": path, "old": edit.old, "new": new })),
+    }
 }
 
 /// Where the removed names are still used, a line for each name; empty if they are not.
-fn what_is_left(job: Job<'_>, mentions: &Mentions) -> String {
+fn what_is_left(job: Job<'_>, names: &[String]) -> String {
     let mut said = String::new();
-    for symbol in &mentions.symbols {
-        let left = still_named(job, &symbol.name);
+    for name in names {
+        let left = still_named(job, name);
         if !left.is_empty() {
-            said.push_str(&format!("`{}` is still named in {}.\n", symbol.name, left.join(", ")));
+            said.push_str(&format!("`{name}` is still named in {}.\n", left.join(", ")));
         }
     }
     said
@@ -174,113 +263,6 @@ fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     found
 }
 
-/// A new text for a whole file.
-struct Rewrite {
-    /// The rule that made it, for the log.
-    way: &'static str,
-    path: String,
-    before: String,
-    after: String,
-}
-
-impl Rewrite {
-    fn is_sound(&self, job: Job<'_>) -> bool {
-        job.problem(&self.path, &self.before, &self.after, &[]).is_none()
-    }
-}
-
-/// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
-fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
-    let ([symbol], [path], []) =
-        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
-    else {
-        return None;
-    };
-    let text = &job.step.text;
-    let is_all = !mentions.adds && words::split(text).len() <= EXPORT_WORDS_MAX;
-    let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
-    let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
-    let before = job.text(path)?;
-    let after = edit::export::add(path, &before, &symbol.name, from)?;
-    let place = |name: &str| (name == symbol.name).then(|| from.clone());
-    let after = edit::imports::brought_in(path, &before, &after, &place);
-    Some(Rewrite { way: "export", path: path.clone(), before, after })
-}
-
-/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
-fn derived(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
-    let traits = edit::derive::asked(&job.step.text);
-    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
-    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
-    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
-    let before = job.text(&node.path)?;
-    let after = edit::derive::add(&before, &node.name, &traits)?;
-    Some(Rewrite { way: "derive", path: node.path.clone(), before, after })
-}
-
-/// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.
-fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
-    let wanted = substitution::of_names(&job.step.text)?;
-    let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
-    let places = mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name));
-    let nodes: Vec<_> = places.flat_map(|symbol| symbol.nodes.first()).collect();
-    let (path, lines) = match (nodes.as_slice(), mentions.paths.as_slice()) {
-        ([node], _) => (&node.path, (node.start, node.end)),
-        ([], [path]) => (path, (1, usize::MAX)),
-        _ => return None,
-    };
-    let before = job.text(path)?;
-    let swap = |(at, line): (usize, &str)| {
-        if (lines.0..=lines.1).contains(&(at + 1)) {
-            substitution::replaced(line, &wanted.old, &wanted.new)
-        } else {
-            line.to_owned()
-        }
-    };
-    let after = before.split_inclusive('\n').enumerate().map(swap).collect();
-    Some(Rewrite { way: "names", path: path.clone(), before, after })
-}
-
-/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
-/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words. Empty if nothing of it is
-/// asked for, or too many places have the text.
-fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
-    let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
-    let paths = paths_meant(job, mentions);
-    let literally = |_: &str, before: &str| {
-        let mut after = before.to_owned();
-        let mut places = 0;
-        for mark in ['"', '\'', '`'] {
-            let whole = format!("{mark}{}{mark}", wanted.old);
-            places += after.matches(&whole).count();
-            after = after.replace(&whole, &format!("{mark}{}{mark}", wanted.new));
-        }
-        (places > 0).then_some((places, after))
-    };
-    let completed = |path: &str, before: &str| {
-        let after = substitution::in_template(before, &wanted).filter(|_| has_grammar(path))?;
-        Some((1, after))
-    };
-    // The number of places in a file, and its new text.
-    type How<'h> = &'h dyn Fn(&str, &str) -> Option<(usize, String)>;
-    let changed = |how: How<'_>| {
-        let mut changes = Vec::new();
-        for path in &paths {
-            let Some(before) = job.text(path) else { continue };
-            let Some((places, after)) = how(path, &before) else { continue };
-            if places > REWORDED_PLACES_MAX {
-                return Vec::new();
-            }
-            let rewrite = Rewrite { way: "quoted text", path: path.clone(), before, after };
-            changes.extend(Some(rewrite).filter(|one| one.is_sound(job)));
-        }
-        changes
-    };
-    let literal = changed(&literally);
-    let (changes, most) = if literal.is_empty() { (changed(&completed), 1) } else { (literal, REWORDED_FILES_MAX) };
-    if changes.len() > most { Vec::new() } else { changes }
-}
-
 /// The files that define the named symbols. If only declarations do, as for a field that a constructor sets, the code files that have the name.
 fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes).map(|node| node.path.clone());
@@ -295,20 +277,6 @@ fn where_defined(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
     let mut all = job.index.paths().unwrap_or_default();
     all.retain(|path| has_grammar(path) && !testing::is_test(path) && !is_declaration(path) && has_name(path));
     all
-}
-
-/// The files that are named, or that define what is named, or else all; tests only if they are named.
-fn paths_meant(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
-    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
-    let mut paths: Vec<String> =
-        if mentions.paths.is_empty() { nodes.map(|node| node.path.clone()).collect() } else { mentions.paths.clone() };
-    if paths.is_empty() {
-        paths = job.index.paths().unwrap_or_default();
-    }
-    paths.sort();
-    paths.dedup();
-    paths.retain(|path| mentions.paths.contains(path) || !testing::is_test(path));
-    paths
 }
 
 /// `new` with the comparison sign of `old`: `>= 3.1` becomes `>= 3.2` if 3.2 is asked for.

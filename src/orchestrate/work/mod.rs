@@ -19,6 +19,7 @@ mod line_edit;
 mod new_test;
 mod passage;
 mod pick;
+mod places;
 pub mod read;
 mod relocate;
 mod rename;
@@ -48,6 +49,7 @@ use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe};
+pub use explicit::Change;
 
 /// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
@@ -147,6 +149,8 @@ pub struct Done {
     pub notes: Vec<String>,
     /// A tool failed or the user said no, in a step that code carried out; the evidence says which.
     pub failed: bool,
+    /// The step was understood and cannot be made, for the reason in the notes: no other way is tried.
+    pub is_refused: bool,
 }
 
 impl Done {
@@ -154,6 +158,16 @@ impl Done {
     pub fn note(note: impl Into<String>) -> Done {
         Done { notes: vec![note.into()], ..Done::default() }
     }
+
+    /// A step that was understood and cannot be made.
+    pub fn refused(why: &str) -> Done {
+        Done { is_refused: true, ..Done::note(not_changed(why)) }
+    }
+}
+
+/// What the user is told of a change that is not made.
+fn not_changed(why: &str) -> String {
+    format!("not changed: {why}")
 }
 
 /// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
@@ -172,10 +186,14 @@ pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a>
 #[tracing::instrument(name = "step", skip_all, fields(step = %job.step.id, kind = job.step.kind.name()))]
 async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let kind = job.step.kind;
-    if kind == Kind::Edit
-        && let Some(done) = explicit::change(job, evidence).await?
-    {
-        return Ok(done);
+    let mut refusal = None;
+    if kind == Kind::Edit {
+        match explicit::change(job, evidence).await? {
+            Change::Made(done) => return Ok(done),
+            Change::Refused { why, is_certain: true } => return Ok(Done::refused(&why)),
+            Change::Refused { why, .. } => refusal = Some(why),
+            Change::Unsaid => {}
+        }
     }
     let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
     if may_be_of_server && call::of_server(job.scene, job.step, evidence).await? {
@@ -189,10 +207,15 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         Kind::Move => relocate::relocate(job, evidence).await?,
         Kind::Edit => repair::reported(job, evidence).await?,
     };
-    match by_code {
-        Some(done) => Ok(done),
-        None => change::change(job, evidence).await,
+    if let Some(done) = by_code {
+        return Ok(done);
     }
+    let known = evidence.entries().len();
+    let mut done = change::change(job, evidence).await?;
+    if evidence.entries()[known..].iter().all(|entry| entry.outcome.changed.is_empty()) {
+        done.notes.extend(refusal.map(|why| not_changed(&why)));
+    }
+    Ok(done)
 }
 
 /// Whether a text without a question mark says which value, text or name replaces which.
@@ -200,9 +223,8 @@ pub fn says_what_becomes_what(text: &str) -> bool {
     !text.contains('?') && (substitution::of(text).is_some() || substitution::of_names(text).is_some())
 }
 
-/// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model. `None` if it spells
-/// out none.
-pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
+/// Carries out the renames and moves, or the edit from one value to another, that the step spells out, without a model.
+pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, TurnError> {
     let Some(steps) = renames::all(&job.step.text) else { return explicit::change(job, evidence).await };
     let mut all = Done::default();
     for (kind, text) in steps {
@@ -212,11 +234,11 @@ pub async fn spelled_out(job: Job<'_>, evidence: &mut Evidence) -> Result<Option
             Kind::Move => relocate::relocate(job, evidence).await?,
             _ => Some(rename::rename(job, evidence).await?),
         };
-        let Some(done) = done else { return Ok(None) };
+        let Some(done) = done else { return Ok(Change::Unsaid) };
         done.said.lines().for_each(|line| job.scene.host.notice(line.trim_start_matches("- ")));
         all.notes.extend(done.notes);
     }
-    Ok(Some(all))
+    Ok(Change::Made(all))
 }
 
 /// Repairs failing tests or a reported bug for a model that cannot write: small changes are tried until the check passes. `None` if nothing

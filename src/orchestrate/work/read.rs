@@ -8,8 +8,8 @@ use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::{Host, conversation};
 use crate::protocol::Exchange;
-use crate::request::steps;
 use crate::request::{Step, complete};
+use crate::request::{named, steps};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Longest answer, in tokens: every step repeats its words of the request.
@@ -19,7 +19,12 @@ const REQUEST_CHARS: usize = 2_000;
 
 /// The steps of a request. The clause rules add what the model left out.
 pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
-    if let Some(steps) = steps::by_rules(request) {
+    let named = crate::orchestrate::named(toolkit, request);
+    if let Some(mut steps) = steps::by_rules(&named::shielded(request, &named)) {
+        for step in &mut steps {
+            step.text = named::unshielded(&step.text);
+            named::restore(std::slice::from_mut(&mut step.part), &named);
+        }
         tracing::debug!(steps = steps.len(), "read by rules");
         return Ok(steps);
     }

@@ -6,6 +6,7 @@ use crate::edit::is_comment;
 
 use super::intent::{self, Intent};
 use super::places;
+use super::unsettled::{Unsettled, absent, elsewhere, quoted, same_values, several};
 
 /// An edit of a file, in which `old` occurs exactly once.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,28 +24,33 @@ const SPAN_LINES_MAX: usize = 200;
 /// Longer files are not edited here, because every line is looked at.
 pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The edit of `file` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …); `None` if it names no new value,
-/// no line matches it, or two lines match about equally.
-pub fn settle_edit(step: &str, file: &str) -> Option<Edit> {
-    settle(&intent::read(step, file)?, file)
+/// The edit of `file` that `step` asks for (`change`, `set`, `replace`, `rename`, `bump`, `enable`, …).
+///
+/// # Errors
+/// The step names no new value, or no line matches it, or several match about equally.
+pub fn settle_edit(step: &str, file: &str) -> Result<Edit, Unsettled> {
+    settle(&intent::read(step, file).ok_or(Unsettled::Unsaid)?, file)
 }
 
 /// The edit of `file` that `intent` describes.
-pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Option<Edit> {
+pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Unsettled> {
     if file.len() > FILE_BYTES_MAX {
-        return None;
+        return Err(Unsettled::of(format!("it is larger than {FILE_BYTES_MAX} bytes")));
     }
     let mut lines: Vec<&str> = file.split('\n').collect();
     let changed = match intent.old.as_deref() {
-        Some(old) if old == intent.new => return None,
-        Some(old) if intent.all || is_renaming(old, intent) => everywhere(&lines, old, &intent.new)?,
+        Some(old) if old == intent.new => return Err(same_values(old)),
+        Some(old) if intent.all || is_renaming(old, intent) => {
+            everywhere(&lines, old, &intent.new).ok_or_else(|| absent(&lines, old, intent))?
+        }
         Some(old) => vec![one_place(&lines, old, intent)?],
-        None => vec![assignment(&lines, intent)?],
+        None => vec![assignment(&lines, intent).or_else(|why| of_text(&lines, intent).unwrap_or(Err(why)))?],
     };
     for (at, line) in &changed {
         lines[*at] = line;
     }
-    Edit::between(file, &lines.join("\n"))
+    let unclear = || Unsettled::of("the line cannot be told from others");
+    Edit::between(file, &lines.join("\n")).ok_or_else(unclear)
 }
 
 impl Edit {
@@ -100,7 +106,7 @@ type Changed = (usize, String);
 
 /// Every line with a whole occurrence of `old`.
 fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
-    let found = lines.iter().enumerate().map(|(at, line)| (at, line, places::whole(line, old)));
+    let found = lines.iter().enumerate().map(|(at, line)| (at, line, places::whole(line, old, &[])));
     let changed: Vec<Changed> = found
         .filter(|(.., offsets)| !offsets.is_empty())
         .map(|(at, line, offsets)| (at, replaced(line, old, new, &offsets)))
@@ -112,24 +118,66 @@ fn everywhere(lines: &[&str], old: &str, new: &str) -> Option<Vec<Changed>> {
 /// A score, a line, and what was found in it.
 type Ranked = (f32, usize, String);
 
-/// The place with the highest score, if it is clearly above that of the next.
-fn clearly_best(mut ranked: Vec<Ranked>) -> Option<Ranked> {
+/// The place with the highest score, if it is clearly above that of the next; else the lines of those that are not below it.
+fn clearly_best(mut ranked: Vec<Ranked>) -> Result<Ranked, Vec<usize>> {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let is_clear = ranked.get(1).is_none_or(|second| ranked[0].0 - second.0 >= MARGIN);
-    ranked.into_iter().next().filter(|_| is_clear)
+    let near = ranked.iter().take_while(|one| ranked[0].0 - one.0 < MARGIN).count();
+    if near > 1 {
+        Err(ranked[..near].iter().map(|one| one.1).collect())
+    } else {
+        ranked.into_iter().next().ok_or(Vec::new())
+    }
 }
 
 /// `old` replaced in the one line that matches the description best.
-fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Option<Changed> {
-    let forms = [old.to_owned(), grouped(old)];
-    let found = |line: &str| forms.iter().find(|form| !places::whole(line, form).is_empty()).cloned();
+fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unsettled> {
+    let (forms, new) = forms(old, &intent.new);
+    let whole = |line: &str, form: &str| places::whole(line, form, &intent.about);
+    let found = |line: &str| forms.iter().find(|form| !whole(line, form).is_empty()).cloned();
     let score = |at: usize| places::answers(lines, at, &intent.about) + bonus(lines[at]);
     let ranked: Vec<Ranked> = (0..lines.len()).filter_map(|at| Some((score(at), at, found(lines[at])?))).collect();
-    let is_alone = ranked.len() == 1;
-    let (score, at, form) = clearly_best(ranked)?;
-    let fits = if intent.about.is_empty() { is_alone } else { score >= 1.0 || is_alone && intent.exact };
-    let offset = chosen(lines[at], &places::whole(lines[at], &form)).filter(|_| fits)?;
-    Some((at, replaced(lines[at], &form, &matching(&form, &intent.new), &[offset])))
+    if ranked.is_empty() {
+        return Err(absent(lines, old, intent));
+    }
+    let places: Vec<usize> = ranked.iter().map(|one| one.1).collect();
+    let is_alone = places.len() == 1;
+    let (score, at, form) = clearly_best(ranked).map_err(|lines| several(old, &lines))?;
+    if !(if intent.about.is_empty() { is_alone } else { score >= 1.0 || is_alone && intent.exact }) {
+        return Err(if is_alone { elsewhere(lines, old, at) } else { several(old, &places) });
+    }
+    let offset = chosen(lines[at], &whole(lines[at], &form)).ok_or_else(|| {
+        Unsettled::of(format!("`{old}` stands more than once on line {}; quote more of the line", at + 1))
+    })?;
+    Ok((at, replaced(lines[at], &form, &matching(&form, &new), &[offset])))
+}
+
+/// The forms in which a file may have the old value, and the new one in such a form. An empty value has quotation marks.
+fn forms(old: &str, new: &str) -> (Vec<String>, String) {
+    match old {
+        "" => (["\"\"", "''"].map(str::to_owned).to_vec(), format!("\"{new}\"")),
+        old => (vec![old.to_owned(), grouped(old)], new.to_owned()),
+    }
+}
+
+/// The object of the step replaced as a text of the file: `change A to B`, where A is no name of a value. `None` if it may be one.
+fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
+    let object = intent
+        .object
+        .as_deref()
+        .filter(|object| !starts_number(&intent.new) && flags(&intent.new).is_none() && !object.is_empty())?;
+    let places: Vec<(usize, usize)> = (0..lines.len())
+        .flat_map(|at| places::whole(lines[at], object, &[]).into_iter().map(move |offset| (at, offset)))
+        .collect();
+    let is_name = |(at, offset): &(usize, usize)| {
+        let behind = lines[*at][offset + object.len()..].trim_start_matches(['"', '\'', '`', ']']).trim_start();
+        behind.starts_with(['=', ':']) || ["is ", "are ", "was "].iter().any(|verb| behind.starts_with(verb))
+    };
+    match places.as_slice() {
+        [] => None,
+        all if all.iter().any(is_name) => None,
+        [(at, offset)] => Some(Ok((*at, replaced(lines[*at], object, &intent.new, &[*offset])))),
+        all => Some(Err(several(object, &all.iter().map(|(at, _)| *at).collect::<Vec<_>>()))),
+    }
 }
 
 /// The only offset or, if a line has several occurrences, the one inside its value.
@@ -154,14 +202,14 @@ fn bonus(line: &str) -> f32 {
 }
 
 /// The line for `set X to B` and `enable X`: the assignment, field or default whose name matches X.
-fn assignment(lines: &[&str], intent: &Intent) -> Option<Changed> {
+fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
     let is_number = |value: &str| {
         value.trim_start_matches(['"', '\'', '^', '~', '=', 'v', '>']).starts_with(|c: char| c.is_ascii_digit())
     };
     let mut ranked: Vec<Ranked> = Vec::new();
+    let mut unfitting: Vec<Ranked> = Vec::new();
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| !is_comment(line)) {
         let Some((start, end)) = value_span(line) else { continue };
-        let Some(new) = fitting(&line[start..end], &intent.new) else { continue };
         let mut keys = lines.to_vec();
         keys[at] = &line[..start];
         let mut score = places::answers(&keys[at.saturating_sub(64)..=at], at.min(64), &intent.about);
@@ -173,13 +221,28 @@ fn assignment(lines: &[&str], intent: &Intent) -> Option<Changed> {
         if score < 2.0 || score <= intent.about.len() as f32 * 0.8 {
             continue;
         }
+        let Some(new) = fitting(&line[start..end], &intent.new, line[end..].trim().is_empty()) else {
+            unfitting.push((score, at, String::new()));
+            continue;
+        };
         // If several keys match (two `"version"` entries), a new number goes to one that holds a number.
         if is_number(&intent.new) && is_number(&line[start..end]) {
             score += MARGIN;
         }
         ranked.push((score, at, format!("{}{new}{}", &line[..start], &line[end..])));
     }
-    clearly_best(ranked).map(|(_, at, line)| (at, line))
+    let named = intent.about.join(" ");
+    if named.is_empty() {
+        return Err(Unsettled::Unsaid);
+    }
+    if ranked.is_empty() {
+        return Err(Unsettled::of(match clearly_best(unfitting) {
+            Ok((_, at, _)) => format!("{}, where `{}` does not fit", quoted(lines, at), intent.new),
+            Err(_) => format!("no line gives `{named}` a value that can become `{}`", intent.new),
+        }));
+    }
+    let (_, at, line) = clearly_best(ranked).map_err(|lines| several(&named, &lines))?;
+    if line == lines[at] { Err(same_values(&intent.new)) } else { Ok((at, line)) }
 }
 
 /// Byte range of the value in `name = value`, `name: value` or `"name": value`; `None` if it is no literal.
@@ -206,19 +269,29 @@ fn value_span(line: &str) -> Option<(usize, usize)> {
     let first = rest.chars().next()?;
     let length = match first {
         '"' | '\'' | '`' => rest[1..].find(first)? + 2,
-        _ => rest
-            .find(|c: char| matches!(c, ',' | ';' | '#' | ')' | '}' | ']') || c.is_whitespace())
-            .unwrap_or(rest.len()),
+        _ => {
+            let end = rest.find([',', ';', '#', ')', '}', ']']).unwrap_or(rest.len());
+            let plain = rest[..end].trim_end();
+            let word = plain.find(char::is_whitespace).unwrap_or(plain.len());
+            let more = plain[word..].trim_start();
+            if more.starts_with(['*', '+', '-', '%', '<', '>', '&', '|', '^', '?']) {
+                return None;
+            }
+            // `greeting = hello world`: a value of several words ends with the line.
+            let is_phrase = plain.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || "_-.!?'’".contains(c));
+            let goes_on = is_phrase && !starts_number(plain) && more.starts_with(char::is_alphanumeric);
+            if goes_on { plain.len() } else { word }
+        }
     };
     let value = &rest[..length];
     let literal = matches!(first, '"' | '\'' | '`')
         || starts_number(value)
-        || value.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+        || value.chars().all(|c| c.is_alphanumeric() || "_-. !?'’".contains(c));
     (literal && !value.is_empty()).then_some((start, start + length))
 }
 
 fn starts_number(value: &str) -> bool {
-    value.strip_prefix('-').unwrap_or(value).starts_with(|c: char| c.is_ascii_digit())
+    value.strip_prefix(['-', '+']).unwrap_or(value).starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Words for true and false, as files write them.
@@ -229,8 +302,8 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
     FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
-/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is no value of that kind.
-fn fitting(old: &str, new: &str) -> Option<String> {
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is no value of that kind. `is_last`: the line ends behind it.
+fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
         return Some(format!("{quote}{bare}{quote}"));
@@ -245,7 +318,10 @@ fn fitting(old: &str, new: &str) -> Option<String> {
     if starts_number(old) {
         return starts_number(bare).then(|| matching(old, bare));
     }
-    let is_word = !bare.is_empty() && bare.chars().all(|c| c.is_alphanumeric() || "_-.:".contains(c));
+    let is_one = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
+    // A plain value up to the end of its line may have blanks and signs, as in INI files.
+    let is_text = |c: char| !c.is_control() && !"\"'`\\,;#(){}[]=".contains(c);
+    let is_word = !bare.trim().is_empty() && bare.chars().all(|c| is_one(c) || is_last && is_text(c));
     (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())
 }
 

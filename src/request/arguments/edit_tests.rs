@@ -7,7 +7,7 @@ use super::settle_edit;
 /// Checks that the first line that changes becomes `expected`; if that is empty, that no edit is made.
 fn check(step: &str, file: &str, expected: &str) {
     let edit = settle_edit(step, file);
-    let Some(edit) = edit else {
+    let Ok(edit) = edit else {
         assert_eq!("", expected, "no edit for: {step}");
         return;
     };
@@ -147,7 +147,7 @@ proptest! {
     #[test]
     fn no_step_and_no_file_cause_a_panic(step in "\\PC{0,60}", file in "\\PC{0,120}") {
         let step = format!("change {step} from {step} to b");
-        if let Some(edit) = settle_edit(&step, &file) {
+        if let Ok(edit) = settle_edit(&step, &file) {
             prop_assert_eq!(file.matches(edit.old.as_str()).count(), 1);
         }
     }
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn the_old_text_of_an_edit_is_in_the_file(old in 0..20u32, new in 0..20u32) {
         let step = format!("change the attempts from {old} to {new}");
-        if let Some(edit) = settle_edit(&step, PULL) {
+        if let Ok(edit) = settle_edit(&step, PULL) {
             prop_assert!(PULL.contains(&edit.old) && edit.old != edit.new && old == 5);
         }
     }

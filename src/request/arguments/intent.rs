@@ -17,12 +17,20 @@ pub(in crate::request) struct Intent {
     pub all: bool,
     /// The old text is meant literally, as an identifier or a quotation is.
     pub exact: bool,
+    /// What is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
+    pub object: Option<String>,
 }
 
 const VERBS: &str = "\
     change, set, replace, rename, bump, update, increase, decrease, make, switch, raise, lower, reduce, \
     correct, fix, turn, swap, modify, edit, upgrade, downgrade, substitute, enable, disable, измени, замени, \
     поменяй, переименуй, установи, увеличь, уменьши, исправь";
+
+/// Verbs whose object may be a text of the file: `change A to B`.
+const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
+/// Words after which a value is no longer written, and words that may join the words of one.
+const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
+const JOINTS: &str = "of, and, for, и";
 
 /// Words by which every place is meant.
 const EVERYWHERE: &str = "all, every, everywhere, occurrences, везде";
@@ -39,7 +47,7 @@ pub(in crate::request) fn from_to(about_text: &str, old: &str, new: &str) -> Int
     let tokens = scan_line(about_text);
     let all = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
     let about = about(&tokens, 0..tokens.len());
-    Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false }
+    Intent { about, old: Some(old.to_owned()), new: new.to_owned(), all, exact: false, object: None }
 }
 
 /// The change that `step` asks for; `None` if it names no new value. Words that occur in `file` are taken for the old text.
@@ -56,7 +64,7 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
             .into_iter()
             .filter(|word| !matches!(word.as_str(), "enable" | "disable" | "turn" | "off"))
             .collect();
-        return Some(Intent { about, old: None, new: new.to_owned(), all: false, exact: false });
+        return Some(Intent { about, old: None, new: new.to_owned(), all: false, exact: false, object: None });
     }
     let joins: &[&str] = match name {
         "replace" | "substitute" | "замени" => &["with", "by", "to", "на", "->", "→"],
@@ -66,56 +74,137 @@ pub(super) fn read(step: &str, file: &str) -> Option<Intent> {
     let is = |i: usize, words: &[&str]| {
         tokens[i].kind != Kind::Opaque && (words.contains(&tokens[i].low.as_str()) || words.contains(&tokens[i].text))
     };
-    let to = (verb + 2..tokens.len())
-        .rfind(|&i| is(i, joins) && i + 1 < tokens.len() && !matches!(tokens[i + 1].low.as_str(), "the" | "be"))
-        .or_else(|| (verb + 2..tokens.len()).find(|&i| is(i, joins) && i + 1 < tokens.len()))?;
-    let from = (verb + 1..to).find(|&i| is(i, &["from", "с", "из"]) && i + 1 < to);
-    let (new, new_end) = value(step, &tokens, to + 1, tokens.len())?;
-    let (old, object_end, exact, old_at) = match from {
-        Some(from) => {
-            let (old, end) = value(step, &tokens, from + 1, to)?;
-            (Some(old), from, tokens[from + 1].kind == Kind::Opaque, Some(from + 1..end))
-        }
-        None => match named(step, &tokens, verb + 1..to, file, name, &new) {
-            Some((old, at)) => (Some(old), to, true, Some(at)),
-            None => (None, to, false, None),
-        },
-    };
-    let outside = (0..verb)
-        .chain(verb + 1..object_end)
-        .chain(old_at.as_ref().map_or(0..0, |at| at.end..to))
-        .chain(new_end..tokens.len());
-    let skip = |i: &usize| old_at.as_ref().is_some_and(|at| at.contains(i));
-    let about = outside.filter(|i| !skip(i)).flat_map(|i| about(&tokens, i..i + 1)).collect();
-    let everywhere = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
-    let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
-    Some(Intent { about, old, new, all, exact })
+    let all: Vec<usize> = (verb + 2..tokens.len()).filter(|&i| is(i, joins) && i + 1 < tokens.len()).collect();
+    let (described, plain): (Vec<usize>, Vec<usize>) =
+        all.into_iter().partition(|&i| matches!(tokens[i + 1].low.as_str(), "the" | "be"));
+    let at = Clause { step, tokens: &tokens, verb, file };
+    let mut readings = plain.into_iter().rev().chain(described).filter_map(|to| {
+        let from = (verb + 1..to).find(|&i| is(i, &["from", "с", "из"]) && i + 1 < to);
+        at.split(from, to)
+    });
+    let first = readings.next()?;
+    // Of several words `to` the one that leaves an old text of the file.
+    let is_there = |intent: &Intent| intent.old.as_deref().is_none_or(|old| holds(file, old));
+    if is_there(&first) { Some(first) } else { Some(readings.find(is_there).unwrap_or(first)) }
 }
 
-/// The value that begins at token `from`, and the index of the token after it: a quotation, a number, or words up to a mark or a word
-/// like `in`.
+/// A step that changes something, with the file in which it does.
+struct Clause<'c> {
+    step: &'c str,
+    tokens: &'c [Token<'c>],
+    /// Place of its verb.
+    verb: usize,
+    file: &'c str,
+}
+
+impl Clause<'_> {
+    /// The change, if the words at `from` and `to` stand before the old and the new value.
+    fn split(&self, from: Option<usize>, to: usize) -> Option<Intent> {
+        let Clause { step, tokens, verb, file } = *self;
+        let name = tokens[verb].low.as_str();
+        let phrase = from.map(|from| (raw(step, &tokens[from + 1..to]), from)).filter(|(old, _)| holds(file, old));
+        let is_long = phrase.as_ref().is_some_and(|(old, _)| old.contains(char::is_whitespace));
+        let (new, new_end) =
+            if is_long { phrase_from(step, tokens, to + 1)? } else { value(step, tokens, to + 1, tokens.len())? };
+        let mut object = None;
+        let (old, object_end, exact, old_at) = match (phrase, from) {
+            (Some((old, from)), _) => {
+                let exact = is_long || tokens[from + 1].kind == Kind::Opaque;
+                (Some(old), from, exact, Some(from + 1..to))
+            }
+            (None, Some(from)) => {
+                let (old, end) = value(step, tokens, from + 1, to)?;
+                (Some(old), from, tokens[from + 1].kind == Kind::Opaque, Some(from + 1..end))
+            }
+            (None, None) => match named(step, tokens, verb + 1..to, file, name, &new) {
+                Some((old, at)) => (Some(old), to, true, Some(at)),
+                None => {
+                    let words = &tokens[verb + 1..to];
+                    object = Some(raw(step, words)).filter(|_| listed(OF_TEXTS, name));
+                    (None, to, false, None)
+                }
+            },
+        };
+        let outside = (0..verb)
+            .chain(verb + 1..object_end)
+            .chain(old_at.as_ref().map_or(0..0, |at| at.end..to))
+            .chain(new_end..tokens.len());
+        let skip = |i: &usize| old_at.as_ref().is_some_and(|at| at.contains(i));
+        let about = outside.filter(|i| !skip(i)).flat_map(|i| about(tokens, i..i + 1)).collect();
+        let everywhere = tokens.iter().any(|token| listed(EVERYWHERE, &token.low));
+        let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
+        Some(Intent { about, old, new, all, exact, object })
+    }
+}
+
+/// The text of some tokens as it is written; without its marks if it is a quotation.
+fn raw(step: &str, tokens: &[Token]) -> String {
+    match tokens {
+        [] => String::new(),
+        [one] if one.kind == Kind::Opaque => names::unquoted(one).to_owned(),
+        [first, .., last] => without_empty_quotes(&step[first.start..last.end]).to_owned(),
+        [one] => one.text.to_owned(),
+    }
+}
+
+/// The scanner does not take empty quotation marks for a quotation.
+fn without_empty_quotes(text: &str) -> &str {
+    if matches!(text, "\"\"" | "''" | "``" | "“”" | "‘’" | "«»") { "" } else { text }
+}
+
+/// Whether a token is punctuation that ends a clause, and not part of `!=` or `a,b`.
+fn is_mark(tokens: &[Token], at: usize) -> bool {
+    let is_glued = tokens.get(at + 1).is_some_and(|next| next.start == tokens[at].end);
+    let marks = [Kind::Comma, Kind::Stop, Kind::Semicolon, Kind::Bang, Kind::Question, Kind::Dash];
+    marks.contains(&tokens[at].kind) && !is_glued
+}
+
+/// The phrase that begins at token `from`, and the index of the token after it: up to the end of the sentence, or a path with its preposition.
+fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usize)> {
+    let leads = |at: usize| {
+        let near = &tokens[at + 1..(at + 4).min(tokens.len())];
+        listed("in, inside, within, of, at, on, from, в", &tokens[at].low)
+            && near.iter().any(|one| names::is_path(one.text))
+    };
+    let ends = |&at: &usize| {
+        tokens[at].ends_sentence() && is_mark(tokens, at) || leads(at) || listed("everywhere", &tokens[at].low)
+    };
+    let end = (from + 1..tokens.len()).find(ends).unwrap_or(tokens.len());
+    tokens.get(from).map(|_| (raw(step, &tokens[from..end]), end))
+}
+
+/// The value that begins at token `from`, and the index of the token after it: a quotation, a number or version, signs, or words up to a
+/// mark or a word like `in`.
 fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String, usize)> {
     let first = tokens.get(from).filter(|_| from < to)?;
     if first.kind == Kind::Opaque {
         return Some((names::unquoted(first).to_owned(), from + 1));
     }
-    if names::number(first.text).is_some() || first.text.parse::<f64>().is_ok() {
+    if is_number(first.text) {
         return Some((first.text.to_owned(), from + 1));
     }
-    let ends = |token: &Token| {
-        matches!(token.kind, Kind::Comma | Kind::Stop | Kind::Semicolon | Kind::Bang | Kind::Question | Kind::Dash)
-            || listed(
-                "in, inside, of, so, because, and, everywhere, throughout, within, across, then, for, instead, \
-                в, и, везде",
-                token.low.as_str(),
-            )
-    };
-    let end = (from..to).find(|&i| ends(&tokens[i])).unwrap_or(to);
+    let run_end = (from..to).find(|&i| i + 1 == to || tokens[i + 1].start > tokens[i].end).map_or(to, |last| last + 1);
+    let run = &step[first.start..tokens[run_end - 1].end];
+    let ends = |&i: &usize| is_mark(tokens, i) || listed(ENDS, &tokens[i].low) || listed(JOINTS, &tokens[i].low);
+    // Signs may be a value: `!=`, `,`, `🙂`.
+    let is_of_signs = !run.contains(char::is_alphanumeric);
+    let begin = if is_of_signs { run_end } else { from };
+    let end = (begin..to).find(ends).unwrap_or(to);
     let last = tokens.get(end.checked_sub(1).filter(|&last| last >= from)?)?;
     let text = &step[first.start..last.end];
-    // The scanner does not take empty quotation marks for a quotation.
-    let text = if matches!(text, "\"\"" | "''" | "``") { "" } else { text };
-    Some((text.to_owned(), end))
+    let text = if is_of_signs && end == run_end && run_end == tokens.len() && text.chars().count() > 1 {
+        text.strip_suffix(['.', ',', ';', '?']).unwrap_or(text)
+    } else {
+        text
+    };
+    Some((without_empty_quotes(text).to_owned(), end))
+}
+
+/// Whether a word is a number or version, with a sign, unit or operator: `-5`, `0x1F`, `1e-3`, `v1.2`, `>=3.8`, `5s`.
+pub(super) fn is_number(word: &str) -> bool {
+    let bare = word.trim_start_matches(['$', '#', '€', '£', '+', '-', '−', '~', '<', '>', '=', '^', '.']);
+    let bare = bare.strip_prefix(['v', 'V']).unwrap_or(bare);
+    bare.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The old text among the tokens of the object, with its token range: a quotation, the whole phrase or a name that `file` contains.
@@ -128,6 +217,12 @@ fn named(
     new: &str,
 ) -> Option<(String, Range<usize>)> {
     let (from, to) = (object.start, object.end);
+    let literal =
+        matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
+    let whole = raw(step, &tokens[object.clone()]);
+    if literal && object.len() > 1 && holds(file, &whole) {
+        return Some((whole, object));
+    }
     let object =
         from..(from..to).find(|&i| matches!(tokens[i].low.as_str(), "in" | "inside" | "of" | "within")).unwrap_or(to);
     if object.is_empty() {
@@ -139,14 +234,13 @@ fn named(
         return Some((names::unquoted(&tokens[i]).to_owned(), i..i + 1));
     }
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
-    let literal =
-        matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
+    let is_of_signs = |text: &str| !text.contains(char::is_alphanumeric);
     let coined = |text: &str| is_coined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
     // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
     };
-    if holds(file, phrase) && (literal || object.len() == 1 && coined(phrase) && alike(phrase)) {
+    if holds(file, phrase) && (literal || is_of_signs(phrase) || object.len() == 1 && coined(phrase) && alike(phrase)) {
         return Some((phrase.to_owned(), object));
     }
     let i = object.rev().find(|&i| {
@@ -154,7 +248,7 @@ fn named(
         tokens[i].kind == Kind::Word
             && holds(file, text)
             && !listed(EMPTY, &tokens[i].low)
-            && (literal || coined(text) && names::number(text).is_some())
+            && (literal || coined(text) && is_number(text))
     })?;
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
 }
@@ -165,7 +259,7 @@ pub(super) fn is_coined(name: &str) -> bool {
 }
 
 fn holds(file: &str, text: &str) -> bool {
-    !super::places::whole(file, text.trim_end_matches("()")).is_empty()
+    !super::places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
 }
 
 /// The words of some tokens that can describe a place. Paths are left out: they say which file is meant.

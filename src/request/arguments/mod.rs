@@ -6,9 +6,11 @@ mod object;
 mod phrases;
 mod places;
 mod removal;
+mod unsettled;
 
 pub(super) use edit::settle;
 pub use edit::{Edit, settle_edit};
 pub(super) use intent::from_to;
 pub use phrases::{command, names_command, shows_command};
-pub use removal::{removes, settle_removal};
+pub use removal::{is_vague_removal, removes, settle_removal};
+pub use unsettled::Unsettled;

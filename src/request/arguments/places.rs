@@ -1,31 +1,141 @@
-//! Finds where a text occurs in a file, and scores how well a line matches a description.
+//! Finds where a text occurs in a file by itself, and scores how well a line matches a description.
 
 use crate::edit::is_comment;
 use crate::language::words;
 
-/// The byte offsets of `text` in `file` where it is not part of a longer word or number.
-pub(super) fn whole(file: &str, text: &str) -> Vec<usize> {
-    let Some(first) = text.chars().next() else { return Vec::new() };
-    let last = text.chars().next_back().unwrap_or(first);
-    let numeric = text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
-    let inside = |c: char| c.is_alphanumeric() || c == '_';
-    file.match_indices(text)
-        .map(|(at, _)| at)
-        .filter(|&at| {
-            let before = file[..at].chars().next_back().unwrap_or(' ');
-            let mut behind = file[at + text.len()..].chars();
-            let after = behind.next().unwrap_or(' ');
-            let left = !(inside(first) || numeric) || !(inside(before) || numeric && before == '.');
-            let right = if numeric {
-                // `5` is in `5u32` and `5s`, not in `50`, `5.5`, `5_000`.
-                let goes_on = matches!(after, '.' | '_' | ',') && behind.next().is_some_and(|c| c.is_ascii_digit());
-                !(after.is_ascii_digit() || goes_on)
-            } else {
-                !inside(last) || !inside(after)
-            };
-            left && right
-        })
-        .collect()
+/// Units that may follow a number directly, and a word of a request for each.
+const UNITS: &[(&str, &str)] = &[
+    ("s", "second"),
+    ("sec", "second"),
+    ("ms", "millisecond"),
+    ("us", "microsecond"),
+    ("ns", "nanosecond"),
+    ("m", "minute"),
+    ("min", "minute"),
+    ("h", "hour"),
+    ("d", "day"),
+    ("w", "week"),
+    ("px", "pixel"),
+    ("pt", "point"),
+    ("%", "percent"),
+    ("k", "thousand"),
+    ("kb", "kilobyte"),
+    ("mb", "megabyte"),
+    ("gb", "gigabyte"),
+    ("x", "time"),
+    ("cm", "centimetre"),
+];
+/// Types that code writes behind a number.
+const TYPES: &[&str] = &[
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64", "L", "UL",
+    "LL", "ULL", "U", "u", "ul", "n",
+];
+
+/// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or sign. A unit may follow a number if `about`, the
+/// words of the request around it, has that unit.
+pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let is_number = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'))
+        && text.contains(|c: char| c.is_ascii_digit());
+    let ends = |at: &usize| {
+        let (before, behind) = (&file[..*at], &file[at + text.len()..]);
+        if is_number {
+            begins_number(before, text) && ends_number(behind, about)
+        } else {
+            !goes_on(text, behind) && !goes_on_before(before, text)
+        }
+    };
+    file.match_indices(text).map(|(at, _)| at).filter(ends).collect()
+}
+
+/// Whether a number that comes after `before` begins there, and is not the end of `-5`, `1.5`, `0x5`, `1e-5`, `$5` or `1,500`.
+fn begins_number(before: &str, number: &str) -> bool {
+    let mut letters = before.chars().rev();
+    let (last, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
+    let is_group = last == ','
+        && beyond.is_ascii_digit()
+        && number.len() >= 3
+        && number.as_bytes()[..3].iter().all(u8::is_ascii_digit);
+    let is_negative = number.starts_with('-');
+    !(is_word(last)
+        || matches!(last, '.' | '$' | '€' | '£' | '#' | '−')
+        || is_group
+        || !is_negative && matches!(last, '-' | '+'))
+}
+
+/// Whether a number ends before `behind`, and does not go on as `50`, `5.5`, `5_000`, `5e3`, `5-rc1` or with a unit that is not in `about`.
+fn ends_number(behind: &str, about: &[String]) -> bool {
+    let mut letters = behind.chars();
+    let (next, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
+    match next {
+        '.' => !beyond.is_alphanumeric(),
+        ',' => {
+            let digits = behind[1..].chars().take_while(char::is_ascii_digit).count();
+            digits != 3
+        }
+        '-' | '+' => !beyond.is_alphanumeric(),
+        c if is_word(c) || c == '%' => {
+            let unit =
+                if c == '%' { "%" } else { &behind[..behind.find(|c: char| !is_word(c)).unwrap_or(behind.len())] };
+            let low = unit.to_lowercase();
+            let is_said = |(short, word): &(&str, &str)| *short == low && about.iter().any(|said| same(said, word));
+            TYPES.contains(&unit) || about.contains(&low) || UNITS.iter().any(|unit| is_said(unit))
+        }
+        _ => !joins(next),
+    }
+}
+
+/// Whether a word of a request, without its plural, names a unit.
+pub(super) fn is_unit(word: &str) -> bool {
+    UNITS.iter().any(|(short, long)| short.len() > 1 && *short == word || *long == word)
+        || matches!(word, "byte" | "bytes" | "kib" | "mib" | "gib" | "thousand" | "million" | "hundred")
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a character belongs to the one before it: an accent, a skin tone, a joiner.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')
+}
+
+fn is_sign(c: char) -> bool {
+    matches!(c, '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '&' | '|' | '^' | '%' | ':' | '~')
+}
+
+fn is_of_signs(text: &str) -> bool {
+    !text.contains(char::is_alphanumeric)
+}
+
+/// Whether a name goes on with a dash or dot and more letters. In names of code (`max_size.x`) a dot is no letter.
+fn is_link(c: char, text: &str) -> bool {
+    c == '-' || c == '.' && !super::intent::is_coined(text)
+}
+
+/// Whether `text` goes on in `behind`: `light` in `lighter`, `light-blue`, `==` in `===`.
+fn goes_on(text: &str, behind: &str) -> bool {
+    let last = text.chars().next_back().unwrap_or(' ');
+    let mut letters = behind.chars();
+    let (next, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
+    joins(next)
+        || is_word(last) && (is_word(next) || is_link(next, text) && is_word(beyond))
+        || is_of_signs(text) && is_sign(last) && is_sign(next)
+}
+
+/// Whether `text` is only the end of a word after `before`: `blue` in `light-blue`, `$name`, `=` in `!=`.
+fn goes_on_before(before: &str, text: &str) -> bool {
+    let first = text.chars().next().unwrap_or(' ');
+    let mut letters = before.chars().rev();
+    let (last, beyond) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
+    last == '\u{200d}'
+        || is_word(first)
+            && (is_word(last)
+                || last == '$' && !super::intent::is_coined(text)
+                || is_link(last, text) && is_word(beyond))
+        || is_of_signs(text) && is_sign(first) && is_sign(last)
 }
 
 /// The words of an identifier or a phrase, in lower case, without a plural `s`: `maxRetries_left` -> max, retrie, left.

@@ -39,6 +39,23 @@ pub fn removes(step: &str) -> bool {
     object(&scan_line(step)).is_some()
 }
 
+/// Whether `step` removes something that it describes only as not needed: `delete every file that is not needed`.
+pub fn is_vague_removal(step: &str) -> bool {
+    const GENERAL: &str = "\
+        everything, anything, file, files, thing, things, stuff, code, part, parts, line, lines, folder, folders, файлы";
+    const JUDGED: &str = "\
+        needed, need, necessary, required, unneeded, unnecessary, unused, used, useless, obsolete, old, redundant, superfluous, relevant, \
+        important, useful, dead, junk, rubbish, нужны, нужно, лишние, лишнее";
+    let Some(object) = object(&scan_line(step)) else { return false };
+    let is_named = object.iter().any(|token| token.kind == Kind::Opaque || names::is_path(token.text));
+    let says_nothing =
+        |low: &str| is_determiner(low) || [JUDGED, SELECTORS, FILLERS].iter().any(|table| listed(table, low));
+    let head = object.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
+    !is_named
+        && object.iter().any(|token| listed(JUDGED, &token.low))
+        && head.is_none_or(|head| listed(GENERAL, &head.low))
+}
+
 /// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
 ///
 /// # Errors
@@ -92,7 +109,7 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
         return None;
     }
     let text = names::unquoted(text);
-    let (start, end) = match places::whole(file, text).as_slice() {
+    let (start, end) = match places::whole(file, text, &[]).as_slice() {
         [at] => (*at, at + text.len()),
         all => return Some(Err(format!("`{text}` occurs {} times", all.len()))),
     };
@@ -221,5 +238,25 @@ mod tests {
             assert!(refused.contains(reason) && refused.contains("quote the text"), "{step}: {refused}");
         }
         assert_eq!(settle_removal("change one to two in a.md", "a.md", NOTES), None);
+    }
+
+    #[test]
+    fn a_removal_of_what_is_not_needed_is_vague() {
+        for step in [
+            "Remove all files that nobody needs, they are not necessary",
+            "delete everything unnecessary",
+            "Erase any line that is not used",
+            "remove the old stuff",
+        ] {
+            assert!(is_vague_removal(step), "{step}");
+        }
+        for step in [
+            "Remove the unused imports from a.py",
+            "delete the old logo.svg",
+            "remove the dead function g",
+            "add a file",
+        ] {
+            assert!(!is_vague_removal(step), "{step}");
+        }
     }
 }

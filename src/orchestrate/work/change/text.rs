@@ -1,22 +1,27 @@
 //! Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
 
-use crate::context::{Pack, mentions};
+use crate::context::{Pack, mentions, readable};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::passage::{self, Passage, Place};
 use crate::orchestrate::work::{Done, Job, data, is_prose, reply};
+use crate::request::arguments::removes;
 
 use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
+/// What the model is told about an answer that changes nothing, or adds to a file from which something is to go.
+const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
+const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
 /// Changes the file `path`, whatever it has: keys, passages, or no text yet.
 pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let Some(before) = job.text(path) else {
-        return Ok(Done::note(format!("not done: {path} cannot be read as text")));
+    let before = match readable(job.scene.context, path) {
+        Ok(before) => before,
+        Err(why) => return Ok(Done::refused(&why)),
     };
     if let Some(done) = data::change(job, path, &before, evidence).await? {
         return Ok(done);
@@ -81,7 +86,9 @@ impl Target<'_> {
         let problem = if code.trim().is_empty() {
             Some(NO_TEXT.to_owned())
         } else if after == *before {
-            Some("Nothing is changed by what you wrote.".to_owned())
+            Some(NOTHING_CHANGED.to_owned())
+        } else if removes(&job.step.text) && after.len() >= before.len() {
+            Some(NOTHING_GONE.to_owned())
         } else {
             job.problem(path, before, &after, &[])
         };
@@ -118,6 +125,9 @@ async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) ->
     };
     match until_right(job, messages, forms, take).await? {
         Ok(after) => job.replace(path, before, &after, evidence).await,
+        Err(trouble) if trouble == NOTHING_CHANGED || trouble == NOTHING_GONE => {
+            Ok(Done::note(format!("not changed: no change of {path} was found that does what you ask")))
+        }
         Err(trouble) => Ok(Done::note(format!("not done: {path}: {trouble}"))),
     }
 }

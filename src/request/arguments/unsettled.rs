@@ -1,0 +1,74 @@
+//! Says why a step settles no edit of a file: what stands there instead, or on which lines the old value stands.
+
+use super::intent::{self, Intent};
+use super::places;
+
+/// Why a step settles no edit of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unsettled {
+    /// The step does not say what becomes what.
+    Unsaid,
+    /// Several lines answer to it.
+    Several(String),
+    /// It does, but no line of the file answers to it.
+    Refused {
+        why: String,
+        /// No reading of the file could make the edit, so that a model cannot either.
+        is_certain: bool,
+    },
+}
+
+impl Unsettled {
+    pub(super) fn of(why: impl Into<String>) -> Unsettled {
+        Unsettled::Refused { why: why.into(), is_certain: false }
+    }
+}
+
+pub(super) fn same_values(value: &str) -> Unsettled {
+    Unsettled::Refused { why: format!("the old and the new value are both `{value}`"), is_certain: true }
+}
+
+/// Longest line that a reason quotes, in characters, and most lines that it names.
+const LINE_CHARS: usize = 80;
+const LINES_NAMED_MAX: usize = 8;
+
+/// A line of the file as a reason quotes it.
+pub(super) fn quoted(lines: &[&str], at: usize) -> String {
+    let text: String = lines[at].trim().chars().take(LINE_CHARS).collect();
+    format!("line {} is `{text}`", at + 1)
+}
+
+/// Why the old value is not there: what is there in its place.
+pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
+    let score = |at: usize| places::answers(lines, at, &intent.about);
+    let holds = |at: &usize| !old.is_empty() && lines[*at].contains(old);
+    let best = |all: &mut dyn Iterator<Item = usize>| all.max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a)));
+    let near = best(&mut (0..lines.len()).filter(holds))
+        .or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
+    let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
+    let shown = if old.is_empty() { "\"\"" } else { old };
+    // `30 seconds` may be written as 30_000.
+    let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
+        && (intent.exact || intent::is_number(old) || !old.contains(char::is_alphanumeric));
+    Unsettled::Refused { why: format!("`{shown}` does not stand in it by itself{there}"), is_certain }
+}
+
+/// Why it is not clear which place is meant.
+pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
+    let mut numbers: Vec<usize> = at.iter().map(|at| at + 1).collect();
+    numbers.sort_unstable();
+    let more = if numbers.len() > LINES_NAMED_MAX { " and more" } else { "" };
+    let numbers: Vec<String> = numbers.iter().take(LINES_NAMED_MAX).map(usize::to_string).collect();
+    let listed = match numbers.split_last() {
+        Some((last, before)) if more.is_empty() && !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => numbers.join(", "),
+    };
+    Unsettled::Several(format!(
+        "`{old}` stands on lines {listed}{more}; say which is meant, by a word of its line or section"
+    ))
+}
+
+/// Why the only place of the old value is hardly meant.
+pub(super) fn elsewhere(lines: &[&str], old: &str, at: usize) -> Unsettled {
+    Unsettled::of(format!("`{old}` stands only where nothing says that it is meant: {}", quoted(lines, at)))
+}

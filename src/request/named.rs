@@ -1,0 +1,332 @@
+//! Finds the files that a request names: on the disk, the longest existing name first, then in the index.
+//!
+//! `In my file.ini change …` names `my file.ini` if that file exists, whatever letters its name has, whether or not it is in the index.
+
+mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+pub use disk::is_file_name;
+use disk::{Disk, Form};
+
+use crate::base::near;
+use crate::language::clauses::Part;
+use crate::language::clauses::names;
+use crate::language::clauses::scan::{Kind, scan};
+use crate::language::clauses::words::{is_determiner, is_polite, listed};
+use crate::tools::confine::Root;
+
+/// Stands for the name of a file in a text that is read for other things: one word, and a path by its form.
+pub const MARK: &str = "./file";
+/// Most words of a name that is not quoted, and most words of a text in which such names are looked for.
+const NAME_WORDS_MAX: usize = 8;
+const WORDS_MAX: usize = 600;
+/// Most names proposed for one that does not exist.
+const PROPOSED_MAX: usize = 3;
+/// Prepositions before the file in which something is changed, in several languages.
+const WITHIN: &str = "in, inside, within, dans, im, en, в";
+/// Words between such a preposition and the name.
+const NOUNS: &str =
+    "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
+const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
+/// Prepositions before a file that stand before other things as often.
+const BESIDE: &str = "from, of, on, at, aus, von, de, из";
+/// Words between two values of which one replaces the other.
+const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
+/// Punctuation that may follow a name in a sentence.
+const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];
+const BEFORE: &[char] = &['(', '[', '{', '@', '"', '“', '«', '\'', '‘', '`'];
+
+/// A file that a text names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// Bytes of the text, with the quotation marks around the name.
+    pub range: Range<usize>,
+    /// The name as it is written, without them.
+    pub said: String,
+    pub found: Found,
+    pub role: Role,
+}
+
+/// What is there under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A file, relative to the project and without links.
+    File(String),
+    Folder(String),
+    /// Several files answer to the name.
+    Several(Vec<String>),
+    /// No file does; the nearest existing ones.
+    Missing(Vec<String>),
+    /// Why the path cannot be used: it leads out of the project.
+    Barred(String),
+}
+
+/// What a name is in its sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The place of the change: `in F`, `F: …`.
+    Place,
+    /// It may be the place or the object: `from F`, `update F`.
+    Object,
+    /// One of two values: `from F to G`.
+    Value,
+    /// Part of a quotation or of a longer word: an argument of a command, for instance.
+    Part,
+}
+
+impl Named {
+    /// The path of the file; `None` if there is no such file.
+    pub fn file(&self) -> Option<&str> {
+        match &self.found {
+            Found::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Why the name is no file that can be changed; `None` if it is one.
+    pub fn trouble(&self) -> Option<String> {
+        let said = &self.said;
+        let listed = |all: &[String]| all.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ");
+        Some(match &self.found {
+            Found::File(_) => return None,
+            Found::Folder(path) => format!("`{path}` is a folder; name the file in it"),
+            Found::Several(all) => format!("`{said}` may be {}; name it with its folder", listed(all)),
+            Found::Missing(near) if near.is_empty() => format!("`{said}` does not exist in the project"),
+            Found::Missing(near) => format!("`{said}` does not exist in the project; {} may be meant", listed(near)),
+            Found::Barred(why) => why.clone(),
+        })
+    }
+}
+
+/// The files that `text` names, in order; `known` are the paths of the index.
+pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
+    let disk = Disk::new(root, known);
+    let mut all: Vec<Named> = Vec::new();
+    let tokens = scan(text);
+    let opaque = || tokens.iter().filter(|token| token.kind == Kind::Opaque);
+    let quoted: Vec<Range<usize>> = opaque().map(|token| token.start..token.end).collect();
+    for token in opaque().filter(|token| !token.text.contains('\n')) {
+        let range = token.start..token.end;
+        let inner = names::unquoted(token).trim();
+        let form = Form { is_quoted: true, leads: leads(text, range.start) };
+        if let Some(found) = disk.existing(inner, form).or_else(|| disk.missing(inner, form)) {
+            all.push(Named { role: Role::Object, said: inner.to_owned(), range, found });
+        }
+    }
+    let words = words(text);
+    let mut at = 0;
+    while at < words.len().min(WORDS_MAX) {
+        let start = words[at].start;
+        let is_quoted = quoted.iter().any(|range| range.contains(&start));
+        let known = all.iter().any(|named| named.range.contains(&start));
+        let found = if is_quoted || known { None } else { longest(text, &words, at, &disk) };
+        match found {
+            Some((named, behind)) => {
+                all.push(named);
+                at = behind;
+                continue;
+            }
+            None if known => {}
+            None => all.extend(parts(text, &words[at], &disk)),
+        }
+        at += 1;
+    }
+    all.sort_by_key(|named| named.range.start);
+    with_roles(text, all)
+}
+
+/// The places of the change that a text asks for: the files with a preposition that says so, else all that are no values.
+pub fn places(all: &[Named]) -> Vec<&Named> {
+    let of = |role: Role| all.iter().filter(move |named| named.role == role);
+    let places: Vec<&Named> = of(Role::Place).collect();
+    if places.is_empty() { of(Role::Object).collect() } else { places }
+}
+
+/// `text` with [`MARK`] in place of the names that are `places`.
+pub fn masked(text: &str, places: &[&Named]) -> String {
+    let mut done = text.to_owned();
+    for named in places.iter().rev() {
+        done.replace_range(named.range.clone(), MARK);
+    }
+    done
+}
+
+/// First of the private characters that stand for those of ASCII in a shielded name.
+const SHIELDS: u32 = 0xe000;
+
+/// `text` with private characters in place of blanks and punctuation in the names of files, so that no rule splits them: `salt and pepper.txt`.
+pub fn shielded(text: &str, all: &[Named]) -> String {
+    if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
+        return text.to_owned();
+    }
+    let is_open =
+        |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '\'');
+    let shield = |c: char| if is_open(c) { char::from_u32(SHIELDS + c as u32).unwrap_or(c) } else { c };
+    let mut done = text.to_owned();
+    for named in all.iter().rev().filter(|named| named.file().is_some() && text[named.range.clone()] == named.said) {
+        done.replace_range(named.range.clone(), &named.said.chars().map(shield).collect::<String>());
+    }
+    done
+}
+
+/// A text or a part of it as it was before [`shielded`].
+pub fn unshielded(text: &str) -> String {
+    let bare =
+        |c: char| (c as u32).checked_sub(SHIELDS).filter(|code| *code < 128).and_then(char::from_u32).unwrap_or(c);
+    text.chars().map(bare).collect()
+}
+
+/// Undoes [`shielded`] in the parts of a request, and gives each the files that it names.
+pub fn restore(parts: &mut [Part], all: &[Named]) {
+    for part in parts {
+        for text in [&mut part.text, &mut part.context].into_iter().chain(&mut part.paths).chain(&mut part.quoted) {
+            *text = unshielded(text);
+        }
+        let whole = part.full_text();
+        let files = all.iter().filter(|named| named.role != Role::Part && whole.contains(&named.said));
+        for (said, path) in files.filter_map(|named| Some((&named.said, named.file()?))) {
+            match part.paths.iter().position(|one| one == said || one == path) {
+                Some(at) => path.clone_into(&mut part.paths[at]),
+                None => part.paths.push(path.to_owned()),
+            }
+        }
+    }
+}
+
+/// Existing paths whose names are most like `said`.
+pub fn nearest(said: &str, known: &[String]) -> Vec<String> {
+    let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
+    let wanted = name(said);
+    let far = |path: &String| near::distance(&wanted, &name(path));
+    let mut all: Vec<(usize, &String)> = known.iter().take(20_000).map(|path| (far(path), path)).collect();
+    all.retain(|(far, path)| *far <= (name(path).chars().count() / 3).max(2));
+    all.sort_by_key(|(far, path)| (*far, path.len()));
+    all.into_iter().take(PROPOSED_MAX).map(|(_, path)| path.clone()).collect()
+}
+
+/// The words between white space.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+}
+
+/// The names inside of a word that is none itself: `(a.py,b.py)`.
+fn parts(text: &str, word: &Range<usize>, disk: &Disk<'_>) -> Vec<Named> {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@' | '~');
+    let form = Form { is_quoted: false, leads: false };
+    let one = |part: &str| {
+        let said = part.trim_matches(['.', ':', '-']);
+        let found = disk.existing(said, form).or_else(|| disk.missing(said, form))?;
+        let from = said.as_ptr() as usize - text.as_ptr() as usize;
+        Some(Named { range: from..from + said.len(), said: said.to_owned(), found, role: Role::Part })
+    };
+    text[word.clone()].split(|c| !is_inside(c)).filter_map(one).collect()
+}
+
+/// The longest name that begins with the word at `at`, and the place of the word behind it.
+fn longest(text: &str, words: &[Range<usize>], at: usize, disk: &Disk<'_>) -> Option<(Named, usize)> {
+    let start = words[at].start;
+    let form = Form { is_quoted: false, leads: leads(text, start) };
+    let goes_on = |to: &usize| {
+        let between = &text[words[*to - 1].end..words[*to].start];
+        between.chars().all(|c| c.is_whitespace() && c != '\n')
+    };
+    let more = if disk.may_go_on(text[words[at].clone()].trim_start_matches(BEFORE)) { NAME_WORDS_MAX - 1 } else { 0 };
+    let most = (at + 1..words.len()).take(more).take_while(goes_on).last().unwrap_or(at);
+    let named = |said: &str, found: Found, behind: usize| {
+        let from = said.as_ptr() as usize - text.as_ptr() as usize;
+        let named = Named { range: from..from + said.len(), said: said.to_owned(), found, role: Role::Object };
+        Some((named, behind))
+    };
+    for last in (at..=most).rev() {
+        for said in forms(&text[start..words[last].end]) {
+            match disk.existing(said, form) {
+                Some(found) if last == at || matches!(found, Found::File(_)) => return named(said, found, last + 1),
+                _ => {}
+            }
+        }
+    }
+    let forms = forms(&text[words[at].clone()]);
+    let (said, found) = forms.iter().rev().find_map(|said| Some((*said, disk.missing(said, form)?)))?;
+    named(said, found, at + 1)
+}
+
+/// A word or several as they are written, then with ever less punctuation around them, without a possessive or a line number.
+fn forms(whole: &str) -> Vec<&str> {
+    let opened = |rest: &str, close: char| match close {
+        ')' => rest.contains('('),
+        ']' => rest.contains('['),
+        '}' => rest.contains('{'),
+        _ => false,
+    };
+    let mut forms = vec![whole];
+    let mut rest = whole;
+    while let Some(close) = rest.chars().next_back().filter(|last| BEHIND.contains(last)) {
+        rest = &rest[..rest.len() - close.len_utf8()];
+        if rest.is_empty() || opened(rest, close) {
+            break;
+        }
+        forms.push(rest);
+    }
+    for form in forms.clone() {
+        forms.extend(["'s", "’s"].iter().filter_map(|end| form.strip_suffix(end)));
+        let number = form.rsplit_once(':').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
+        forms.extend(number.map(|(path, _)| path));
+    }
+    for form in forms.clone() {
+        let is_alone = |rest: &&str| !rest.contains([')', ']', '}']);
+        forms.extend(form.strip_prefix(BEFORE).filter(is_alone));
+    }
+    forms.retain(|form| form.chars().any(|c| !matches!(c, '.' | '/' | '\\' | '~') && !BEHIND.contains(&c)));
+    forms
+}
+
+/// The last words before a place, in lower case and without articles and nouns for a file.
+fn lead(text: &str, start: usize) -> String {
+    let before = text[..start].trim_end_matches(BEFORE).trim_end();
+    let words = before.split_whitespace().rev().map(|word| word.to_lowercase());
+    words
+        .skip_while(|word| is_determiner(word) || listed(NOUNS, word) || listed(ADJECTIVES, word))
+        .find(|word| !word.is_empty())
+        .unwrap_or_default()
+}
+
+/// Whether what follows is the place of a change.
+fn leads(text: &str, start: usize) -> bool {
+    let before = text[..start].trim_end_matches(BEFORE).trim_end();
+    let names_file = before.split_whitespace().next_back().is_some_and(|word| listed(NOUNS, &word.to_lowercase()));
+    listed(WITHIN, &lead(text, start)) || names_file
+}
+
+fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
+    for at in 0..all.len() {
+        let (start, end) = (all[at].range.start, all[at].range.end);
+        let opens = text[..start].split_whitespace().all(|word| is_polite(&word.to_lowercase().replace(',', "")));
+        let next = text[end..].split_whitespace().next().unwrap_or_default().to_lowercase();
+        let follows = at > 0 && listed(JOINS, text[all[at - 1].range.end..start].trim());
+        all[at].role = if all[at].role == Role::Part {
+            Role::Part
+        } else if leads(text, start) {
+            Role::Place
+        } else if listed(JOINS, &next) || follows {
+            Role::Value
+        } else if opens {
+            Role::Place
+        } else {
+            Role::Object
+        };
+    }
+    all
+}
+
+impl Named {
+    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
+    pub fn is_clear(&self, text: &str) -> bool {
+        self.role == Role::Place
+            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
+            || self.role == Role::Object && text[self.range.end..].starts_with(':')
+    }
+}
