@@ -148,8 +148,11 @@ impl<'a> Scanner<'a> {
         let mut search = from;
         while let Some(n) = self.text[search..line_end].find(close) {
             let end = search + n + close.len_utf8();
-            let glued = self.text[end..].chars().next().is_some_and(char::is_alphanumeric);
-            if !(single && glued) && search + n > from {
+            let next = self.text[end..].chars().next();
+            let glued = next.is_some_and(char::is_alphanumeric);
+            // `""` is a quotation without text; in `"""` the marks are quoted themselves.
+            let is_empty = search + n == from;
+            if !(single && glued) && !(is_empty && next.is_some_and(|next| next == close || next.is_alphanumeric())) {
                 return Some(end);
             }
             search = end;
@@ -270,6 +273,7 @@ mod tests {
         check("say \"a, b. c\" now", "say|\"a, b. c\"|now");
         check("run `x; y` it's", "run|`x; y`|it's");
         check("the users' files and 'my file'", "the|users|'|files|and|'my file'");
+        check("from \"\" to \"x\"", "from|\"\"|to|\"x\"");
         check("```\na. b\n``` go", "```\na. b\n```|go");
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::settle_edit;
+use super::{Unsettled, settle_edit};
 
 /// Checks that the first line that changes becomes `expected`; if that is empty, that no edit is made.
 fn check(step: &str, file: &str, expected: &str) {
@@ -133,8 +133,49 @@ fn an_unclear_request_changes_nothing() {
     check("set the timeout to soon", PULL, "");
     check("change the number of threads from 5 to 3", "const A: u32 = 5;\nconst B: u32 = 5;\n", "");
     check("explain the timeout", PULL, "");
+    check("update these: 1) the name to a 4) the word to b", MODELS, "");
     check("change the context from 4096 to 4096", MODELS, "");
     check("set the volume to 3", PULL, "");
+}
+
+#[test]
+fn signs_phrases_and_empty_values_are_values() {
+    check("change 🐟 to 🐬", "pet = 🐟\n", "pet = 🐬");
+    check("change 🐟 to 🐬", "pet = 🐟\u{200d}🐟\n", "");
+    check("replace && with ||", "if (a && b) {}\n", "if (a || b) {}");
+    check("replace = with :=", "if (a == b) {}\n", "");
+    check("change the sign from -4 to 4", "sign = -4\nother = 4\n", "sign = 4");
+    check("change the sign from 4 to -4", "sign = -4\nother = 14\n", "");
+    check("set the sign to -4", "sign = 4\n", "sign = -4");
+    check("change the motto from live and learn to learn and live", "motto: live and learn\n", "motto: learn and live");
+    check("change the motto from \"\" to \"x\"", "motto = ''\nother = 1\n", "motto = \"x\"");
+    check("set the motto to carpe diem", "motto = live and learn\n", "motto = carpe diem");
+    check("change a1 to b1", "x = a1-c\ny = a1\n", "y = b1");
+    check("change the size from 3 to 4 MB", "size = 3MB\n", "size = 4MB");
+    check("change the size from 3 to 4", "size = 3MB\n", "");
+    check("change the size from 3 to 4", "size: u8 = 3u8;\n", "size: u8 = 4u8;");
+    check("change beta to gamma", "beta = 1\n", "");
+    check("change the beta to gamma", "alpha\nbeta\n", "");
+}
+
+#[test]
+fn a_refusal_says_what_is_there() {
+    let why = |step: &str, file: &str| match settle_edit(step, file) {
+        Err(Unsettled::Refused { why, .. } | Unsettled::Several(why)) => why,
+        other => panic!("{step}: {other:?}"),
+    };
+    let check = |step: &str, file: &str, expected: &str| assert_eq!(why(step, file), expected, "{step}");
+    check(
+        "change the lid from 4 to 5",
+        "a = 1\nlid = -4\n",
+        "`4` does not stand in it by itself; line 2 is `lid = -4`",
+    );
+    check("change the lid from 4 to 5", "lid = 9\n", "`4` does not stand in it by itself; line 1 is `lid = 9`");
+    check("change lid from 4 to 4", "lid = 4\n", "the old and the new value are both `4`");
+    let several = "`4` stands on lines 2 and 4; say which is meant, by a word of its line or section";
+    check("change the lid from 4 to 5", "[a]\nlid = 4\n[b]\nlid = 4\n", several);
+    check("set the lid to soon", "lid = 4\n", "line 1 is `lid = 4`, where `soon` does not fit");
+    check("set the cap to 5", "lid = 4\n", "no line gives `cap` a value that can become `5`");
 }
 
 #[test]

@@ -248,9 +248,16 @@ fn named(
         tokens[i].kind == Kind::Word
             && holds(file, text)
             && !listed(EMPTY, &tokens[i].low)
+            && !is_list_number(tokens, i)
             && (literal || coined(text) && is_number(text))
     })?;
     Some((tokens[i].text.trim_end_matches("()").to_owned(), i..i + 1))
+}
+
+/// Whether a number counts the items of a list: `1)`, `2.`.
+fn is_list_number(tokens: &[Token], at: usize) -> bool {
+    let is_glued = |next: &&Token| next.start == tokens[at].end && matches!(next.kind, Kind::Close | Kind::Stop);
+    tokens[at].text.chars().all(|c| c.is_ascii_digit()) && tokens.get(at + 1).filter(is_glued).is_some()
 }
 
 /// Whether a name has an underscore, or a capital after its first letter, as names in code do.
