@@ -307,9 +307,10 @@ fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
         let opens = text[..start].split_whitespace().all(|word| is_polite(&word.to_lowercase().replace(',', "")));
         let next = text[end..].split_whitespace().next().unwrap_or_default().to_lowercase();
         let follows = at > 0 && listed(JOINS, text[all[at - 1].range.end..start].trim());
+        let joined = at > 0 && listed("and, or, &, und, et, y, и, ,", text[all[at - 1].range.end..start].trim());
         all[at].role = if all[at].role == Role::Part {
             Role::Part
-        } else if leads(text, start) {
+        } else if leads(text, start) || joined && all[at - 1].role == Role::Place {
             Role::Place
         } else if listed(JOINS, &next) || follows {
             Role::Value

@@ -104,7 +104,9 @@ impl<'a> Scanner<'a> {
         match c {
             '(' | '[' | '{' => self.push(Kind::Open, at, after),
             _ => match mark(c) {
-                Some(kind) if c != '.' || !starts_name(&self.text[after..]) => self.push(kind, at, after),
+                Some(kind) if !(c == '.' && starts_name(&self.text[after..]) || self.is_sign(at)) => {
+                    self.push(kind, at, after)
+                }
                 _ => self.word(at),
             },
         }
@@ -159,6 +161,16 @@ impl<'a> Scanner<'a> {
         }
         self.unclosed_before[which] = line_end;
         None
+    }
+
+    /// Whether the mark at `at` begins an operator (`!=`, `:=`), or is a comma or stop between blanks: text that is spoken of, no punctuation.
+    fn is_sign(&self, at: usize) -> bool {
+        let begins = self.text[..at].ends_with(char::is_whitespace);
+        let run = self.text[at..].split(char::is_whitespace).next().unwrap_or_default();
+        let is_operator =
+            run.len() > 1 && run.chars().all(|c| c.is_ascii_punctuation()) && run.contains(['=', '<', '>']);
+        let ends = self.text[at + run.len()..].starts_with(char::is_whitespace);
+        begins && (is_operator || ends && matches!(run, "," | "."))
     }
 
     fn word(&mut self, at: usize) -> usize {
@@ -273,6 +285,8 @@ mod tests {
         check("say \"a, b. c\" now", "say|\"a, b. c\"|now");
         check("run `x; y` it's", "run|`x; y`|it's");
         check("the users' files and 'my file'", "the|users|'|files|and|'my file'");
+        check("replace != with ==", "replace|!=|with|==");
+        check("replace , with : now", "replace|,|with|:|now");
         check("from \"\" to \"x\"", "from|\"\"|to|\"x\"");
         check("```\na. b\n``` go", "```\na. b\n```|go");
     }

@@ -173,6 +173,7 @@ fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>
         behind.starts_with(['=', ':']) || ["is ", "are ", "was "].iter().any(|verb| behind.starts_with(verb))
     };
     match places.as_slice() {
+        [] if lines.iter().any(|line| line.contains(object)) => Some(Err(absent(lines, object, intent))),
         [] => None,
         all if all.iter().any(is_name) => None,
         [(at, offset)] => Some(Ok((*at, replaced(lines[*at], object, &intent.new, &[*offset])))),

@@ -72,6 +72,7 @@ fn a_file_is_found_whatever_its_name_has() {
     check("In end. set a to 2", &["end."]);
     check("set a to 2 in setup.cfg (it is 1 now)", &["Setup.CFG"]);
     check("In .secret set a to 2", &[".secret"]);
+    check("In .secret and list.cfg set a to 2", &[".secret", "list.cfg"]);
     check("Set a to 2 in notes", &["notes"]);
     check("notes are fine, set a to 2", &[]);
     check("@list.cfg:12 set a to 2", &["list.cfg"]);
