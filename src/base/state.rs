@@ -1,12 +1,12 @@
 //! Decides where the program keeps what it remembers of a project: in `.monobloc` inside of it, or, if that cannot be written, in a
-//! folder of the user. So a project on a read-only disk can be searched and asked about.
+//! folder of the user. So a project on a read-only or full disk can be searched and asked about.
 
 use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, access, statvfs};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
@@ -24,20 +24,37 @@ pub fn folder(project: &Path) -> PathBuf {
     elsewhere(project).unwrap_or(own)
 }
 
-/// Why nothing can be changed in a project: its folder, or what this program keeps in it, cannot be written.
+/// Why nothing can be changed in a project, and what helps: its folder, or what this program keeps in it, cannot be written, or no
+/// space is left for what an undo needs.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
     let refused = |path: &Path, wanted| match access(path, wanted) {
         Err(why @ (Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
-            Some(format!("{} cannot be written: {}", path.display(), std::io::Error::from(why)))
+            let why = std::io::Error::from(why);
+            Some(format!("{} cannot be written: {why}; make it writable or work on a copy", path.display()))
         }
         _ => None,
     };
     let folder = if own.symlink_metadata().is_ok() { own.as_path() } else { project };
-    refused(folder, Access::WRITE_OK | Access::EXEC_OK).or_else(|| {
-        let kept = ["monobloc.db", "checkpoints.db", "journal.ndjson", "lock"].map(|name| own.join(name));
-        kept.iter().find_map(|file| refused(file, Access::WRITE_OK))
-    })
+    refused(folder, Access::WRITE_OK | Access::EXEC_OK)
+        .or_else(|| {
+            let kept = ["monobloc.db", "checkpoints.db", "journal.ndjson", "lock"].map(|name| own.join(name));
+            kept.iter().find_map(|file| refused(file, Access::WRITE_OK))
+        })
+        .or_else(|| {
+            is_full(folder).then(|| format!("no space is left in {}; free some and try again", folder.display()))
+        })
+}
+
+/// Least free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
+const ROOM: u64 = 128 << 10;
+
+/// Whether a disk has less than [`ROOM`] left for this user. One that does not tell its size is not full.
+fn is_full(folder: &Path) -> bool {
+    let Ok(disk) = statvfs(folder) else { return false };
+    // Some blocks are kept for the administrator.
+    let blocks = if user() == Some(0) { disk.f_bfree } else { disk.f_bavail };
+    disk.f_blocks > 0 && blocks.saturating_mul(disk.f_frsize) < ROOM
 }
 
 /// A folder of this user for the project: in the cache, else among temporary files, else in memory. `None` if none can be made.
@@ -63,7 +80,8 @@ fn usable(folder: &Path, top: &Path, user: u32) -> Option<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
     let owned = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);
     let ours = folder.ancestors().take_while(|part| part.starts_with(top)).all(owned);
-    (ours && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()).then(|| folder.to_owned())
+    let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() && !is_full(folder);
+    (ours && writable).then(|| folder.to_owned())
 }
 
 #[cfg(test)]

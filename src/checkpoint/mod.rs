@@ -28,7 +28,7 @@ use crate::base::storage::Trouble;
 /// Why a checkpoint could not be made or restored. Nothing is overwritten in that case that is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    #[error("{why}; make the project writable or work on a copy")]
+    #[error("{why}")]
     ReadOnly { why: String },
     #[error("{}", Trouble::of(source).told("the store of checkpoints", path, source))]
     Folder { path: PathBuf, source: std::io::Error },

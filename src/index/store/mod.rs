@@ -49,10 +49,8 @@ impl Store {
                 let aside = set_aside(&path).map_err(unwritable)?;
                 let (store, _) =
                     Store::connect(&path).map_err(|source| IndexError::Store { path: path.clone(), source })?;
-                Ok((
-                    store,
-                    Some(format!("the index was damaged ({error}); it is kept as {} and built again", aside.display())),
-                ))
+                let kept = format!("it is kept as {}, with the lessons in it, and built again", aside.display());
+                Ok((store, Some(format!("the index was damaged ({error}); {kept}"))))
             }
             Err(source) => Err(IndexError::Store { path, source }),
             Ok((store, note)) => Ok((store, note)),
