@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use super::overwrite::temporary_name;
+
 /// The primary result codes of SQLite (its documentation, "Result and Error Codes").
 const SQLITE_PERM: i32 = 3;
 const SQLITE_BUSY: i32 = 5;
@@ -80,7 +82,7 @@ impl Trouble {
 
 /// Writes a file beside `file` and removes it again.
 fn tried(file: &Path) -> io::Result<()> {
-    let probe = file.with_file_name(format!(".monobloc-{:016x}", fastrand::u64(..)));
+    let probe = file.with_file_name(temporary_name());
     let written = File::create_new(&probe).and_then(|mut file| file.write_all(&[0; PROBE_BYTES]));
     let _ = fs::remove_file(&probe);
     written
