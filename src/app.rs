@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-pub use fit::FitRequest;
+pub use fit::{FitRequest, instead};
 pub use past::{Back, CheckpointRow, Went};
 pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
-use crate::base::{self, Bytes, Cancel, Config};
+use crate::base::{self, Bytes, Cancel, Config, state};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
 use crate::budget::permit::Permit;
@@ -50,12 +50,12 @@ const VECTORS_WAITED_FOR: usize = 128;
 
 /// The project's database: its index and the lessons learned in it.
 pub fn database(project: &Path) -> PathBuf {
-    project.join(".monobloc").join("monobloc.db")
+    state::folder(project).join("monobloc.db")
 }
 
 /// The project's journal: every request, call, decision and result.
 pub fn journal(project: &Path) -> PathBuf {
-    project.join(".monobloc").join("journal.ndjson")
+    state::folder(project).join("journal.ndjson")
 }
 
 /// Everything below the user interface. Clones share ledger and permit.
@@ -329,6 +329,11 @@ impl App {
     /// The project's folder, with symbolic links resolved.
     pub fn project(&self) -> Result<PathBuf> {
         Ok(Root::open(&self.config.project)?.path().to_owned())
+    }
+
+    /// Why nothing can be changed in the project, if that is so.
+    pub fn read_only(&self) -> Option<String> {
+        state::read_only(&self.config.project)
     }
 
     /// A conversation on the project, recorded in its journal.

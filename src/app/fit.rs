@@ -54,12 +54,36 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
     Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
 }
 
+/// The embedder's name among what is left out.
+const EMBEDDER: &str = "embedder";
+
+/// The models beside the embedder, or, if they do not fit then, without it: search needs no embedder, a request needs a planner.
+fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
+    let beside = fit::report(asked, given, machine);
+    if beside.1.is_none() || given.embedder == Bytes::ZERO {
+        return beside;
+    }
+    let (mut report, refused) = fit::report(asked, &fit::Given { embedder: Bytes::ZERO, ..*given }, machine);
+    report.left_out.push(EMBEDDER.to_owned());
+    (report, refused)
+}
+
+/// Who does the work of what is left out.
+pub fn instead(left_out: &str) -> &'static str {
+    if left_out == EMBEDDER { "search goes by words only" } else { "the planner plays it" }
+}
+
 impl App {
     /// Calculates what the roles of `registry` would take on this machine.
     pub(super) fn fit_roles(&self, registry: &Registry) -> Result<(fit::Report, Option<Refused>)> {
         let machine = machine_of(&self.config, None)?;
         let given = fit::Given { embedder: self.embedder_bytes(registry), ..fit::Given::default() };
-        Ok(fit::report(&self.roles_asked(registry)?, &given, &machine))
+        Ok(with_or_without_embedder(&self.roles_asked(registry)?, &given, &machine))
+    }
+
+    /// Whether the planner fits only if the embedder is left out.
+    pub(super) fn leaves_out_embedder(&self, registry: &Registry) -> bool {
+        self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
     }
 
     /// The memory of the embedder; 0 if it is missing or damaged, because search then does without it.
@@ -81,7 +105,7 @@ impl App {
         } else {
             request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?
         };
-        let (mut report, refused) = fit::report(&asked, &given, &machine);
+        let (mut report, refused) = with_or_without_embedder(&asked, &given, &machine);
         if request.device.is_none() {
             report.forecast(&capabilities());
         }
@@ -99,7 +123,10 @@ impl App {
     /// For each role, what its model would give up to fit if it were loaded now, or that it does not fit.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
-        let left_out = report.left_out.into_iter().map(|name| (name, "left out: the planner plays it".to_owned()));
+        let left_out = report.left_out.into_iter().map(|name| {
+            let instead = instead(&name);
+            (name, format!("left out: {instead}"))
+        });
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 

@@ -34,7 +34,11 @@ impl App {
         let registry = self.registry()?;
         let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
         registry.get(Role::Planner)?;
-        let embedder = self.embedder(&registry).inspect_err(|why| notes.push(why.clone())).ok();
+        let embedder = match self.leaves_out_embedder(&registry) {
+            true => Err("no embedder: the planner would not fit beside it; search goes by words only".to_owned()),
+            false => self.embedder(&registry),
+        };
+        let embedder = embedder.inspect_err(|why| notes.push(why.clone())).ok();
         Ok(SharedModels { pool: self.pool(registry), embedder, notes })
     }
 
@@ -62,8 +66,14 @@ impl App {
         cancel: &Cancel,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Session, Vec<String>)> {
-        let mut notes = self.recover()?;
+        // What cannot be finished keeps nobody from asking; the next change fails with the same reason.
+        let mut notes = self.recover().unwrap_or_else(|why| vec![why.to_string()]);
+        notes.extend(
+            self.read_only()
+                .map(|why| format!("nothing can be changed here: {why}; it can be searched and asked about")),
+        );
         notes.extend(models.notes.iter().chain(&self.catalog().1).cloned());
+        notes.extend(index.note().map(str::to_owned));
         let missing = self.until(cancel.clone()).refresh_for_turn(&index, models.embedder.as_ref(), progress)?;
         notes.extend(without_vectors(missing));
         Ok((self.session_with(models, index)?, notes))

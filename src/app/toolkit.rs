@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::{App, database};
-use crate::base::ConversationId;
 use crate::base::mask::Mask;
+use crate::base::{ConversationId, state};
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::Index;
@@ -37,7 +37,7 @@ impl App {
     /// The built-in tools for this project, with its index if there is one; no servers, no lessons.
     pub fn toolkit_of_project(&self, pool: Pool, embedder: Option<Embedder>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?;
-        let is_indexed = self.config.project.join(".monobloc").is_dir();
+        let is_indexed = state::folder(&self.config.project).is_dir();
         let index = if is_indexed { Some(Arc::new(self.index()?)) } else { None };
         let context = Context { index: index.clone(), ..Context::new(root, self.cancel.clone()) };
         self.toolkit_for(Catalog::builtin(), pool, embedder, index, Some(context))

@@ -7,15 +7,21 @@ pub mod config;
 pub(crate) mod file;
 pub mod folder;
 pub(crate) mod ids;
+pub(crate) mod ignored;
 pub(crate) mod line_ends;
 mod lock;
 pub mod mask;
 pub mod names;
 pub(crate) mod near;
 pub(crate) mod overwrite;
+pub mod places;
 pub mod private;
+pub(crate) mod stamp;
+pub mod state;
+pub mod storage;
 pub(crate) mod units;
 mod visible;
+pub(crate) mod walk;
 
 pub use address::path_of;
 pub use cancel::Cancel;
@@ -24,6 +30,16 @@ pub use ids::{CallId, ConversationId, StepId};
 pub use lock::{lock, read_lock, write_lock};
 pub use units::Bytes;
 pub use visible::visible;
+
+/// Writes a path into JSON, which has no bytes: those that are not UTF-8 become `�`.
+pub fn lossy<S: serde::Serializer>(path: impl AsRef<std::path::Path>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.as_ref().to_string_lossy())
+}
+
+/// [`lossy`] for several paths.
+pub fn all_lossy<S: serde::Serializer>(paths: &[std::path::PathBuf], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+}
 
 /// Bytes as hexadecimal digits, two each.
 pub fn hex(bytes: &[u8]) -> String {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use xattr::FileExt;
 
+use super::ignored::PRIVATE;
+
 /// Most entries of a project that are looked through for further names of a file.
 const ENTRIES_MAX: usize = 200_000;
 /// Attributes that the kernel computes from the content.
@@ -107,7 +109,7 @@ pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
 
 /// Whether an entry of that name is left to version control or to this program.
 pub fn is_private(name: &std::ffi::OsStr) -> bool {
-    [".git", ".monobloc", ".hg", ".svn"].iter().any(|one| name == *one)
+    PRIVATE.iter().any(|one| name == *one)
 }
 
 /// The mode of an existing file or folder that its owner may not write.

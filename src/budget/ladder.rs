@@ -70,22 +70,38 @@ const CANDIDATES_MAX: usize = 8;
 /// model's file is changed, but a smaller file with a context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less.
 /// Fails if even the smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {
-    let mut least: Option<Amount> = None;
+    search(asked, fixed, machine).map_err(|least| refused(asked, total(&least, fixed, machine), machine))
+}
+
+/// The models with the smallest settings, for a refusal: what [`fit`] came to before it gave up. Empty if all fit.
+pub fn least(asked: &[Asked], fixed: Amount, machine: &Machine) -> Vec<Placed> {
+    let least = search(asked, fixed, machine).err().unwrap_or_default();
+    least.into_iter().map(|model| placed(asked, model, machine)).collect()
+}
+
+/// What fits, or the models with the settings that miss by least.
+fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Vec<Settled>> {
+    let mut least: Option<Vec<Settled>> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;
+    let missing = |models: &[Settled]| overrun(total(models, fixed, machine), machine);
     for choice in choices(asked) {
         match settle(asked, &choice, fixed, machine) {
             Ok(settings) if works(&settings) => return Ok(fitted(asked, &choice, settings, fixed, machine)),
             Ok(settings) => short = short.or(Some((choice, settings))),
-            Err(need) => {
-                let less = least.is_none_or(|least| overrun(need, machine) < overrun(least, machine));
-                least = if less { Some(need) } else { least };
+            Err(settings) => {
+                let less = least.as_ref().is_none_or(|least| missing(&settings) < missing(least));
+                least = if less { Some(settings) } else { least };
             }
         }
     }
     match short {
         Some((choice, settings)) => Ok(fitted(asked, &choice, settings, fixed, machine)),
-        None => Err(refused(asked, least.unwrap_or_default(), machine)),
+        None => Err(least.unwrap_or_default()),
     }
+}
+
+fn total(models: &[Settled], fixed: Amount, machine: &Machine) -> Amount {
+    models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
 }
 
 /// Whether the first model has a context of [`CONTEXT_GOOD`] tokens, or of all that were asked for.
@@ -121,12 +137,10 @@ struct Settled {
     now: LoadSettings,
 }
 
-/// Takes steps down until all fits, then steps up while there is room. `Err` is the memory needed with the smallest settings.
-fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Amount> {
+/// Takes steps down until all fits, then steps up while there is room. `Err` has the smallest settings.
+fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) -> Result<Vec<Settled>, Vec<Settled>> {
     let mut models = start(asked, choice, machine);
-    let total = |models: &[Settled]| -> Amount {
-        models.iter().fold(fixed, |sum, model| sum + place::need(&model.header, &model.now, machine).all())
-    };
+    let total = |models: &[Settled]| total(models, fixed, machine);
     let mut missing = overrun(total(&models), machine);
     // This ends because every step lowers a finite setting and none is raised.
     while missing > Bytes::ZERO {
@@ -142,7 +156,7 @@ fn settle(asked: &[Asked], choice: &Choice, fixed: Amount, machine: &Machine) ->
                 }
             }
         }
-        let Some((_, index, lower, left)) = best else { return Err(total(&models)) };
+        let Some((_, index, lower, left)) = best else { return Err(models) };
         models[index].now = lower;
         missing = left;
     }

@@ -123,6 +123,11 @@ pub fn expert_layers(header: &Header) -> Option<(u32, u32)> {
     Some((layers().min()?, layers().max()? + 1))
 }
 
+/// The number of layers whose experts are on the host.
+pub fn experts_moved(header: &Header, settings: &LoadSettings) -> u32 {
+    expert_layers(header).map_or(0, |(first, _)| settings.experts_on_host.saturating_sub(first))
+}
+
 /// Decoding speed without repacked weights relative to repacked ones: 17 instead of 28 tokens per second (24B, two AVX-512 cores).
 const PLAIN_SPEED: f64 = 17.0 / 28.0;
 

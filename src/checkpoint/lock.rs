@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointError;
-use crate::base::Cancel;
+use crate::base::{Cancel, state};
 
 /// Longest wait for another process: most calls end within this time, and a user still waits.
 pub const WAIT_MAX: Duration = Duration::from_secs(20);
@@ -56,7 +56,10 @@ impl Lock {
 
     /// The lock, or its holder if another process has it.
     pub fn try_take(project: &Path, command: &str) -> Result<Result<Lock, Holder>, CheckpointError> {
-        let path: PathBuf = project.join(".monobloc").join("lock");
+        if let Some(why) = state::read_only(project) {
+            return Err(CheckpointError::ReadOnly { why });
+        }
+        let path: PathBuf = project.join(state::OWN).join("lock");
         let failed = |source| CheckpointError::Folder { path: path.clone(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;

@@ -13,7 +13,7 @@ mod store;
 mod sync;
 mod turn;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use entry::{Entry, Hash};
 pub use lock::{Holder, Lock};
@@ -23,12 +23,16 @@ pub use scan::FILE_MAX;
 pub use store::{Change, Origin, Store};
 pub use turn::{About, Anchor, Reach, Summary, Turn, recover};
 
+use crate::base::storage::Trouble;
+
 /// Why a checkpoint could not be made or restored. Nothing is overwritten in that case that is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    #[error("the folder {path} cannot be written: {source}; make the project writable or work on a copy")]
+    #[error("{why}")]
+    ReadOnly { why: String },
+    #[error("{}", Trouble::of(source).told("the store of checkpoints", path, source))]
     Folder { path: PathBuf, source: std::io::Error },
-    #[error("the checkpoints in {file} failed: {source}; if this stays, move the file away, new ones begin then")]
+    #[error("{}", trouble(source, file).told("the store of checkpoints", file, source))]
     Database { file: PathBuf, source: rusqlite::Error },
     #[error("{holder} is changing this project; wait for it or end it")]
     Held { holder: Holder },
@@ -48,6 +52,10 @@ pub enum CheckpointError {
     Over,
     #[error("{path}: {why}")]
     Path { path: PathBuf, why: String },
+}
+
+fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
+    Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
 }
 
 #[cfg(test)]

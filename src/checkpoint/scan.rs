@@ -5,10 +5,10 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
-
 use crate::base::Bytes;
-use crate::base::overwrite::{is_private, is_temporary};
+use crate::base::overwrite::is_temporary;
+pub use crate::base::stamp::{TICK_NS, now_ns};
+use crate::base::walk::walk;
 
 /// Most entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
@@ -37,9 +37,6 @@ pub enum Kind {
     Dir = 1,
     Link = 2,
 }
-
-/// Coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
-pub const TICK_NS: i64 = 20_000_000;
 
 impl Stat {
     /// `None` if it is neither file, folder nor link.
@@ -81,12 +78,6 @@ impl Stat {
     }
 }
 
-/// The present time in nanoseconds since 1970, as in [`Stat`].
-pub fn now_ns() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
-}
-
 #[derive(Debug, Default)]
 pub struct Scan {
     /// By path relative to the project.
@@ -102,11 +93,7 @@ pub struct Scan {
 /// Lists everything below `project`, except ignored entries and the folders of version control and of this program.
 pub fn scan(project: &Path) -> Scan {
     let mut scan = Scan::default();
-    let mut walk = WalkBuilder::new(project);
-    // Ignore files outside the project are not read, so that what is covered does not depend on the machine.
-    walk.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
-    walk.max_depth(Some(DEPTH_MAX)).filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name()));
-    for entry in walk.build() {
+    for entry in walk(project, project).max_depth(Some(DEPTH_MAX)).build() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {

@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use super::CheckpointError;
 use super::entry::{Entry, Hash, Marks};
 use super::scan::{FILE_MAX, Kind, Stat};
-use crate::base::Bytes;
 use crate::base::overwrite::About;
+use crate::base::{Bytes, state};
 
 /// Raised whenever the form of the database changes. Form 1 had entries without owners and attributes; it is read as it is.
 const VERSION: i64 = 2;
@@ -77,8 +77,11 @@ impl Store {
         Store::connect(&file).map(|db| Store { db, file: file.clone() }).map_err(failed)
     }
 
-    /// Opens the database; `None` if there is none.
+    /// Opens the database; `None` if there is none, or if it cannot be written, because then nothing in it can be gone back to.
     pub fn existing(project: &Path) -> Result<Option<Store>, CheckpointError> {
+        if state::read_only(project).is_some() {
+            return Ok(None);
+        }
         let exists = project.join(".monobloc/checkpoints.db").exists();
         exists.then(|| Store::open(project)).transpose()
     }

@@ -14,7 +14,7 @@ use crate::base::{Bytes, hex};
 use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::handle::Options;
-use crate::models::digest;
+use crate::models::{digest, places};
 
 /// The folder of an embedder, with its configuration read and its weights not loaded.
 pub struct Folder {
@@ -84,10 +84,11 @@ impl Folder {
         Bert::load(weights.map_err(damaged)?, &self.config).map_err(damaged)
     }
 
-    /// A hash of everything that determines vectors: the small files, the fingerprint of the weights, `max_tokens`, and the way
-    /// vectors are computed.
+    /// A hash of everything that determines vectors: the small files, the checksum of the weights, `max_tokens`, and the way
+    /// vectors are computed. The checksum is remembered; a copied or renamed model keeps its vectors.
     pub fn fingerprint(&self, max_tokens: usize) -> Result<String, EmbedError> {
-        let weights = digest::fingerprint(&self.weights).map_err(|error| unreadable(&self.weights, &error))?;
+        let weights = digest::sha256(&self.weights, &places::sha256_memory())
+            .map_err(|error| unreadable(&self.weights, &error))?;
         let mut hash = Sha256::new();
         hash.update(read(&self.path.join("config.json"))?);
         hash.update(read(&self.path.join("tokenizer.json"))?);

@@ -17,6 +17,8 @@ mod parallel;
 
 /// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
+/// What a limit keeps out of the index, in words; empty if nothing.
+pub(super) const GAPS: &str = "gaps";
 /// Most threads that parse. More do not help, because one thread writes.
 const PARSERS: usize = 4;
 /// Threads that resolve references. Each builds its own tables over all files, so more would cost memory.
@@ -118,7 +120,7 @@ impl Index {
         }
         store.remove_files(&change.gone)?;
         let before = |path: &str| known.binary_search_by(|k| k.path.as_str().cmp(path)).ok().map(|at| &known[at]);
-        let read = |(): &mut (), found: &Found| self.read_file(found, before(&found.path));
+        let read = |(): &mut (), found: &Found| self.read_file(found, scan.began_ns, before(&found.path));
         let mut done = 0;
         parallel::read(
             &change.look,
@@ -133,7 +135,7 @@ impl Index {
                 for (found, record) in batch {
                     match record {
                         Some(record) => records.push(record),
-                        None => touched.push((found.path.clone(), found.size, found.mtime_ns)),
+                        None => touched.push((found.path.as_str(), found.stamp.settled(scan.began_ns))),
                     }
                 }
                 let differs = |record: &FileRecord| {
@@ -152,18 +154,19 @@ impl Index {
         )?;
         self.resolve(&mut store, progress, cancel)?;
         self.report(&store, scan.skipped, &mut report)?;
+        let gaps = gaps(&report.skipped, &report.partial);
+        if store.meta(GAPS)?.unwrap_or_default() != gaps {
+            store.set_meta(GAPS, &gaps)?;
+        }
         report.usable_ms = begun.elapsed().as_millis() as u64;
         report.ms = report.usable_ms;
         Ok(report)
     }
 
     /// Reads and parses a file; `None` if its content is unchanged, so that only its new time has to be stored.
-    fn read_file(&self, found: &Found, before: Option<&FileRow>) -> Option<FileRecord> {
+    fn read_file(&self, found: &Found, began_ns: i64, before: Option<&FileRow>) -> Option<FileRecord> {
         let language = syntax::language_of(&found.path);
-        let (text, skipped) = match scan::read(&self.project, &found.path) {
-            Ok(text) => (text, None),
-            Err(reason) => (String::new(), Some(reason)),
-        };
+        let (text, skipped) = self.content(&found.path);
         let hash = ids::content(&text);
         if before.is_some_and(|b| b.hash == hash && b.skipped == skipped) {
             return None;
@@ -172,8 +175,22 @@ impl Index {
         let chunks = if skipped.is_none() { chunks(&found.path, &text, &outline) } else { Vec::new() };
         let interface = resolve::interface(&found.path, &outline, hash);
         let sketch = copies::sketch(&text);
-        let Found { path, size, mtime_ns } = found.clone();
-        Some(FileRecord { path, language, size, mtime_ns, hash, skipped, outline, sketch, interface, chunks })
+        let (path, stamp) = (found.path.clone(), found.stamp.settled(began_ns));
+        Some(FileRecord { path, language, stamp, hash, skipped, outline, sketch, interface, chunks })
+    }
+
+    /// The text of a file, or an empty one with the reason to skip the file.
+    fn content(&self, path: &str) -> (String, Option<String>) {
+        match scan::read(&self.project, path) {
+            Ok(text) => (text, None),
+            Err(reason) => (String::new(), Some(reason)),
+        }
+    }
+
+    /// Whether the content of a file is that in the index.
+    pub(super) fn is_as_indexed(&self, path: &str, known: &FileRow) -> bool {
+        let (text, skipped) = self.content(path);
+        known.hash == ids::content(&text) && known.skipped == skipped
     }
 
     /// Resolves the references of new and changed files, or of all files if `RESOLVE_ALL` is set. Writes only changed edges.
@@ -246,11 +263,29 @@ pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, parti
     }
 }
 
+/// What limits keep out of the index, in words, for answers that find nothing. Files that are no code anyway do not count.
+fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
+    let limits: Vec<String> = scan::by_reason(skipped)
+        .into_iter()
+        .filter(|(reason, _)| scan::is_limit(reason))
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    let mut all = Vec::new();
+    if !limits.is_empty() {
+        all.push(format!("not in the index: {}", limits.join(", ")));
+    }
+    if let Some(first) = partial.first() {
+        let more = if partial.len() > 1 { format!(" and {} more", partial.len() - 1) } else { String::new() };
+        all.push(format!("in the index only in part: {}{more} ({})", first.path, first.reason));
+    }
+    if all.is_empty() { String::new() } else { format!("{}; `monobloc index status` lists them", all.join("; ")) }
+}
+
 pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {
     if cancel.is_cancelled() { Err(IndexError::Cancelled) } else { Ok(()) }
 }
 
-/// Files with a new size or time, which have to be read, and indexed files that no longer exist.
+/// Files with another stamp, which have to be read, and indexed files that no longer exist.
 pub(super) struct Change {
     pub look: Vec<Found>,
     pub gone: Vec<String>,
@@ -270,10 +305,9 @@ impl Change {
     }
 }
 
-/// Whether to read a file again. One that could not be read is always tried again: size and time do not show permissions.
+/// Whether to read a file again. One that could not be read is always tried again: a stamp does not show permissions.
 fn has_changed(found: &Found, known: &FileRow) -> bool {
-    let tried_again = known.skipped.as_deref().is_some_and(scan::may_pass);
-    tried_again || known.size != found.size || known.mtime_ns != found.mtime_ns
+    known.skipped.as_deref().is_some_and(scan::may_pass) || !found.stamp.is_still(&known.stamp)
 }
 
 #[cfg(test)]

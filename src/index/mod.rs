@@ -39,7 +39,8 @@ pub use syntax::{
 pub use vectors::{VectorError, Vectors};
 pub use watch::{Watch, WatchError};
 
-use crate::base::Bytes;
+use crate::base::storage::Trouble;
+use crate::base::{Bytes, state};
 use crate::embed::EmbedError;
 use store::Store;
 
@@ -48,9 +49,9 @@ use store::Store;
 pub enum IndexError {
     #[error("the project {path} cannot be read: {source}; name a folder with --project")]
     Project { path: PathBuf, source: std::io::Error },
-    #[error("the index folder {path} cannot be written: {source}; make the project writable or work on a copy")]
+    #[error("{}", Trouble::of(source).told("the index", path, source))]
     Folder { path: PathBuf, source: std::io::Error },
-    #[error("the index {path} failed: {source}; if this stays, remove the file, it is built again")]
+    #[error("{}", store::trouble(source, path).told("the index", path, source))]
     Store { path: PathBuf, source: store::DatabaseError },
     #[error(transparent)]
     Vectors(#[from] VectorError),
@@ -63,7 +64,7 @@ pub enum IndexError {
 /// The index of one project. It can be searched while it is being refreshed.
 pub struct Index {
     project: PathBuf,
-    /// The folder that holds the index: `.monobloc` in the project, or the folder given to `open_in`.
+    /// The folder that holds the index: that of [`state::folder`], or the one given to `open_in`.
     folder: PathBuf,
     /// The only connection that writes; its lock lets one change run at a time.
     writer: Mutex<Store>,
@@ -78,9 +79,10 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index of a project and creates `.monobloc/` if it is missing. Indexes nothing yet: see `refresh`.
+    /// Opens the index of a project and creates its folder if it is missing: `.monobloc/`, or one of the user if the project
+    /// cannot be written. Indexes nothing yet: see `refresh`.
     pub fn open(project: &Path) -> Result<Index, IndexError> {
-        Index::open_in(project, &project.join(".monobloc"))
+        Index::open_in(project, &state::folder(project))
     }
 
     /// Like `open`, but keeps the index in `folder`, so that nothing is written into the project.
@@ -164,6 +166,11 @@ impl Index {
         // No model has an empty fingerprint, so every chunk counts as not yet embedded.
         let all = self.reader().without_embedding("")?;
         Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
+    }
+
+    /// What limits kept out of the index at the last refresh, in words, for answers that find nothing; `None` if nothing.
+    pub fn gaps(&self) -> Result<Option<String>, IndexError> {
+        Ok(self.reader().meta(build::GAPS)?.filter(|gaps| !gaps.is_empty()))
     }
 
     /// The indexed files, by path.

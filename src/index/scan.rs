@@ -4,10 +4,9 @@ mod text;
 
 use std::fs::{FileType, Metadata};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use ignore::WalkBuilder;
-
+use crate::base::stamp::{Stamp, now_ns};
+use crate::base::walk::walk;
 use crate::base::{Bytes, is_listed};
 
 pub use text::read;
@@ -42,8 +41,7 @@ const DEPTH_MAX: usize = 64;
 pub struct Found {
     /// Relative to the project, with `/`.
     pub path: String,
-    pub size: u64,
-    pub mtime_ns: i64,
+    pub stamp: Stamp,
 }
 
 /// A file that is not in the index, and why. The reason begins with its category, up to a colon: see [`by_reason`].
@@ -72,8 +70,17 @@ pub fn may_pass(reason: &str) -> bool {
     reason.starts_with(text::UNREADABLE)
 }
 
+/// Whether a category of reasons means that a limit was reached or a file could not be read, so that what is missed may be code.
+pub fn is_limit(category: &str) -> bool {
+    const LIMITS: [&str; 7] =
+        [text::UNREADABLE, "too large", "too deep", "too many files", "too much text", "generated", "minified or data"];
+    LIMITS.contains(&category)
+}
+
 #[derive(Debug, Default)]
 pub struct Scan {
+    /// When the walk began, in nanoseconds since 1970: before any stamp was taken.
+    pub began_ns: i64,
     /// Sorted by path.
     pub files: Vec<Found>,
     pub skipped: Vec<Skipped>,
@@ -81,16 +88,8 @@ pub struct Scan {
 
 /// Lists the files under `project` that ignore rules allow, without reading them. Links are not followed.
 pub fn scan(project: &Path) -> Scan {
-    let mut scan = Scan::default();
-    let walk = WalkBuilder::new(project)
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .max_depth(Some(DEPTH_MAX))
-        .sort_by_file_name(|a, b| a.cmp(b))
-        .filter_entry(|e| !matches!(e.file_name().to_str(), Some(".git" | ".monobloc" | ".hg" | ".svn")))
-        .build();
-    for entry in walk {
+    let mut scan = Scan { began_ns: now_ns(), ..Scan::default() };
+    for entry in walk(project, project).max_depth(Some(DEPTH_MAX)).build() {
         match entry {
             Ok(entry) => consider(project, &entry, &mut scan),
             Err(error) => {
@@ -115,7 +114,7 @@ pub fn scan(project: &Path) -> Scan {
 fn leave_out_beyond(bytes_max: u64, scan: &mut Scan) {
     let mut total = 0;
     let fits = |file: &&Found| {
-        total += file.size;
+        total += file.stamp.size;
         total <= bytes_max
     };
     let kept = scan.files.iter().take_while(fits).count();
@@ -146,9 +145,7 @@ fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
         (kind, Ok(about)) => match skip_reason(&path, kind, &about) {
             Some(why) => why,
             None => {
-                let age = about.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-                let mtime_ns = age.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(i64::MAX));
-                return scan.files.push(Found { path, size: about.len(), mtime_ns });
+                return scan.files.push(Found { path, stamp: Stamp::of(&about) });
             }
         },
     };

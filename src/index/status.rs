@@ -6,6 +6,7 @@ use std::path::Path;
 use super::build::{Change, add_reasons};
 use super::scan::{self, Skipped};
 use super::{Index, IndexError};
+use crate::base::state;
 
 /// What `monobloc index status` prints.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -39,19 +40,21 @@ pub struct Status {
 impl Index {
     /// Whether a project has an index.
     pub fn exists(project: &Path) -> bool {
-        project.join(".monobloc/monobloc.db").is_file()
+        state::folder(project).join("monobloc.db").is_file()
     }
 
-    /// Compares the index with the sizes and times of the files. `model`: the fingerprint whose vectors are counted.
+    /// Compares the index with the files, which are read where their metadata does not decide. `model`: the fingerprint whose vectors are counted.
     pub fn status(&self, model: Option<&str>) -> Result<Status, IndexError> {
         let scan = scan::scan(&self.project);
         let store = self.reader();
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
+        let row = |path: &str| known.binary_search_by(|row| row.path.as_str().cmp(path)).ok().map(|at| &known[at]);
+        let as_indexed = |path: &String| row(path).is_some_and(|known| self.is_as_indexed(path, known));
         let resolve_all = store.meta(super::build::RESOLVE_ALL)?.as_deref() == Some("1");
         let mut status = Status {
             languages: store.languages()?,
-            changed: change.look.into_iter().map(|found| found.path).collect(),
+            changed: change.look.into_iter().map(|found| found.path).filter(|path| !as_indexed(path)).collect(),
             gone: change.gone,
             unfinished: resolve_all || known.iter().any(|file| file.resolution == 0 && file.skipped.is_none()),
             skipped: scan.skipped,

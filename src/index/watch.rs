@@ -1,12 +1,13 @@
 //! Watches a project for file changes: a burst of changes counts once, changes of the index itself do not count.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use notify::{Event, EventKind, RecursiveMode, Watcher};
 
 use crate::base::Cancel;
+use crate::base::ignored::Ignored;
 
 /// No change for this long means that a burst (a save, a checkout, a build) is over.
 const QUIET: Duration = Duration::from_millis(60);
@@ -38,9 +39,13 @@ impl Watch {
             |error: notify::Error| WatchError { project: project.display().to_string(), reason: error.to_string() };
         let (sender, changed) = sync_channel(1);
         let root = project.to_owned();
+        let mut rules = Ignored::below(project, project);
         let on_event = move |event: notify::Result<Event>| {
+            if event.as_ref().is_ok_and(changes_rules) {
+                rules = Ignored::below(&root, &root);
+            }
             // An error, such as an overflowed queue, means that events were missed, so it counts as a change.
-            if event.map_or(true, |event| counts(&root, &event)) {
+            if event.map_or(true, |event| counts(&rules, &event)) {
                 // If the channel is full, a notification is already waiting.
                 let _ = sender.try_send(());
             }
@@ -71,16 +76,25 @@ impl Watch {
     }
 }
 
-/// Whether an event changes project files, and not the index folder or that of version control.
-fn counts(root: &Path, event: &Event) -> bool {
+/// Whether an event changes files of the project that are not ignored.
+fn counts(rules: &Ignored, event: &Event) -> bool {
     if matches!(event.kind, EventKind::Access(_)) {
         return false;
     }
-    let own = |path: &Path| {
-        let inside = path.strip_prefix(root).unwrap_or(path);
-        inside.iter().next().is_some_and(|first| [".monobloc", ".git", ".hg", ".svn"].iter().any(|own| first == *own))
+    // A path that is gone may have been a folder; no rule is lost by taking it for one that is there.
+    let counts = |path: &PathBuf| !rules.covers(path, path.is_dir());
+    event.paths.is_empty() || changes_rules(event) || event.paths.iter().any(counts)
+}
+
+/// Whether an event changes which files are ignored.
+fn changes_rules(event: &Event) -> bool {
+    let is_rule = |path: &PathBuf| {
+        path.ends_with(".gitignore")
+            || path.ends_with(".ignore")
+            || path.ends_with("info/exclude")
+            || path.ends_with(".git")
     };
-    event.paths.is_empty() || event.paths.iter().any(|path| !own(path))
+    !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(is_rule)
 }
 
 #[cfg(test)]
@@ -91,17 +105,24 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: bool) {
-        let event = Event::new(EventKind::Any).add_path(Path::new("/project").join(path));
-        assert_eq!(counts(Path::new("/project"), &event), expected, "{path}");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".gitignore"), "/built\n").unwrap();
+        let rules = Ignored::below(folder.path(), folder.path());
+        let event = Event::new(EventKind::Any).add_path(folder.path().join(path));
+        assert_eq!(counts(&rules, &event), expected, "{path}");
+        assert!(!counts(&rules, &Event { kind: EventKind::Access(notify::event::AccessKind::Any), ..event }));
     }
 
     #[test]
-    fn the_index_does_not_wake_itself() {
+    fn neither_the_index_nor_an_ignored_file_wakes_the_watch() {
         check("src/a.ts", true);
         check("lib/.monobloc.ts", true);
         check(".monobloc/monobloc.db-wal", false);
         check(".git/index", false);
-        assert!(!counts(Path::new("/"), &Event::new(EventKind::Access(notify::event::AccessKind::Any))));
+        check("module/.git/index", false);
+        check("built/deep/a.js", false);
+        check("src/.gitignore", true);
+        check(".git/info/exclude", true);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
+use crate::base::storage::Trouble;
 
 /// Most lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
 const LESSONS_MAX: usize = 5_000;
@@ -32,12 +33,16 @@ const VECTOR_MAX: usize = 8_192;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LessonsError {
-    #[error("the folder of {} cannot be made: {source}", file.display())]
+    #[error("{}", Trouble::of(source).told("the store of lessons", file, source))]
     Folder { file: PathBuf, source: std::io::Error },
-    #[error("lessons in {} cannot be used: {source}; delete that file to begin anew", file.display())]
+    #[error("{}", trouble(source, file).told("the store of lessons", file, source))]
     Database { file: PathBuf, source: rusqlite::Error },
     #[error("a vector of {0} numbers is too long for a lesson; the most is {VECTOR_MAX}")]
     Vector(usize),
+}
+
+fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
+    Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
 }
 
 pub struct Lessons {

@@ -35,13 +35,14 @@ pub struct Report {
     pub models: Vec<Model>,
     /// What is left of the budget with all models loaded.
     pub free_bytes: Bytes,
-    /// Optional models that did not fit; another model does their work.
+    /// Optional models that did not fit; the work is done without them.
     pub left_out: Vec<String>,
     pub hint: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Model {
+    #[serde(serialize_with = "crate::base::lossy")]
     pub file: PathBuf,
     pub role: String,
     pub weights_bytes: Bytes,
@@ -64,6 +65,7 @@ pub struct Model {
     pub slots: usize,
     pub kv_type: String,
     pub gpu_layers: u32,
+    /// Number of layers whose experts are on the CPU; layers without experts do not count.
     pub experts_on_host: u32,
     pub memory: Memory,
     /// Predicted upper bound of the decode rate with one slot.
@@ -203,7 +205,7 @@ fn model(placed: &Placed, others: Amount, given: &Given, machine: &Machine, refu
         slots: settings.slots,
         kv_type: settings.kv_type.clone(),
         gpu_layers: settings.gpu_layers(header),
-        experts_on_host: settings.experts_on_host,
+        experts_on_host: place::experts_moved(header, settings),
         memory: Memory { host_bytes: machine.total(need).saturating_sub(need.device), device_bytes: need.device },
         tokens_per_second: placed.tokens_per_second,
         bytes_per_token: place::bytes_per_token(header),

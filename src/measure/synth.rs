@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::quant::Quant;
 use super::shape::{CONV_WIDTH, Planned, Shape, VOCABULARY};
-use super::tokens;
+use super::tokens::{self, Laid};
 use super::weights::Weights;
 use crate::base::{Bytes, Cancel};
 use crate::models::gguf::write::{ALIGNMENT, HeaderWriter};
@@ -18,15 +18,14 @@ use crate::models::gguf::{GgufError, vocabulary};
 pub enum SynthError {
     #[error("the vocabulary cannot be taken from {0}")]
     Vocabulary(#[from] GgufError),
-    #[error("the vocabulary of {} has more than {VOCABULARY} tokens; take the one of a smaller model", path.display())]
-    TooManyTokens { path: PathBuf },
     #[error("{} cannot be written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{} was not written: cancelled", path.display())]
     Cancelled { path: PathBuf },
 }
 
-/// Writes `out` and returns its size. The tokenizer is taken from `vocabulary_of`, a GGUF with byte-pair encoding.
+/// Writes `out` and returns its size. The tokenizer is taken from `vocabulary_of`, a GGUF with byte-pair encoding: all of it, or as
+/// many of its first tokens as the shape has.
 /// `progress` gets (bytes written, bytes in total). The file gets its name when complete; an unfinished one is removed.
 pub fn write(
     shape: Shape,
@@ -39,7 +38,7 @@ pub fn write(
     let plan = shape.tensors();
     let (header, data_bytes) = header(shape, quant, &plan, vocabulary_of)?;
     let total = header.len() as u64 + data_bytes;
-    let partial = Partial(PathBuf::from(format!("{}.partial", out.display())));
+    let partial = Partial(partial_of(out));
     let fail = |source| SynthError::Io { path: partial.0.clone(), source };
     let mut file = File::create(&partial.0).map_err(fail)?;
     file.write_all(&header).map_err(fail)?;
@@ -66,6 +65,12 @@ pub fn write(
     Ok(Bytes(done))
 }
 
+fn partial_of(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}
+
 /// A fixed seed, so that files of one shape are equal byte for byte.
 const SEED: u64 = 0x4c46_4d32;
 
@@ -82,8 +87,7 @@ impl Drop for Partial {
 /// The file's header, and the number of bytes of weights that follow it.
 fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) -> Result<(Vec<u8>, u64), SynthError> {
     let words = vocabulary(vocabulary_of)?;
-    let (tokens, types) = tokens::lay_out(&words, VOCABULARY as usize)
-        .ok_or_else(|| SynthError::TooManyTokens { path: vocabulary_of.to_owned() })?;
+    let Laid { tokens, types, merges, .. } = tokens::lay_out(&words, VOCABULARY as usize);
     let all = shape.dimensions();
     let key = |name: &str| format!("{}.{name}", all.architecture);
     let kv_heads: Vec<i32> = (0..all.layers).map(|layer| all.kv_heads_of(layer) as i32).collect();
@@ -120,7 +124,7 @@ fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) ->
         .text("tokenizer.ggml.pre", &words.pre)
         .texts("tokenizer.ggml.tokens", &tokens)
         .i32s("tokenizer.ggml.token_type", &types)
-        .texts("tokenizer.ggml.merges", &words.merges)
+        .texts("tokenizer.ggml.merges", &merges)
         .u32("tokenizer.ggml.bos_token_id", tokens::BEGIN)
         .u32("tokenizer.ggml.eos_token_id", tokens::END_OF_TURN)
         .u32("tokenizer.ggml.padding_token_id", tokens::PAD)

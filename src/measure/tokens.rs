@@ -1,5 +1,7 @@
 //! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to LFM2's size.
 
+use std::collections::HashSet;
+
 use crate::models::gguf::Vocabulary;
 
 /// `enum llama_token_type`.
@@ -28,24 +30,45 @@ pub const PAD: u32 = 0;
 pub const BEGIN: u32 = 1;
 pub const END_OF_TURN: u32 = 7;
 
-/// Tokens and their types, `size` of each. Ids of `vocabulary` shift by the special tokens; merges name tokens by their
-/// text and stay valid. `None` if there are more than `size` tokens.
-pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Option<(Vec<String>, Vec<i32>)> {
+/// A vocabulary of a given size.
+#[derive(Debug, PartialEq)]
+pub struct Laid {
+    pub tokens: Vec<String>,
+    pub types: Vec<i32>,
+    pub merges: Vec<String>,
+    /// Tokens of the original that had no room.
+    pub left_out: usize,
+}
+
+/// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name tokens by their text. Of a
+/// larger vocabulary the first tokens are taken, which are the bytes and the most frequent words, and the merges that make them.
+pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
     let mut tokens: Vec<String> = SPECIAL.iter().map(|&token| token.to_owned()).collect();
     let mut types = vec![CONTROL; SPECIAL.len()];
-    for (token, &kind) in vocabulary.tokens.iter().zip(&vocabulary.types) {
-        if !SPECIAL.contains(&token.as_str()) {
-            tokens.push(token.clone());
-            types.push(i32::try_from(kind).unwrap_or(NORMAL));
+    let named = vocabulary.tokens.iter().zip(&vocabulary.types).filter(|(token, _)| !SPECIAL.contains(&token.as_str()));
+    let (mut left_out, room) = (0, size.saturating_sub(SPECIAL.len()));
+    for (at, (token, &kind)) in named.enumerate() {
+        if at >= room {
+            left_out += 1;
+            continue;
         }
+        tokens.push(token.clone());
+        types.push(i32::try_from(kind).unwrap_or(NORMAL));
     }
-    if tokens.len() > size {
-        return None;
-    }
+    let known: HashSet<&str> = tokens.iter().map(String::as_str).collect();
+    let makes_known = |merge: &&String| {
+        merge
+            .split_once(' ')
+            .is_some_and(|(a, b)| known.contains(a) && known.contains(b) && known.contains(format!("{a}{b}").as_str()))
+    };
+    let merges = match left_out {
+        0 => vocabulary.merges.clone(),
+        _ => vocabulary.merges.iter().filter(makes_known).cloned().collect(),
+    };
     // Random weights generate these too; as normal tokens they are visible in the text.
     tokens.extend((tokens.len()..size).map(|id| format!("<|unused_{id}|>")));
     types.resize(size, NORMAL);
-    Some((tokens, types))
+    Laid { tokens, types, merges, left_out }
 }
 
 /// LFM2's chat template; contains the markers by which the dialect is recognised.
@@ -76,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn special_tokens_keep_their_ids_no_token_occurs_twice_and_all_must_fit() {
-        let (tokens, types) = lay_out(&vocabulary(&["<|im_start|>", "<|im_end|>", "a", "b"]), 20).unwrap();
+    fn special_tokens_keep_their_ids_and_no_token_occurs_twice() {
+        let Laid { tokens, types, .. } = lay_out(&vocabulary(&["<|im_start|>", "<|im_end|>", "a", "b"]), 20);
         assert_eq!((tokens.len(), types.len()), (20, 20));
         for (id, token) in [
             (BEGIN, "<|startoftext|>"),
@@ -91,6 +114,15 @@ mod tests {
         assert_eq!((types[7], types[14]), (CONTROL, NORMAL));
         let distinct: std::collections::HashSet<&String> = tokens.iter().collect();
         assert_eq!(distinct.len(), 20);
-        assert_eq!(lay_out(&vocabulary(&["a", "b"]), 15), None);
+    }
+
+    #[test]
+    fn of_a_larger_vocabulary_the_first_tokens_are_taken_with_the_merges_that_make_them() {
+        let merges = ["a b", "ab c", "b c", "ab ab"].map(str::to_owned).to_vec();
+        let large = Vocabulary { merges, ..vocabulary(&["a", "b", "c", "ab", "abc", "bc", "abab"]) };
+        let Laid { tokens, types, merges, left_out } = lay_out(&large, 19);
+        assert_eq!(tokens[14..], ["a", "b", "c", "ab", "abc"]);
+        assert_eq!((types.len(), left_out), (19, 2));
+        assert_eq!(merges, ["a b", "ab c"]);
     }
 }

@@ -99,6 +99,9 @@ impl Share {
 pub struct Measured {
     /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.
     pub complete: bool,
+    /// True if time ended the probe before its verdict was certain: speed is no verdict. Such results are not stored.
+    #[serde(skip)]
+    pub undecided: bool,
     pub prompts: usize,
     pub wall_ms: u64,
     /// Replies that are a call of an existing tool in the notation of the model's family.
@@ -142,10 +145,10 @@ impl Measured {
         sum(&self.plans)
     }
 
-    /// Whether the model may run free loops; `None` if too little was asked.
+    /// Whether the model may run free loops; `None` if too little was asked to know.
     pub fn capable(&self) -> Option<bool> {
         let enough = |share: Share, least: f64| share.of == 0 || share.rate() >= least;
-        (self.format.of >= ASKED_MIN).then(|| {
+        (self.format.of >= ASKED_MIN && !self.undecided).then(|| {
             enough(self.format, FORMAT_MIN)
                 && enough(self.selected(), SELECTION_MIN)
                 && enough(self.restraint, RESTRAINT_MIN)
@@ -221,6 +224,14 @@ mod tests {
             asked += 1;
         }
         assert_eq!(asked, 3);
+    }
+
+    #[test]
+    fn time_decides_nothing() {
+        let weak_so_far = measured(2, 2, 0, 0);
+        assert_eq!(weak_so_far.capable(), Some(false));
+        assert_eq!(Measured { undecided: true, ..weak_so_far }.capable(), None);
+        assert_eq!(Measured { undecided: true, ..measured(12, 12, 4, 4) }.capable(), None);
     }
 
     #[test]

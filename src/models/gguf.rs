@@ -25,6 +25,7 @@ pub use types::TensorType;
 /// The header of one GGUF file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Header {
+    #[serde(serialize_with = "crate::base::lossy")]
     pub path: PathBuf,
     pub file_bytes: Bytes,
     /// `lfm2moe`, `llama`, …

@@ -8,7 +8,6 @@ pub mod digest;
 mod error;
 pub mod gguf;
 pub(crate) mod manifest;
-pub(crate) mod places;
 pub(crate) mod pull;
 pub(crate) mod registry;
 mod scan;
@@ -19,6 +18,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::base::places;
 pub use adapter::Adapter;
 pub use capability::{Measured, ModelCapability, Tier};
 pub use error::ModelsError;

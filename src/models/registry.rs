@@ -102,8 +102,18 @@ struct Resolved {
 /// Reads the models.toml that `config` names, else the one in `dir`, else the one built in.
 fn manifest(config: &Config, dir: &Path) -> Result<Manifest, ModelsError> {
     let in_dir = dir.join("models.toml");
-    let path = config.models_file.clone().or_else(|| in_dir.is_file().then_some(in_dir));
+    let path = config.models_file.clone().map(absolute).or_else(|| in_dir.is_file().then_some(in_dir));
     Manifest::read(path.as_deref())
+}
+
+/// The model folder of this run, else `usual`.
+fn model_folder(config: &Config, usual: PathBuf) -> PathBuf {
+    absolute(config.model_dir.clone().unwrap_or(usual))
+}
+
+/// The path from the root on, so that the folder above a bare name is known, and messages name a place.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// Type of the KV cache for the model in `file`: that of its role, if it plays one.
@@ -113,7 +123,7 @@ pub fn kv_type(config: &Config, file: &Path) -> Result<String, ModelsError> {
     {
         return Ok(spec.kv_type.clone());
     }
-    let dir = config.model_dir.clone().unwrap_or_else(places::model_dir);
+    let dir = model_folder(config, places::model_dir());
     Ok(resolve::kv_type(&manifest(config, &dir)?, config, file))
 }
 
@@ -124,7 +134,7 @@ impl Registry {
     }
 
     fn open_at(config: &Config, places: Places) -> Result<Registry, ModelsError> {
-        let dir = config.model_dir.clone().unwrap_or_else(|| places.user_dir.clone());
+        let dir = model_folder(config, places.user_dir.clone());
         let manifest = manifest(config, &dir)?;
         let seen = match scan::scan(&dir) {
             Ok(seen) => seen,
@@ -137,6 +147,12 @@ impl Registry {
             Err(error) => return Err(ModelsError::Folder { path: dir, why: error.to_string() }),
         };
         let mut notes = Vec::new();
+        if seen.is_cut {
+            notes.push(format!(
+                "{} has too many entries; some were not looked at: name a smaller folder",
+                dir.display()
+            ));
+        }
         let files: Vec<Found> = seen.ggufs.iter().filter_map(|path| found(path, &mut notes)).collect();
         let resolver = resolve::Resolver { config, dir: &dir, places: &places, manifest: &manifest, files: &files };
         let planner = resolver.planner();

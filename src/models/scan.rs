@@ -18,6 +18,8 @@ pub struct Scan {
     pub ggufs: Vec<PathBuf>,
     /// Folders with safetensors, `tokenizer.json` and `config.json`, sorted.
     pub embedders: Vec<PathBuf>,
+    /// Whether [`ENTRIES_MAX`] was reached, so that models may have been missed.
+    pub is_cut: bool,
 }
 
 /// Searches `dir` and two levels of folders below it. Fails if `dir` cannot be read; skips unreadable folders below.
@@ -33,6 +35,7 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
             if left == 0 {
+                scan.is_cut = true;
                 break;
             }
             left -= 1;
@@ -50,11 +53,21 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
     Ok(scan)
 }
 
+/// The folders above `dir`: the one it is named in, and, if it is a link, the one of its target.
+pub fn above(dir: &Path) -> Vec<PathBuf> {
+    let named = dir.parent().map(Path::to_owned);
+    let real = dir.canonicalize().ok().and_then(|real| real.parent().map(Path::to_owned));
+    let same = |a: &Path, b: &Path| a == b || a.canonicalize().ok() == b.canonicalize().ok();
+    match (real, named) {
+        (Some(real), Some(named)) if !same(&real, &named) => vec![real, named],
+        (real, named) => real.or(named).into_iter().collect(),
+    }
+}
+
 /// Embedding folders among the siblings of `dir`.
 pub fn beside(dir: &Path) -> Vec<PathBuf> {
-    let parent = dir.canonicalize().ok().and_then(|dir| dir.parent().map(Path::to_owned));
-    let Some(entries) = parent.and_then(|parent| fs::read_dir(parent).ok()) else { return Vec::new() };
-    let neighbours = entries.take(ENTRIES_MAX).flatten().map(|entry| entry.path());
+    let entries = above(dir).into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let neighbours = entries.flat_map(|entries| entries.take(ENTRIES_MAX)).flatten().map(|entry| entry.path());
     let mut found: Vec<PathBuf> = neighbours.filter(|path| is_embedder(path)).collect();
     found.sort();
     found
@@ -137,6 +150,23 @@ mod tests {
         assert_eq!(found.embedders, [dir.path().join("a")]);
         fs::write(dir.path().join("a/config.json"), r#"{"architectures": ["LlamaForCausalLM"]}"#).unwrap();
         assert!(scan(dir.path()).unwrap().embedders.is_empty());
+    }
+
+    #[test]
+    fn an_embedder_beside_a_linked_folder_or_its_target_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["real/encoder", "named/other"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+                fs::write(root.join(folder).join(name), "").unwrap();
+            }
+        }
+        fs::create_dir(root.join("real/models")).unwrap();
+        std::os::unix::fs::symlink(root.join("real/models"), root.join("named/models")).unwrap();
+        assert_eq!(above(&root.join("named/models")), [root.join("real"), root.join("named")]);
+        assert_eq!(beside(&root.join("named/models")), [root.join("named/other"), root.join("real/encoder")]);
+        assert_eq!(above(&root.join("real/models")), [root.join("real")]);
     }
 
     #[test]

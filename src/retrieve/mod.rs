@@ -80,9 +80,17 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
         .into_iter()
         .filter_map(|(chunk, score, parts)| Some(Hit::new(rows.remove(&chunk)?, score, parts)))
         .collect();
+    if query.is_cut {
+        notes.push("the question is long; only its beginning was used".into());
+    }
     if hits.is_empty() {
         notes.push(why_nothing(index, &query)?);
-    } else if lexical.is_empty() {
+        notes.extend(index.gaps()?);
+    } else {
+        // A part of the project that was not looked at concerns every answer.
+        notes.extend(index.gaps()?.filter(|gaps| gaps.contains("too many files") || gaps.contains("too much text")));
+    }
+    if !hits.is_empty() && lexical.is_empty() {
         notes.push("none of the words stands in the project; found by meaning or name".into());
     }
     Ok(Hits { hits, notes })

@@ -22,6 +22,8 @@ pub struct Query {
     pub code_names: Vec<String>,
     /// Whether the whole query is one name.
     pub is_symbol: bool,
+    /// Whether the query was longer than what is used of it.
+    pub is_cut: bool,
 }
 
 impl Query {
@@ -37,6 +39,7 @@ impl Query {
     const ROOTS_MAX: usize = 100;
 
     pub fn read(text: &str) -> Query {
+        let whole = text.len();
         let text = &text[..text.floor_char_boundary(Self::BYTES_MAX)];
         let written: Vec<String> = words::identifiers(text).map(str::to_owned).collect();
         let code_names: Vec<String> = written.iter().filter(|w| is_code(w) || is_quoted(text, w)).cloned().collect();
@@ -48,6 +51,7 @@ impl Query {
         let forms = words.iter().take(Self::FORMS_MAX).flat_map(|word| words::other_forms(word));
         let forms = forms.filter(|form| !stems.contains(&words::root(form))).collect();
         Query {
+            is_cut: text.len() < whole || kept.len() > Self::ROOTS_MAX,
             words,
             roots: kept.into_iter().take(Self::ROOTS_MAX).map(|word| words::kin(word)).collect(),
             stems,

@@ -203,3 +203,14 @@ fn one_file_does_not_fill_the_first_ten_hits() {
     let paths = found(&files, "count coins of a purse");
     assert_eq!((paths[0].as_str(), paths.len()), ("shop/purses.go", 5), "{paths:?}");
 }
+
+#[test]
+fn what_limits_left_out_is_said_where_nothing_is_found() {
+    let (folder, index) = project();
+    fs::write(folder.path().join("data.json"), format!("[{}]\n", "1, ".repeat(20_000))).unwrap();
+    index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+    let said = |query: &str| search(&index, query, None, 3).unwrap().notes.join(" | ");
+    assert!(said("zebra").contains("not in the index: 1 minified or data"), "{}", said("zebra"));
+    assert!(!said("retry").contains("not in the index"), "{}", said("retry"));
+    assert!(said(&"zebra ".repeat(2_000)).contains("only its beginning was used"));
+}

@@ -6,11 +6,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::chain::{self, Damage, LINE_MAX, Link};
+use crate::base::storage::Trouble;
 use crate::protocol::{Event, Record};
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("the journal {path} failed: {source}; if this stays, move the file away, a new one is made")]
+    #[error("{}", Trouble::of(source).told("the journal", path, source))]
     File { path: PathBuf, source: io::Error },
     #[error("the journal {path}: {damage}; `monobloc audit verify` says the same, what stands before it is whole")]
     Damaged { path: PathBuf, damage: Damage },
@@ -129,7 +130,8 @@ impl Journal {
         }
         self.length = length;
         self.end = chain::parse(&tail).map(|(_, link)| link).ok_or_else(|| {
-            io::Error::other("its last record is damaged; `monobloc audit verify` names it; move the file away")
+            let why = "its last record is damaged; `monobloc audit verify` names it";
+            io::Error::new(io::ErrorKind::InvalidData, why)
         })?;
         Ok(())
     }
@@ -141,7 +143,7 @@ impl Journal {
         if whole(tail) {
             self.file.write_all(b"\n")?;
         } else if tail.split_last().is_some_and(|(_, rest)| whole(rest)) {
-            return Err(io::Error::other("the end of its last line was changed; move the file away"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the end of its last line was changed"));
         } else {
             self.file.set_len(length - tail.len() as u64)?;
         }

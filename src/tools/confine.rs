@@ -115,6 +115,11 @@ impl Root {
         }
     }
 
+    /// A path that a walk over the project came to, whatever bytes its name has. Opening it checks that it is still inside.
+    pub fn walked(&self, absolute: &Path) -> Inside {
+        Inside { root: self.real.clone(), absolute: absolute.to_owned() }
+    }
+
     /// Replaces `at` by its target if it is a link. False when nothing exists there.
     fn follow(&self, at: &mut PathBuf, path: &str) -> Result<bool, ConfineError> {
         let link = match fs::symlink_metadata(&*at) {

@@ -57,6 +57,7 @@ pub struct Outcome {
     #[serde(skip)]
     pub changes: Vec<FileChange>,
     /// Files that were written, relative to the project.
+    #[serde(serialize_with = "crate::base::all_lossy")]
     pub changed: Vec<PathBuf>,
     /// Number of the checkpoint that was made before the call, or earlier in its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,9 @@ fn item(hit: retrieve::Hit) -> show::Item {
 /// `index_list_memories`: what was learned in earlier tasks.
 pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
     let Some(lessons) = &context.lessons else { return Ok(Outcome::ok("no lessons yet")) };
-    let stored = lessons.list(LESSONS_MAX).map_err(|error| error.to_string())?;
+    let mut stored = lessons.list(LESSONS_MAX + 1).map_err(|error| error.to_string())?;
+    let more = if stored.len() > LESSONS_MAX { ", the newest; there are more" } else { "" };
+    stored.truncate(LESSONS_MAX);
     if stored.is_empty() {
         return Ok(Outcome::ok("no lessons yet"));
     }
@@ -56,7 +58,7 @@ pub(in crate::tools) fn memories(context: &Context) -> Result<Outcome, String> {
         .iter()
         .map(|one| format!("{}: {}", cut_line(&one.lesson.problem, 100), cut_line(&one.lesson.solution, 100)))
         .collect();
-    Ok(Outcome::ok(format!("{} lessons\n{}", lines.len(), lines.join("\n"))))
+    Ok(Outcome::ok(format!("{} lessons{more}\n{}", lines.len(), lines.join("\n"))))
 }
 
 /// `; there is a, b` with the symbols and files whose names are most similar to `wanted`; empty if there are none.

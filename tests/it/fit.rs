@@ -114,6 +114,10 @@ fn a_14b_in_16_gb_gives_the_reference_figures() {
     about(&model["longest_context"]["2"], 13_500.0, 0.05);
     about(&model["longest_context"]["4"], 6_750.0, 0.05);
     assert_eq!((&model["advice"]["2"], &model["advice"]["4"]), (&"recommended".into(), &"risky".into()));
+    // The recipe has the same figures under one name, and an option beside it counts instead of its own.
+    assert_eq!(fit(&project, &[text(&file), "--recipe", "card-16gb"]), report);
+    let wider = fit(&project, &[text(&file), "--recipe", "card-16gb", "--budget", "24GB"]);
+    about(&wider["budget_bytes"], 24e9, 0.001);
 }
 
 #[test]

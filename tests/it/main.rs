@@ -33,6 +33,7 @@ mod names;
 mod offline;
 mod output;
 mod page;
+mod places;
 mod pool;
 mod pull;
 mod react;

@@ -1,6 +1,7 @@
 //! Reads one configuration file; errors name the file, the line and the key.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -50,7 +51,7 @@ pub enum ConfigError {
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     /// By key: the value, as [`Kind::read`] gives it, and its line.
-    pub settings: BTreeMap<&'static str, (String, usize)>,
+    pub settings: BTreeMap<&'static str, (OsString, usize)>,
     pub rules: Vec<Rule>,
     pub servers: Vec<Server>,
 }
@@ -172,12 +173,16 @@ impl Source<'_> {
             let read = Texts::deserialize(value.clone().into_deserializer());
             let why = |what: &str| format!("`{key}` is {}; {what}", shown(value.get_ref()));
             let texts = read.map_err(|error| self.wrong(value.span(), why(error.message())))?;
-            let all: Vec<String> = Vec::from(texts).iter().map(|one| self.path_of(one)).collect();
-            if let Some(split) = all.iter().find(|one| one.contains(':')) {
-                let why = format!("`{split}` has a `:`, which stands between paths; name a folder above it");
-                return Err(self.wrong(value.span(), why));
-            }
-            said.settings.insert(setting.key, (all.join(":"), self.place(at).line));
+            let all: Vec<PathBuf> = Vec::from(texts).iter().map(|one| self.path_of(one)).collect();
+            let joined = std::env::join_paths(&all).map_err(|_| {
+                let split = all.iter().find(|one| one.as_os_str().as_encoded_bytes().contains(&b':'));
+                let split = split.map(|one| one.display().to_string()).unwrap_or_default();
+                self.wrong(
+                    value.span(),
+                    format!("`{split}` has a `:`, which stands between paths; name a folder above it"),
+                )
+            })?;
+            said.settings.insert(setting.key, (joined, self.place(at).line));
             return Ok(());
         }
         let fits = matches!(
@@ -196,18 +201,17 @@ impl Source<'_> {
             self.wrong(value.span(), format!("`{key}` is {}; it must be {expected}", shown(value.get_ref())))
         })?;
         let value_of = match setting.kind {
-            Kind::Path => self.path_of(&value_of),
-            _ => value_of,
+            Kind::Path => self.path_of(&value_of).into_os_string(),
+            _ => value_of.into(),
         };
         said.settings.insert(setting.key, (value_of, self.place(at).line));
         Ok(())
     }
 
     /// `text` relative to the file's folder; `~/` is the user's home.
-    pub fn path_of(&self, text: &str) -> String {
+    pub fn path_of(&self, text: &str) -> PathBuf {
         let home = text.strip_prefix("~/").and_then(|rest| Some(std::env::home_dir()?.join(rest)));
-        let path = home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text));
-        path.display().to_string()
+        home.unwrap_or_else(|| self.path.parent().unwrap_or(Path::new(".")).join(text))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Resolves every setting from flags, variables, files and defaults, in this order of precedence, and remembers its origin.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -17,9 +18,9 @@ use crate::base::near::nearest;
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Flags as typed, by the key of their setting.
-    pub flags: BTreeMap<&'static str, String>,
+    pub flags: BTreeMap<&'static str, OsString>,
     /// Variables of the process that begin with `MONOBLOC_`.
-    pub variables: BTreeMap<String, String>,
+    pub variables: BTreeMap<String, OsString>,
     /// The user's configuration file, unless a flag or variable names another.
     pub user_file: PathBuf,
     /// The file that stores consents to projects' files.
@@ -40,14 +41,14 @@ pub enum Origin {
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub setting: &'static Setting,
-    /// `None` where the machine or a model decides.
-    pub value: Option<String>,
+    /// `None` where the machine or a model decides. Only a path can have bytes that are not UTF-8.
+    pub value: Option<OsString>,
     pub origin: Origin,
 }
 
 impl Resolved {
     fn by_default(setting: &'static Setting) -> Resolved {
-        Resolved { setting, value: setting.default.map(str::to_owned), origin: Origin::Default }
+        Resolved { setting, value: setting.default.map(OsString::from), origin: Origin::Default }
     }
 }
 
@@ -96,12 +97,12 @@ impl Given {
     fn value(&self, setting: &'static Setting) -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = self.flags.get(setting.key) {
             let read = setting.read_flag(text);
-            let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: text.clone(), expected };
+            let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: shown(text), expected };
             return Ok(Some(Resolved { setting, value: Some(read.map_err(wrong)?), origin: Origin::Flag }));
         }
         let Some(text) = self.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
         let wrong =
-            |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: text.clone(), expected };
+            |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: shown(text), expected };
         let value = setting.read_variable(text).map_err(wrong)?;
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     }
@@ -151,7 +152,9 @@ impl Files {
         }
         if let Some((value, line)) = self.own.settings.get(setting.key) {
             let place = Place { file: self.project_file.clone(), line: *line };
-            if self.consented || setting.may_replace(held.value.as_deref(), value) {
+            if self.consented
+                || setting.may_replace(held.value.as_deref().and_then(OsStr::to_str), &value.to_string_lossy())
+            {
                 held = Resolved { setting, value: Some(value.clone()), origin: Origin::ProjectFile(place) };
             } else {
                 let reason = why_left_out(setting);
@@ -206,6 +209,11 @@ fn why_left_out(setting: &Setting) -> &'static str {
     }
 }
 
+/// For messages.
+fn shown(text: &OsStr) -> String {
+    text.to_string_lossy().into_owned()
+}
+
 fn known(name: &str) -> bool {
     OTHER_VARIABLES.contains(&name) || SETTINGS.iter().any(|setting| setting.variable == name)
 }
@@ -234,7 +242,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The value of a setting that is no path.
     fn value(&self, key: &str) -> Option<&str> {
+        self.path(key)?.to_str()
+    }
+
+    fn path(&self, key: &str) -> Option<&OsStr> {
         self.values.iter().find(|one| one.setting.key == key)?.value.as_deref()
     }
 
@@ -254,7 +267,7 @@ impl Settings {
     }
 
     fn commands(&self) -> Commands {
-        let paths = |key: &str| std::env::split_paths(self.value(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
+        let paths = |key: &str| std::env::split_paths(self.path(key).unwrap_or_default()).collect::<Vec<PathBuf>>();
         let named = |key: &str| paths(key).into_iter().filter(|path| !path.as_os_str().is_empty()).collect();
         Commands {
             confined: self.value("command_confined") != Some("false"),
@@ -283,7 +296,7 @@ impl Settings {
 
     /// The settings as typed values.
     pub fn config(&self) -> Config {
-        let path = |key: &str| self.value(key).map(PathBuf::from);
+        let path = |key: &str| self.path(key).map(PathBuf::from);
         // For a small machine shared with other programs: one slot per model, at most 4 GB in all.
         const LITE: Bytes = Bytes(4_000_000_000);
         let is_lite = self.value("profile") == Some("lite");

@@ -124,7 +124,7 @@ pub(super) fn read(
     let mut server: Server = source.typed(value)?;
     (server.place, server.name) = (source.place(name.span()), called);
     for path in server.reads.iter_mut().chain(&mut server.writes) {
-        *path = source.path_of(&path.to_string_lossy()).into();
+        *path = source.path_of(&path.to_string_lossy());
     }
     if server.command.trim().is_empty() {
         return Err(

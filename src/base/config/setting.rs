@@ -1,6 +1,6 @@
 //! Defines a setting: its names in a file, as a variable and as a flag, its values and who may set it.
 
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
 
 use crate::base::Bytes;
 
@@ -89,12 +89,21 @@ impl Kind {
         }
     }
 
-    /// The value as people write it.
-    pub fn show(self, value: &str) -> String {
+    /// [`Kind::read`] of what the system handed over: a path may have any bytes, everything else is text.
+    fn read_os(self, text: &OsStr) -> Result<OsString, String> {
+        match (self, text.to_str()) {
+            (_, Some(text)) => self.read(text).map(OsString::from),
+            (Kind::Path | Kind::Paths, None) => Ok(text.to_owned()),
+            (_, None) => Err(self.read("\0").err().unwrap_or_else(|| "a text".to_owned())),
+        }
+    }
+
+    /// The value as people write it; bytes of a path that are not UTF-8 are shown as `�`.
+    pub fn show(self, value: impl AsRef<OsStr>) -> String {
+        let value = value.as_ref().to_string_lossy();
         match (self, value.parse()) {
             (Kind::Size, Ok(bytes)) => Bytes(bytes).to_string(),
-            (Kind::Path, _) => Path::new(value).display().to_string(),
-            _ => value.to_owned(),
+            _ => value.into_owned(),
         }
     }
 }
@@ -121,18 +130,18 @@ impl Setting {
     }
 
     /// The value that a variable sets, in the sense of the key.
-    pub(super) fn read_variable(&self, text: &str) -> Result<String, String> {
+    pub(super) fn read_variable(&self, text: &OsStr) -> Result<OsString, String> {
         self.read_outside(text, self.is_negated())
     }
 
     /// The value that a flag sets, in the sense of the key: the flag of a switch that is on by default turns it off.
-    pub(super) fn read_flag(&self, text: &str) -> Result<String, String> {
+    pub(super) fn read_flag(&self, text: &OsStr) -> Result<OsString, String> {
         self.read_outside(text, self.kind == Kind::Switch && self.default == Some("true"))
     }
 
-    fn read_outside(&self, text: &str, negated: bool) -> Result<String, String> {
-        let value = self.kind.read(text)?;
-        Ok(if negated { (value != "true").to_string() } else { value })
+    fn read_outside(&self, text: &OsStr, negated: bool) -> Result<OsString, String> {
+        let value = self.kind.read_os(text)?;
+        Ok(if negated { (value != "true").to_string().into() } else { value })
     }
 }
 

@@ -110,7 +110,7 @@ pub fn given_up(header: &Header, now: &LoadSettings, asked: &LoadSettings, machi
     add(asked.repack && !now.repack && machine.accelerator.is_none(), "weights not repacked".into());
     let layers = header.layers + 1;
     add(now.layers_on_host > asked.layers_on_host, format!("{} of {layers} layers on the CPU", now.layers_on_host));
-    let experts = place::expert_layers(header).map_or(0, |(first, _)| now.experts_on_host.saturating_sub(first));
+    let experts = place::experts_moved(header, now);
     let plural = if experts == 1 { "" } else { "s" };
     add(now.experts_on_host > asked.experts_on_host, format!("experts of {experts} layer{plural} on the CPU"));
     add(now.kv_type != asked.kv_type, format!("KV {} instead of {}", now.kv_type, asked.kv_type));

@@ -2,6 +2,7 @@
 
 use crate::base::lock;
 use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -57,8 +58,7 @@ fn read_adapter(
     file: &Path,
 ) -> Result<NonNull<sys::llama_adapter_lora>, LlamaError> {
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
-    let path = file.to_str().and_then(|path| CString::new(path).ok());
-    let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
+    let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
     let _held = lock(model_lock);
     // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };

@@ -2,6 +2,7 @@
 
 use crate::base::lock;
 use std::ffi::{CString, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -81,8 +82,7 @@ impl Weights {
         let file = header.path.as_path();
         let name = file.display().to_string();
         let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
-        let path = file.to_str().and_then(|path| CString::new(path).ok());
-        let path = path.ok_or_else(|| failed("its path is not UTF-8; rename the file or its folder"))?;
+        let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
         let ahead = loading.repack.then(|| ReadAhead::of(file));
         let mut progress = |share| {
             ahead.iter().for_each(|ahead| ahead.reached(share));

@@ -20,7 +20,7 @@ pub(super) struct FittedSettings {
 
 impl Inner {
     /// The settings with which `spec` fits beside the other role's model and everything else in memory. If it fits on
-    /// no rung, the settings as asked: the ledger then refuses them with the reason.
+    /// no rung, the smallest ones: the ledger then refuses them with the reason.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<FittedSettings, PoolError> {
         let machine = self.ledger.machine();
         let shape = shape::of(spec, &self.options, &machine)?;
@@ -63,7 +63,8 @@ impl Inner {
         FittedSettings { shape, settings, rung }
     }
 
-    /// The settings that the ladder finds for `spec` together with the other role's model; `None` if nothing fits.
+    /// The settings that the ladder finds for `spec` together with the other role's model. If nothing fits, the smallest ones: the
+    /// refusal then names what would be enough.
     fn fit_with_the_other_role(
         &self,
         spec: &ModelSpec,
@@ -85,8 +86,12 @@ impl Inner {
             .collect::<Option<_>>()?;
         let copies = self.options.memory.prefixes.as_ref().map(|prefixes| prefixes.bytes()).unwrap_or_default();
         let others: Bytes = self.others().into_iter().map(|(_, bytes)| bytes).sum();
-        let fitted = ladder::fit(&asked, others.saturating_sub(copies).into(), machine).ok()?;
-        let placed = fitted.models.into_iter().find(|placed| placed.name == spec.role.to_string())?;
+        let fixed = others.saturating_sub(copies).into();
+        let models = match ladder::fit(&asked, fixed, machine) {
+            Ok(fitted) => fitted.models,
+            Err(_) => ladder::least(&asked, fixed, machine),
+        };
+        let placed = models.into_iter().find(|placed| placed.name == spec.role.to_string())?;
         let rung = (!placed.given_up.is_empty()).then(|| placed.rung());
         let wanted = &placed.settings;
         let kv = KvFormat::by_name(&wanted.kv_type)?;

@@ -13,6 +13,7 @@ use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::weights::Held;
 use super::{Inner, PoolError};
 use crate::base::Bytes;
+use crate::base::stamp::Stamp;
 use crate::budget::place::{self, Footprint};
 use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::handle::Engine;
@@ -164,7 +165,8 @@ impl Inner {
     /// weights outlive a context.
     fn admit(&self, need: &Need) -> Result<Admitted, PoolError> {
         let refused = |refused| {
-            let (label, way_out) = (self.known_as(need), self.way_out(need));
+            let given_up = need.rung.as_ref().map_or_else(String::new, |rung| format!(" with {rung}"));
+            let (label, way_out) = (self.known_as(need) + &given_up, self.way_out(need));
             self.no_room(need, Refused { label, way_out, ..refused })
         };
         let Footprint { weights, context } = need.takes;
@@ -223,6 +225,7 @@ impl Inner {
                 capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
                 said: spec.capable.is_some(),
                 measured,
+                parameters: spec.header.parameters,
                 rung: need.rung,
                 used: Mutex::new(Instant::now()),
             }),
@@ -295,11 +298,11 @@ fn placement(settings: &LoadSettings) -> String {
     format!("repack={repack} host={layers_on_host},{experts_on_host}")
 }
 
-/// The adapters, for a fingerprint: with size and modification time, so that a changed file counts as another adapter.
+/// The adapters, for a fingerprint: with their stamps, so that a changed file counts as another adapter.
 fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
     let one = |(path, scale): &(PathBuf, f32)| {
-        let changed = std::fs::metadata(path).and_then(|about| Ok((about.len(), about.modified()?)));
-        format!("{} {scale} {changed:?}", path.display())
+        let stamp = std::fs::metadata(path).map(|about| Stamp::of(&about));
+        format!("{} {scale} {stamp:?}", path.display())
     };
     lora.iter().map(one).collect::<Vec<_>>().join(" ")
 }

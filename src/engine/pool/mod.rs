@@ -128,7 +128,7 @@ impl Pool {
             let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
             let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
-            let model = Model { engine, dialect, capability, said, measured, rung: None, used };
+            let model = Model { engine, dialect, capability, said, measured, parameters: 0, rung: None, used };
             fixed.insert(role, Arc::new(model));
         }
         let options = PoolOptions { threads: 1, slots: 2, ..PoolOptions::default() };

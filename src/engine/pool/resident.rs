@@ -33,6 +33,8 @@ pub struct Model {
     pub said: bool,
     /// What the probe found, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
+    /// Number of its weights, by the file's header; 0 for a scripted model.
+    pub parameters: u64,
     /// What was given up for it to fit, in words; `None` if nothing was.
     pub rung: Option<String>,
     /// When the last loan ended.

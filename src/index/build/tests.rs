@@ -285,3 +285,63 @@ fn vectors_of_deleted_chunks_are_not_found_and_lost_files_are_rebuilt() {
     embed(&index, &mut embedded);
     assert_eq!(embedded, 2);
 }
+
+#[test]
+fn content_written_under_the_same_size_and_time_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.py", "def early():\n    pass\n");
+    write(folder.path(), "b.py", "def other():\n    pass\n");
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    std::thread::sleep(Duration::from_millis(50));
+    // The stamps of files that had just been written are stored now.
+    assert_eq!(refresh(&index).parsed, 0);
+    let time = fs::metadata(folder.path().join("a.py")).unwrap().modified().unwrap();
+    let set_back = || {
+        let file = fs::File::options().write(true).open(folder.path().join("a.py")).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    write(folder.path(), "a.py", "def later():\n    pass\n");
+    set_back();
+    assert_eq!(index.status(None).unwrap().changed, ["a.py"]);
+    assert_eq!(refresh(&index).parsed, 1);
+    // Another file takes the place of one, as editors and `mv` do it.
+    write(folder.path(), "new", "def third():\n    pass\n");
+    fs::rename(folder.path().join("new"), folder.path().join("a.py")).unwrap();
+    set_back();
+    refresh(&index);
+    let names: Vec<String> = index.file_symbols("a.py").unwrap().into_iter().map(|symbol| symbol.name).collect();
+    assert!(names.contains(&"third".to_owned()), "{names:?}");
+    // A touched file with the old content is not behind.
+    set_back();
+    assert_eq!(index.status(None).unwrap().changed, Vec::<String>::new());
+}
+
+#[test]
+fn every_definition_of_a_huge_file_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 45_000;
+    write(folder.path(), "made.py", &(0..count).map(|at| format!("def g{at}(): pass\n")).collect::<String>());
+    let index = Index::open(folder.path()).unwrap();
+    let report = refresh(&index);
+    assert_eq!((report.symbols, report.partial.len()), (count + 1, 0));
+    assert_eq!(index.symbols_named(&[format!("g{}", count - 1)]).unwrap().len(), 1);
+    assert_eq!(index.gaps().unwrap(), None);
+}
+
+#[test]
+fn what_a_limit_keeps_out_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.py", "def first():\n    pass\n");
+    write(folder.path(), "icon.svg", "<svg/>");
+    write(folder.path(), "huge.py", &"x = 1\n".repeat(400_000));
+    write(folder.path(), "nested.py", &format!("x = {}1{}\n", "(".repeat(400), ")".repeat(400)));
+    let index = Index::open(folder.path()).unwrap();
+    refresh(&index);
+    let gaps = index.gaps().unwrap().unwrap();
+    assert!(gaps.contains("1 too large") && gaps.contains("in part: nested.py") && !gaps.contains("svg"), "{gaps}");
+    fs::remove_file(folder.path().join("huge.py")).unwrap();
+    fs::remove_file(folder.path().join("nested.py")).unwrap();
+    refresh(&index);
+    assert_eq!(index.gaps().unwrap(), None);
+}

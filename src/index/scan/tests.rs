@@ -110,9 +110,8 @@ fn folders_beyond_the_depth_limit_are_reported_as_skipped() {
 
 #[test]
 fn files_beyond_the_size_limit_are_left_out_from_the_end() {
-    let found = |path: &str, size| Found { path: path.into(), size, mtime_ns: 0 };
-    let mut scan =
-        Scan { files: vec![found("a", 6), found("b", 4), found("c", 1), found("d", 0)], skipped: Vec::new() };
+    let found = |path: &str, size| Found { path: path.into(), stamp: Stamp { size, ..Stamp::default() } };
+    let mut scan = Scan { files: vec![found("a", 6), found("b", 4), found("c", 1), found("d", 0)], ..Scan::default() };
     leave_out_beyond(10, &mut scan);
     assert_eq!(paths(&scan), ["a", "b"]);
     assert_eq!(skipped(&scan), ["c: too much text", "d: too much text"]);

@@ -17,9 +17,10 @@ pub use write::FileRecord;
 
 use super::IndexError;
 use crate::base::Bytes;
+use crate::base::storage::Trouble;
 
 /// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
-const VERSION: &str = "6";
+const VERSION: &str = "7";
 /// Page cache of a connection.
 const CACHE_KIB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.
@@ -48,10 +49,8 @@ impl Store {
                 let aside = set_aside(&path).map_err(unwritable)?;
                 let (store, _) =
                     Store::connect(&path).map_err(|source| IndexError::Store { path: path.clone(), source })?;
-                Ok((
-                    store,
-                    Some(format!("the index was damaged ({error}); it is kept as {} and built again", aside.display())),
-                ))
+                let kept = format!("it is kept as {}, with the lessons in it, and built again", aside.display());
+                Ok((store, Some(format!("the index was damaged ({error}); {kept}"))))
             }
             Err(source) => Err(IndexError::Store { path, source }),
             Ok((store, note)) => Ok((store, note)),
@@ -116,10 +115,19 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
+/// What is wrong with the database in `file`.
+pub fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
+    Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
+}
+
 /// Renames a damaged database and its log files to the first of `….damaged`, `….damaged-2`, … that is free. Returns the new
 /// path.
 fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
-    let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let with = |path: &Path, suffix: &str| {
+        let mut path = path.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
     let (mut aside, mut number) = (with(path, ".damaged"), 1);
     while aside.exists() {
         number += 1;

@@ -4,6 +4,7 @@ use half::f16;
 use rusqlite::{Row, ToSql};
 
 use super::Store;
+use crate::base::stamp::Stamp;
 use crate::index::resolve::Facts;
 use crate::index::{Index, IndexError};
 
@@ -11,8 +12,7 @@ use crate::index::{Index, IndexError};
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRow {
     pub path: String,
-    pub size: u64,
-    pub mtime_ns: i64,
+    pub stamp: Stamp,
     pub hash: i64,
     /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
@@ -107,17 +107,22 @@ impl Store {
 
     /// Every file known, by path.
     pub fn files(&self) -> Result<Vec<FileRow>, IndexError> {
-        let sql = "SELECT path, size, mtime_ns, hash, skipped, note, interface, resolution FROM files ORDER BY path";
+        let sql = "SELECT path, size, mtime_ns, ctime_ns, inode, hash, skipped, note, interface, resolution
+                   FROM files ORDER BY path";
         self.rows(sql, &[], |r| {
             Ok(FileRow {
                 path: r.get(0)?,
-                size: r.get::<_, i64>(1)? as u64,
-                mtime_ns: r.get(2)?,
-                hash: r.get(3)?,
-                skipped: r.get(4)?,
-                note: r.get(5)?,
-                interface: r.get(6)?,
-                resolution: r.get(7)?,
+                stamp: Stamp {
+                    size: r.get::<_, i64>(1)? as u64,
+                    mtime_ns: r.get(2)?,
+                    ctime_ns: r.get(3)?,
+                    inode: r.get::<_, i64>(4)? as u64,
+                },
+                hash: r.get(5)?,
+                skipped: r.get(6)?,
+                note: r.get(7)?,
+                interface: r.get(8)?,
+                resolution: r.get(9)?,
             })
         })
     }

@@ -4,6 +4,8 @@ CREATE TABLE files (
     language TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL, -- 0 if the content may have changed without another stamp: it is read again
+    inode INTEGER NOT NULL,
     hash INTEGER NOT NULL,
     skipped TEXT,            -- why it is not indexed; null for an indexed file
     note TEXT,               -- why a part of it could not be parsed

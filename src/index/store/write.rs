@@ -4,6 +4,7 @@ use half::f16;
 use rusqlite::{Transaction, params};
 
 use super::Store;
+use crate::base::stamp::Stamp;
 use crate::index::chunk::Chunk;
 use crate::index::resolve::{Edge, Resolution};
 use crate::index::syntax::{Definition, Kind, Outline};
@@ -14,8 +15,7 @@ use crate::index::{IndexError, ids, words};
 pub struct FileRecord {
     pub path: String,
     pub language: &'static str,
-    pub size: u64,
-    pub mtime_ns: i64,
+    pub stamp: Stamp,
     pub hash: i64,
     /// Why it is not indexed; `None` for an indexed file.
     pub skipped: Option<String>,
@@ -66,11 +66,14 @@ impl Store {
         })
     }
 
-    /// Stores new sizes and times of files whose content is unchanged.
-    pub fn touch_files(&mut self, files: &[(String, u64, i64)]) -> Result<(), IndexError> {
+    /// Stores new stamps of files whose content is unchanged.
+    pub fn touch_files(&mut self, files: &[(&str, Stamp)]) -> Result<(), IndexError> {
         self.change(|db| {
-            let mut touch = db.prepare_cached("UPDATE files SET size = ?2, mtime_ns = ?3 WHERE path = ?1")?;
-            files.iter().try_for_each(|(path, size, time)| touch.execute(params![path, *size as i64, time]).map(|_| ()))
+            let sql = "UPDATE files SET size = ?2, mtime_ns = ?3, ctime_ns = ?4, inode = ?5 WHERE path = ?1";
+            let mut touch = db.prepare_cached(sql)?;
+            files.iter().try_for_each(|(path, Stamp { size, mtime_ns, ctime_ns, inode })| {
+                touch.execute(params![path, *size as i64, mtime_ns, ctime_ns, *inode as i64]).map(|_| ())
+            })
         })
     }
 
@@ -130,11 +133,14 @@ fn remove_edges(db: &Transaction, path: &str) -> rusqlite::Result<()> {
 
 fn put_file(db: &Transaction, record: &FileRecord) -> rusqlite::Result<()> {
     let sketch: Vec<u8> = record.sketch.iter().flat_map(|line| line.to_le_bytes()).collect();
-    db.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)")?.execute(params![
+    let sql = "INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)";
+    db.prepare_cached(sql)?.execute(params![
         record.path,
         record.language,
-        record.size as i64,
-        record.mtime_ns,
+        record.stamp.size as i64,
+        record.stamp.mtime_ns,
+        record.stamp.ctime_ns,
+        record.stamp.inode as i64,
         record.hash,
         record.skipped,
         record.outline.incomplete,

@@ -25,7 +25,7 @@ pub use line_ranges::{LineRange, stretches};
 pub use nodes::{SyntaxNode, comments, is_string, syntax_nodes};
 pub use occurrences::{Occurrence, Role, is_understood, names, words};
 pub use outline::{Definition, Export, Import, Kind, Outline, Reference, ReferenceKind};
-use reader::Reader;
+use reader::{ITEMS_MAX, Reader};
 
 /// Longest time one file may be parsed. A header of 5 MB took another indexer 170 s; this one stops and reports it.
 const PARSE_TIME_MAX: Duration = Duration::from_secs(5);
@@ -157,7 +157,11 @@ pub fn outline(language: &str, source: &str) -> Outline {
         return Outline { incomplete: too_long(), ..Outline::default() };
     };
     let mut reader = Reader::new(source);
-    let incomplete = match walk(visit, &tree, &mut reader, until) {
+    let walked = walk(visit, &tree, &mut reader, until);
+    let incomplete = match walked {
+        Walked::All if reader.is_full => {
+            Some(format!("only its first {ITEMS_MAX} definitions, references or local names were kept"))
+        }
         Walked::All => None,
         Walked::TooDeep => Some(format!("nesting deeper than {DEPTH_MAX} was not looked at")),
         Walked::TooLong => too_long(),

@@ -139,7 +139,10 @@ pub fn names(language: &str, source: &str, name: &str) -> Option<Result<(Vec<Occ
         return Some(Err("syntax was not read in time".to_owned()));
     };
     let mut found = Vec::new();
-    for start in words(source, name).take(PLACES_MAX) {
+    for start in words(source, name) {
+        if found.len() == PLACES_MAX {
+            return Some(Err(format!("more than {PLACES_MAX} places of one name in one file are not read")));
+        }
         let place = place(language, &tree, source, start..start + name.len());
         let line = source[..start].bytes().filter(|b| *b == b'\n').count() + 1;
         found.push((start..start + name.len(), line, place));

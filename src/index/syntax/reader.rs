@@ -11,8 +11,8 @@ use super::types::{Binding, Typing, Value};
 const SIGNATURE_CHARS_MAX: usize = 300;
 /// Longest doc comment kept, in characters.
 const DOC_CHARS_MAX: usize = 1_200;
-/// Most definitions and references kept of one file; only generated files have more.
-const ITEMS_MAX: usize = 20_000;
+/// Most definitions, references and local names kept of one file, each; a file that is small enough to be read has hardly more.
+pub(super) const ITEMS_MAX: usize = 200_000;
 
 /// Collects an outline during the walk over the tree, and knows the definitions around the current node.
 #[derive(Default)]
@@ -23,6 +23,8 @@ pub(super) struct Reader<'t> {
     open: Vec<Open<'t>>,
     /// The field of its parent that the current node is in.
     field: Option<&'t str>,
+    /// Whether [`ITEMS_MAX`] was reached.
+    pub is_full: bool,
     /// The file lists its exports (`__all__` of Python): definitions that follow export nothing by their names.
     pub lists_exports: bool,
     seen: HashSet<Seen>,
@@ -135,7 +137,7 @@ impl<'t> Reader<'t> {
     /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
     /// False if it was not added: it has no name, or the file has too many definitions.
     pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
-        if name.is_empty() || self.outline.definitions.len() >= ITEMS_MAX {
+        if name.is_empty() || !self.has_room(self.outline.definitions.len()) {
             return false;
         }
         let (doc, doc_start) = doc_above(self.source, whole);
@@ -158,6 +160,12 @@ impl<'t> Reader<'t> {
         let at = self.outline.definitions.len() - 1;
         self.open.push(Open { end_byte: node.end_byte(), at, own_value: None });
         true
+    }
+
+    /// Whether one more than `count` things of a kind are kept.
+    fn has_room(&mut self, count: usize) -> bool {
+        self.is_full |= count >= ITEMS_MAX;
+        count < ITEMS_MAX
     }
 
     /// Sets the type of the latest definition.
@@ -191,7 +199,7 @@ impl<'t> Reader<'t> {
 
     /// Notes a local name and its value on these lines.
     pub fn bind(&mut self, name: &str, value: Value, (start, end): (usize, usize)) {
-        if self.outline.bindings.len() < ITEMS_MAX && !name.is_empty() {
+        if !name.is_empty() && self.has_room(self.outline.bindings.len()) {
             self.bindings.entry(name.to_owned()).or_default().push(self.outline.bindings.len());
             self.outline.bindings.push(Binding { inside: self.inside(), name: name.to_owned(), value, start, end });
         }
@@ -236,7 +244,7 @@ impl<'t> Reader<'t> {
     ) {
         /// A longer receiver is an expression, not a name.
         const RECEIVER_CHARS_MAX: usize = 60;
-        if name.is_empty() || self.outline.references.len() >= ITEMS_MAX {
+        if name.is_empty() || !self.has_room(self.outline.references.len()) {
             return;
         }
         let line = node.start_position().row + 1;
@@ -266,7 +274,7 @@ impl<'t> Reader<'t> {
 
     /// Notes a parameter or local variable of the innermost definition.
     pub fn local(&mut self, name: &str) {
-        let room = self.outline.locals.len() < ITEMS_MAX;
+        let room = self.has_room(self.outline.locals.len());
         if let Some(inside) = self.inside().filter(|_| room) {
             self.outline.locals.push((inside, name.to_owned()));
         }

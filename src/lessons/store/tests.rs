@@ -126,7 +126,7 @@ fn a_file_that_is_no_database_is_named_with_the_way_out() {
     let file = folder.path().join("monobloc.db");
     fs::write(&file, "this is a text and no database, and it is long enough to be looked at".repeat(20)).unwrap();
     let Err(error) = Lessons::open(&file) else { panic!("a text was opened as a database") };
-    assert!(error.to_string().contains("monobloc.db") && error.to_string().contains("delete"), "{error}");
+    assert!(error.to_string().contains("monobloc.db") && error.to_string().contains("rename the file"), "{error}");
 }
 
 #[test]

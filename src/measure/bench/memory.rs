@@ -33,6 +33,7 @@ pub struct Case {
 /// The figures of one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
+    #[serde(serialize_with = "crate::base::lossy")]
     pub file: PathBuf,
     pub context: u32,
     pub slots: u8,

@@ -166,8 +166,10 @@ impl Resolver<'_> {
             let only_named = candidates.iter().any(|candidate| candidate.required);
             named.or_else(|| folders.first().filter(|_| !only_named).cloned())
         };
-        let parent = self.dir.parent().map_or_else(|| self.dir.join(".."), Path::to_owned);
-        let looked = vec![self.dir.to_owned(), parent, self.places.user_dir.clone(), self.places.hub_cache.clone()];
+        let own = std::iter::once(self.dir.to_owned()).chain(scan::above(self.dir));
+        let mut looked: Vec<PathBuf> =
+            own.chain([self.places.user_dir.clone(), self.places.hub_cache.clone()]).collect();
+        looked.dedup();
         let folder = best(here)
             .or_else(|| best(&scan::beside(self.dir)))
             .or_else(|| best(&scan::scan(&self.places.user_dir).unwrap_or_default().embedders))

@@ -238,3 +238,15 @@ fn a_pulled_model_is_not_passed_over_for_a_smaller_one_in_the_users_folder() {
     fs::rename(world.dir().join("mine-7b.gguf"), user.join("mine-7b.gguf")).unwrap();
     assert_eq!(planner(&world), "mine-7b.gguf");
 }
+
+#[test]
+fn a_bare_name_of_a_model_folder_is_a_place_with_a_folder_above_it() {
+    let here = std::env::current_dir().unwrap();
+    let folder = |name: &str| model_folder(&Config { model_dir: Some(name.into()), ..Config::default() }, here.clone());
+    assert_eq!(folder("no-such-models"), here.join("no-such-models"));
+    assert_eq!(folder("."), here);
+    assert_eq!(model_folder(&Config::default(), here.clone()), here);
+    let config = Config { model_dir: Some("no-such-models".into()), ..Config::default() };
+    let told = Registry::open(&config).unwrap_err().to_string();
+    assert!(told.contains(&here.join("no-such-models").display().to_string()), "{told}");
+}

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::Engine;
+use crate::engine::pool::Leased;
+use crate::models::Tier;
 use crate::orchestrate::execute;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
@@ -52,29 +53,51 @@ impl Loop<'_> {
     }
 }
 
-/// Tells the user why nothing will be changed although the request asks for it.
-pub(super) fn why_not(asked: Mode, engine: &Engine, trouble: &str) -> String {
-    let model = engine.model();
+/// Tells the user why nothing will be changed although the request asks for it. `tier` is the measured one.
+pub(super) fn why_not(asked: Mode, model: &Leased, tier: Option<Tier>, trouble: &str) -> String {
+    let name = model.engine.model();
+    let more = || stronger(model.parameters, tier);
     match (asked, trouble.is_empty()) {
         (Mode::Chat, _) => "in chat mode nothing is changed; --mode agent does it".to_owned(),
         (Mode::Agent, true) => {
-            format!("{model} is too weak to act without a plan; leave the orchestrator on, or {}", stronger(model))
+            format!("{name} is too weak to act without a plan; leave the orchestrator on{}", or(&more()))
+        }
+        (Mode::Agent, false) if tier >= Some(Tier::Writes) => {
+            format!("{name} does not find a way by itself; ask for one change at a time{}", or(&more()))
         }
         (Mode::Agent, false) => format!(
-            "{model} cannot write code or find a way by itself: it changes only what a request spells out, the file, what \
-             is there and what is to come. For more, {}",
-            stronger(model)
+            "{name} cannot write code or find a way by itself: it changes only what a request spells out, the file, what \
+             is there and what is to come{}",
+            or(&more())
         ),
     }
 }
 
-/// Which stronger model to get, and how.
-fn stronger(model: &str) -> &'static str {
-    if model.to_lowercase().contains("qwen2.5-coder-1.5b") {
-        "get a stronger planner: `monobloc models pull planner LFM2-8B-A1B` (5 GiB of memory)"
-    } else {
-        "get a planner that writes code: Qwen2.5-Coder-1.5B with `scripts/fetch-models` or `monobloc models pull planner \
-         Qwen2.5-Coder-1.5B` (1.5 GiB of memory), LFM2-8B-A1B with `monobloc models pull planner LFM2-8B-A1B` (5 GiB)"
+/// Planners that `monobloc models pull planner NAME` fetches: name, weights, memory.
+const PLANNERS: [(&str, u64, &str); 3] = [
+    ("Qwen2.5-Coder-1.5B", 1_540_000_000, "1.5 GiB"),
+    ("LFM2-8B-A1B", 8_340_000_000, "5 GiB"),
+    ("LFM2-24B-A2B", 23_800_000_000, "14 GiB"),
+];
+
+/// The planners that do more than a model with so many weights and this tier, smallest first. Goes by what the model is, not by
+/// the name of its file.
+fn stronger(parameters: u64, tier: Option<Tier>) -> Vec<String> {
+    // The same model in another quantisation has about as many weights.
+    let larger = |weights: u64| weights > parameters + parameters / 5;
+    let writes = tier >= Some(Tier::Writes);
+    // The first one writes code; it helps nobody who has a model that does.
+    let known = PLANNERS.iter().enumerate().filter(|(at, (_, weights, _))| larger(*weights) && !(writes && *at == 0));
+    let told =
+        known.map(|(_, (name, _, memory))| format!("`monobloc models pull planner {name}` ({memory} of memory)"));
+    told.take(2).collect()
+}
+
+/// The end of a sentence that names planners to get.
+fn or(planners: &[String]) -> String {
+    match planners {
+        [] => String::new(),
+        some => format!("; a stronger planner does more: {}", some.join(" or ")),
     }
 }
 
@@ -82,14 +105,23 @@ fn stronger(model: &str) -> &'static str {
 mod tests {
     use super::*;
 
+    fn check(parameters: u64, tier: Option<Tier>, expected: &[&str]) {
+        let told = stronger(parameters, tier);
+        assert_eq!(told.len(), expected.len(), "{parameters}: {told:?}");
+        for (told, name) in told.iter().zip(expected) {
+            assert!(told.contains(&format!("pull planner {name}`")), "{parameters}: {told}");
+        }
+    }
+
     #[test]
-    fn the_advice_names_stronger_models_and_how_to_get_them() {
-        let check = |model: &str, expected: &str, never: &str| {
-            let advice = stronger(model);
-            assert!(advice.contains(expected) && !advice.contains(never), "{model}: {advice}");
-        };
-        check("SmolLM2-135M-Instruct.Q4_1.gguf", "scripts/fetch-models", "SmolLM2");
-        check("SmolLM2-135M-Instruct.Q4_1.gguf", "models pull planner Qwen2.5-Coder-1.5B", "SmolLM2");
-        check("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "models pull planner LFM2-8B-A1B", "Qwen2.5");
+    fn the_advice_goes_by_what_a_model_is_and_never_names_that_model() {
+        check(135_000_000, Some(Tier::Reads), &["Qwen2.5-Coder-1.5B", "LFM2-8B-A1B"]);
+        check(1_543_714_304, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
+        check(1_543_714_304, None, &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
+        // A smaller one that was measured to write has no use for the 1.5B.
+        check(600_000_000, Some(Tier::Writes), &["LFM2-8B-A1B", "LFM2-24B-A2B"]);
+        check(8_340_000_000, Some(Tier::Acts), &["LFM2-24B-A2B"]);
+        check(32_000_000_000, Some(Tier::Reads), &[]);
+        assert_eq!(or(&[]), "");
     }
 }

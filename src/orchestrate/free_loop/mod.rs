@@ -63,7 +63,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     let acts = kind::of(&clauses::parts(request)) != Kind::Ask;
     let changes = acts && rights.mode == Mode::Agent;
     if acts && !changes {
-        host.notice(&ending::why_not(toolkit.mode, &model.engine, trouble));
+        host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));
     }
     let mut opening = prompt::opening(request, plan, evidence, trouble);
     if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {

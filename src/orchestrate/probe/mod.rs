@@ -162,9 +162,12 @@ impl Probe<'_> {
         Ok(true)
     }
 
-    /// Whether time is up, or the gate's decision is clear whatever the `left` tasks bring.
-    fn is_over(&self, left: usize) -> bool {
-        Instant::now() >= self.until || (self.depth == Depth::Gate && self.found.is_lost(left))
+    /// Whether time is up, or the gate's decision is clear whatever the `left` tasks bring. If time ends it before that, the slow
+    /// model is not called weak: what it is stays undecided.
+    fn is_over(&mut self, left: usize) -> bool {
+        let (late, lost) = (Instant::now() >= self.until, self.found.is_lost(left));
+        self.found.undecided = late && !lost;
+        late || (self.depth == Depth::Gate && lost)
     }
 
     async fn task(&mut self, task: &Task, tools: &[ToolSpec]) -> Result<bool, TurnError> {

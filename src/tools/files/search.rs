@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 
+use crate::base::Bytes;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
 use crate::tools::files::read::is_binary;
-use crate::tools::files::walk::walk;
+use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
@@ -26,19 +27,23 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let path = arguments.optional_text("path")?.unwrap_or(".");
     let start = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let deadline = Instant::now() + TIME_MAX;
-    let (mut hits, mut files) = (Vec::new(), 0);
+    let (mut hits, mut files, mut unread) = (Vec::new(), 0, 0);
     let visited = walk(context, &start, |entry| {
         if hits.len() > SEARCH_MAX_HITS || Instant::now() > deadline {
             return false;
         }
         if entry.is_file {
-            files += usize::from(search_file(context, &entry.path, &wanted, &mut hits));
+            match search_file(context, entry, &wanted, &mut hits) {
+                Looked::Text => files += 1,
+                Looked::NotText => {}
+                Looked::Left => unread += 1,
+            }
         }
         true
     })?;
     let whole = visited && hits.len() <= SEARCH_MAX_HITS;
     hits.truncate(SEARCH_MAX_HITS);
-    Ok(shown(pattern, is_regex, hits, files, whole))
+    Ok(shown(pattern, is_regex, hits, (files, unread), whole))
 }
 
 /// A pattern without capital letters ignores case; one capital letter makes case matter.
@@ -53,26 +58,35 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     )
 }
 
-/// Adds the matching lines of a file to `hits`; false if it cannot be read, is too large or is binary.
-fn search_file(context: &Context, path: &str, wanted: &Regex, hits: &mut Vec<Finding>) -> bool {
-    let Ok(file) = context.root.resolve(path, Access::Read).and_then(|inside| inside.open()) else { return false };
+/// What became of a file.
+enum Looked {
+    Text,
+    NotText,
+    /// It cannot be read or is too large, so it may have the text.
+    Left,
+}
+
+/// Adds the matching lines of a file to `hits`.
+fn search_file(context: &Context, entry: &Entry, wanted: &Regex, hits: &mut Vec<Finding>) -> Looked {
+    let Ok(file) = context.root.walked(&entry.absolute).open() else { return Looked::Left };
     let mut bytes = Vec::new();
-    if file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).is_err()
-        || bytes.len() as u64 > FILE_MAX_BYTES
-        || is_binary(&bytes)
-    {
-        return false;
+    let is_read = file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).is_ok();
+    if is_binary(&bytes) {
+        return Looked::NotText;
+    }
+    if !is_read || bytes.len() as u64 > FILE_MAX_BYTES {
+        return Looked::Left;
     }
     let content = String::from_utf8_lossy(&bytes);
     for (at, line) in content.lines().enumerate() {
         if let Some(hit) = wanted.find(line) {
-            hits.push(Finding::at(path, at + 1, window(line, hit.start())));
+            hits.push(Finding::at(&entry.path, at + 1, window(line, hit.start())));
             if hits.len() > SEARCH_MAX_HITS {
                 break;
             }
         }
     }
-    true
+    Looked::Text
 }
 
 /// The line, or the part of a very long one around the hit.
@@ -85,11 +99,15 @@ fn window(line: &str, hit: usize) -> String {
     format!("{before}{}", cut_line(&line[from..], LINE_MAX_CHARS))
 }
 
-fn shown(pattern: &str, is_regex: bool, hits: Vec<Finding>, files: usize, whole: bool) -> Outcome {
+fn shown(pattern: &str, is_regex: bool, hits: Vec<Finding>, (files, unread): (usize, usize), whole: bool) -> Outcome {
     let cut = if whole { "" } else { " (more left out; give a path or a narrower pattern)" };
     let mut text = format!("{} lines match `{pattern}` in {files} files searched{cut}\n", hits.len());
     for hit in &hits {
         text.push_str(&format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim()));
+    }
+    if unread > 0 {
+        let most = Bytes(FILE_MAX_BYTES);
+        text.push_str(&format!("[{unread} files were not searched: larger than {most}, or they cannot be read]\n"));
     }
     if hits.is_empty() && !is_regex && [".*", ".+", "\\", "|", "^"].iter().any(|sign| pattern.contains(sign)) {
         text.push_str("The pattern was taken literally; with regex = true it is a regular expression.\n");
@@ -125,6 +143,27 @@ mod tests {
         for refused in [r#"{"pattern":""}"#, r#"{"pattern":"(","regex":true}"#, r#"{"pattern":"x","path":"../"}"#] {
             assert!(!call(run, &Project::with(&[]), refused).is_ok(), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_not_searched_is_told() {
+        let large = "x\n".repeat(FILE_MAX_BYTES as usize / 2 + 1);
+        let project = Project::with(&[("large.csv", &large), ("small.csv", "y\n"), ("blob", "x\0")]);
+        let told = call(run, &project, r#"{"pattern":"x"}"#).text;
+        assert!(
+            told.starts_with("0 lines match `x` in 1 files") && told.contains("[1 files were not searched"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_file_whose_name_is_not_utf8_is_searched() {
+        use std::os::unix::ffi::OsStrExt;
+        let project = Project::with(&[("a", "y\n")]);
+        std::fs::write(project.dir.path().join(std::ffi::OsStr::from_bytes(b"b\xff")), "needle\n").unwrap();
+        let outcome = call(run, &project, r#"{"pattern":"needle"}"#);
+        assert_eq!(outcome.findings.len(), 1, "{}", outcome.text);
+        assert!(outcome.text.contains("b\u{fffd}:1: needle"), "{}", outcome.text);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Walks the files of the project: without ignored files, `.git` and `.monobloc`, and without following links.
 
-use ignore::WalkBuilder;
+use std::path::PathBuf;
 
+use crate::base;
 use crate::tools::Context;
 use crate::tools::confine::Inside;
 
@@ -12,6 +13,8 @@ pub const WALK_MAX_ENTRIES: usize = 200_000;
 pub struct Entry {
     /// Relative to the project, with `/`.
     pub path: String,
+    /// The same from the root on, with its own bytes.
+    pub absolute: PathBuf,
     pub is_dir: bool,
     pub is_file: bool,
 }
@@ -19,13 +22,7 @@ pub struct Entry {
 /// Calls `visit` with every entry below `start`, sorted by name, until it returns false. Whether all were visited; an error
 /// if the call was cancelled.
 pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> bool) -> Result<bool, String> {
-    let mut builder = WalkBuilder::new(start.absolute());
-    // Ignore files outside the project do not count, so that the result does not depend on the machine.
-    builder.hidden(false).parents(false).git_global(false).git_exclude(false).require_git(false).follow_links(false);
-    builder.sort_by_file_name(|a, b| a.cmp(b));
-    builder
-        .filter_entry(|entry| entry.depth() == 0 || !matches!(entry.file_name().to_str(), Some(".git" | ".monobloc")));
-    for (seen, entry) in builder.build().enumerate() {
+    for (seen, entry) in base::walk::walk(context.root.path(), start.absolute()).build().enumerate() {
         if context.cancel.is_cancelled() {
             return Err("the call was cancelled".to_owned());
         }
@@ -41,6 +38,7 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
         let kind = entry.file_type();
         let shown = Entry {
             path: path.to_string_lossy().into_owned(),
+            absolute: entry.path().to_owned(),
             is_dir: kind.is_some_and(|kind| kind.is_dir()),
             is_file: kind.is_some_and(|kind| kind.is_file()),
         };

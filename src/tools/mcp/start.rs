@@ -1,6 +1,8 @@
 //! Starts a server in the sandbox: it may change the project, and read programs and what its settings name.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -22,9 +24,9 @@ exec \"$@\"";
 pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let temp = tempfile::Builder::new().prefix("monobloc-server-").tempdir()?;
-    let filled = |text: &String| text.replace("${project}", &project.display().to_string());
-    let program: Vec<String> = std::iter::once(&config.command).chain(&config.args).map(filled).collect();
-    let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(filled(&dir.display().to_string())));
+    let filled = |text: &String| filled(text.as_ref(), &project);
+    let program: Vec<OsString> = std::iter::once(&config.command).chain(&config.args).map(filled).collect();
+    let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(self::filled(dir.as_os_str(), &project)));
     // It has to read the absolute paths among its arguments, which it is to serve.
     let named = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let commands = Commands {
@@ -49,6 +51,19 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = sandbox::spawn(command, &mut group)?;
     Ok((child, group, temp))
+}
+
+/// `text` with the project's path, whose bytes may be any, for each `${project}`.
+fn filled(text: &OsStr, project: &Path) -> OsString {
+    const MARK: &[u8] = b"${project}";
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some(at) = rest.windows(MARK.len()).position(|part| part == MARK) {
+        bytes.extend_from_slice(&rest[..at]);
+        bytes.extend_from_slice(project.as_os_str().as_bytes());
+        rest = &rest[at + MARK.len()..];
+    }
+    bytes.extend_from_slice(rest);
+    OsString::from_vec(bytes)
 }
 
 /// Whether `writes` names the project's `.git`; otherwise the server may not change it, because files that redirect git

@@ -70,8 +70,9 @@ fn renamed(path: &Path) -> io::Result<Option<PathBuf>> {
         Ok(real) if real != folder => Ok(None),
         Ok(_) => {
             let mark = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-            let name = path.file_name().unwrap_or_default().display();
-            let aside = folder.join(format!("{name}.aside-{mark}"));
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".aside-{mark}"));
+            let aside = folder.join(name);
             fs::rename(path, &aside).map(|()| Some(aside))
         }
     }

@@ -30,7 +30,8 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
     items.extend(named.map(|path| whole_file(path, "by its path".to_owned())));
     if items.is_empty() {
         let near = near_symbols(index, wanted)?;
-        return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}"));
+        let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
+        return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}{gaps}"));
     }
     Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &[]))
 }
@@ -80,6 +81,8 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     let index = index(context)?;
     let found = retrieve::search(index, wanted, None, CHUNKS_MAX).map_err(said)?;
     let mut items: Vec<(usize, Item)> = Vec::new();
+    let most = format!("only the {CHUNKS_MAX} likeliest places were looked at; search_text finds every line");
+    let notes = if found.hits.len() < CHUNKS_MAX { Vec::new() } else { vec![most] };
     for hit in found.hits {
         let lower = hit.snippet.to_lowercase();
         let held = words.iter().filter(|word| lower.contains(word.as_str())).count();
@@ -100,9 +103,10 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     let items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if items.is_empty() {
         let near = near_symbols(index, wanted)?;
-        return Err(format!("`{wanted}` stands nowhere in the indexed files{near}"));
+        let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
+        return Err(format!("`{wanted}` stands nowhere in the indexed files{near}{gaps}"));
     }
-    Ok(show::outcome(&format!("{} places with {}", items.len(), words.join(", ")), &items, &[]))
+    Ok(show::outcome(&format!("{} places with {}", items.len(), words.join(", ")), &items, &notes))
 }
 
 fn names_in(text: &str) -> Vec<String> {

@@ -44,6 +44,9 @@ pub(in crate::tools) fn impact(arguments: Arguments<'_>, context: &Context) -> R
     if found.len() >= IMPACT.count_max {
         notes.push(format!("more than {} places; the nearest are listed", IMPACT.count_max));
     }
+    if found.iter().any(|reached| reached.steps == IMPACT.steps_max) {
+        notes.push(format!("followed for {} steps, not further", IMPACT.steps_max));
+    }
     let items = each(&found, |reached| {
         let item = at_reference(index, &reached.near, found.len())?;
         let (kind, how, by) = (&reached.near.node.kind, reached.near.kind.name(), &reached.by);
@@ -95,7 +98,8 @@ fn asked<'a>(arguments: Arguments<'a>, context: &'a Context) -> Result<Asked<'a>
     let graph = index.graph().map_err(said)?;
     let all: Vec<String> = graph.named(symbol).iter().map(|node| format!("{}:{}", node.path, node.start)).collect();
     if all.is_empty() {
-        return Err(format!("nothing in the index is called `{symbol}`{}", near_symbols(index, symbol)?));
+        let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
+        return Err(format!("nothing in the index is called `{symbol}`{}{gaps}", near_symbols(index, symbol)?));
     }
     let (count, places) = (all.len(), all[..all.len().min(NAMESAKES_MAX)].join(", "));
     let more = if count > NAMESAKES_MAX { ", …" } else { "" };

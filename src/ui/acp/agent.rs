@@ -150,7 +150,7 @@ impl Agent {
     ) -> Result<Arc<Talk>, Error> {
         let project = folder(method, cwd)?;
         let mut given = self.given.clone();
-        given.flags.insert("project", project.display().to_string());
+        given.flags.insert("project", project.clone().into_os_string());
         let settings = resolve(&given).map_err(|why| internal(method, why))?;
         let mut config = settings.config();
         let notes = servers::add(&mut config, passed, &settings.user_file);

@@ -69,7 +69,8 @@ fn as_json(settings: &Settings) -> Value {
         Origin::Flag => "flag",
     };
     let value = |one: &Resolved| {
-        json!({ "key": one.setting.key, "value": one.value, "origin": kind(&one.origin), "where": origin(one),
+        let shown = one.value.as_ref().map(|value| value.to_string_lossy());
+        json!({ "key": one.setting.key, "value": shown, "origin": kind(&one.origin), "where": origin(one),
             "variable": one.setting.variable, "flag": format!("--{}", one.setting.flag) })
     };
     let rule = |rule: &Rule| {

@@ -1,5 +1,6 @@
 //! `monobloc eval`: measures on suites of cases how often tools, plans and code are right and requests are carried out.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -227,12 +228,16 @@ impl Work {
 
 /// The setting flags of this command line, to pass on to the agent's process. Environment variables are inherited, and
 /// `--project` differs for each case.
-fn setting_flags(settings: &Settings) -> Vec<String> {
+fn setting_flags(settings: &Settings) -> Vec<OsString> {
     let given = settings.values.iter().filter(|one| one.origin == Origin::Flag && one.setting.flag != "project");
     given
         .flat_map(|one| match (&one.value, one.setting.kind) {
-            (Some(value), kind) if kind != SettingKind::Switch => vec![format!("--{}={value}", one.setting.flag)],
-            _ => vec![format!("--{}", one.setting.flag)],
+            (Some(value), kind) if kind != SettingKind::Switch => {
+                let mut flag = OsString::from(format!("--{}=", one.setting.flag));
+                flag.push(value);
+                vec![flag]
+            }
+            _ => vec![format!("--{}", one.setting.flag).into()],
         })
         .collect()
 }

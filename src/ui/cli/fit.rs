@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::app::{App, FitRequest};
+use crate::app::{App, FitRequest, instead};
 use crate::base::Bytes;
 use crate::measure::fit::{Model, Report};
 use crate::models::Role;
@@ -32,13 +32,30 @@ pub struct Fit {
     /// Working memory of each model, instead of the computed one
     #[arg(long, value_name = "SIZE")]
     activations: Option<Bytes>,
+    /// Round figures instead of this program's: card-16gb is a card of 16 GB with 0.7 GB of overhead, 1 GB of working memory a
+    /// model, keys and values in f16, and weights as they lie in the file. Options given beside it count instead of its own
+    #[arg(long, value_name = "NAME", value_parser = ["card-16gb"], requires = "files")]
+    recipe: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// The recipe `card-16gb`, in billions of bytes as makers of cards and tables count them.
+const CARD: (Bytes, Bytes, Bytes) = (Bytes(16_000_000_000), Bytes(700_000_000), Bytes(1_000_000_000));
+
 impl Fit {
-    pub fn run(self, app: &App) -> Result<()> {
+    pub fn run(mut self, app: &App) -> Result<()> {
+        let mut app = app.clone();
+        if self.recipe.is_some() {
+            let (budget, overhead, activations) = CARD;
+            app.config.budget.get_or_insert(budget);
+            app.config.repack = false;
+            self.device.get_or_insert_with(|| "cpu".to_owned());
+            self.kv_type.get_or_insert_with(|| "f16".to_owned());
+            self.overhead.get_or_insert(overhead);
+            self.activations.get_or_insert(activations);
+        }
         let request = FitRequest {
             files: self.files,
             device: self.device,
@@ -99,7 +116,7 @@ fn print(report: &Report) {
         print_model(model);
     }
     for name in &report.left_out {
-        putln!("{name} is left out: the planner plays it");
+        putln!("{name} is left out: {}", instead(name));
     }
     if let Some(hint) = &report.hint {
         putln!("hint: {hint}");
@@ -152,7 +169,7 @@ fn print_model(model: &Model) {
     if device > Bytes::ZERO {
         let experts = match model.experts_on_host {
             0 => String::new(),
-            layers => format!(", experts of the first {layers} layers on the CPU"),
+            layers => format!(", experts of {layers} layers on the CPU"),
         };
         putln!("  device {device}, host {host}: {} layers on the device{experts}", model.gpu_layers);
     }

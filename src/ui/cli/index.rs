@@ -120,6 +120,9 @@ fn summary(what: &str, files: &[Skipped]) {
 /// Opens and refreshes the project's index for a request; prints a note if many vectors are missing and stay so.
 pub fn opened(app: &App, embedder: Option<&Embedder>, visible: bool) -> Result<ProjectIndex> {
     let index = app.index()?;
+    if let Some(note) = index.note() {
+        super::warn(note);
+    }
     let bar = bar(visible);
     let missing = app.refresh_for_turn(&index, embedder, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();

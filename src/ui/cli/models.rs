@@ -74,10 +74,10 @@ fn list(app: &App, json: bool) -> Result<()> {
     if json {
         let file = |file: &Found| match &file.header {
             Ok(header) => {
-                json!({ "path": file.path, "architecture": header.architecture, "parameters": header.parameters,
+                json!({ "path": file.path.to_string_lossy(), "architecture": header.architecture, "parameters": header.parameters,
                 "bytes": header.file_bytes })
             }
-            Err(error) => json!({ "path": file.path, "error": error.to_string() }),
+            Err(error) => json!({ "path": file.path.to_string_lossy(), "error": error.to_string() }),
         };
         let files: Vec<Value> = registry.files.iter().map(file).collect();
         let about = |(role, path): &(Role, Result<String, String>)| {
@@ -91,7 +91,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         let roles: Value = roles.iter().map(about).collect();
         putln!(
             "{}",
-            json!({ "folder": registry.dir, "files": files, "roles": roles, "notes": registry.notes,
+            json!({ "folder": registry.dir.to_string_lossy(), "files": files, "roles": roles, "notes": registry.notes,
                 "replaced": registry.replaced })
         );
         return Ok(());

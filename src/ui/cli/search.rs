@@ -32,6 +32,9 @@ impl Search {
             found.hits.iter().for_each(|hit| putln!("{}", hit.row()));
         } else {
             put!("{}", code::text(&found, self.explain));
+            if found.hits.len() == self.limit {
+                super::warn(format!("the {} likeliest places; --limit shows more", self.limit));
+            }
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Makes a command-line flag for each setting, and reads settings from flags and environment variables.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 
 use crate::base::config::Given;
 use crate::base::config::setting::{Kind, SETTINGS, Setting};
@@ -18,8 +19,8 @@ fn argument(setting: &'static Setting) -> Arg {
     let arg = Arg::new(setting.key).long(setting.flag).global(true).help(help(setting)).help_heading("Settings");
     match setting.kind {
         Kind::Switch => arg.action(ArgAction::SetTrue),
-        Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath),
-        Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath),
+        Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
+        Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
         Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
         Kind::Count(..) | Kind::Share => arg.value_name("N").value_parser(checked(setting)),
@@ -45,11 +46,12 @@ fn help(setting: &Setting) -> String {
 /// The settings given by flags and `MONOBLOC_…` variables, and where the user's files are.
 pub fn given(matches: &ArgMatches) -> Given {
     let typed = |setting: &'static Setting| match setting.kind {
-        Kind::Switch => matches.get_flag(setting.key).then(|| (setting.key, "true".to_owned())),
-        _ => matches.get_one::<String>(setting.key).map(|text| (setting.key, text.clone())),
+        Kind::Switch => matches.get_flag(setting.key).then(|| (setting.key, "true".into())),
+        Kind::Path | Kind::Paths => matches.get_one::<OsString>(setting.key).map(|path| (setting.key, path.clone())),
+        _ => matches.get_one::<String>(setting.key).map(|text| (setting.key, text.into())),
     };
-    let variables: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+    let variables: BTreeMap<String, OsString> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .filter(|(name, _)| name.starts_with("MONOBLOC_"))
         .collect();
     let folder = places::config_dir();

@@ -19,7 +19,7 @@ pub struct Synth {
     /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are no multiple of 256 then get q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
-    /// A GGUF whose vocabulary is copied [default: the planner]
+    /// A GGUF whose vocabulary is copied, up to 65,536 tokens of it [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// The file to write

@@ -47,6 +47,9 @@ pub fn context(
     let found = cache.search(index, embedder, question, PACKED_HITS)?;
     let pack = retrieve::pack(&found.hits, tokens as usize, &retrieve::tokens);
     let mut notes = found.notes;
+    if found.hits.len() == PACKED_HITS {
+        notes.push(format!("only the {PACKED_HITS} likeliest places were considered"));
+    }
     if pack.items.is_empty() && !found.hits.is_empty() {
         notes.push(format!("not even one name fits into {tokens} tokens; raise --tokens"));
     }

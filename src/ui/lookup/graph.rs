@@ -5,7 +5,7 @@ use console::style;
 use serde_json::{Value, json};
 
 use crate::base::visible;
-use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unresolved};
+use crate::index::{Graph, Index, Neighbour, Node, Reach, Reached, Unclear, Unresolved};
 
 /// Unresolved references that a text lists; the others are only counted.
 const UNKNOWN_SHOWN: usize = 20;
@@ -78,9 +78,13 @@ pub fn answer(index: &Index, question: &Question) -> Result<Answer> {
     let Question { what, symbol, to, depth } = question;
     let graph = index.graph()?;
     let reach = |usual: u8| Reach { steps_max: depth.unwrap_or(usual).into(), count_max: usize::MAX };
-    match what {
-        Kind::Definition | Kind::Imports => drop(graph.known(symbol)?),
-        _ => drop(graph.only(symbol)?),
+    let asked = match what {
+        Kind::Definition | Kind::Imports => graph.known(symbol).map(drop),
+        _ => graph.only(symbol).map(drop),
+    };
+    match (asked, index.gaps()?) {
+        (Err(unknown @ Unclear::Unknown { .. }), Some(gaps)) => bail!("{unknown}; {gaps}"),
+        (asked, _) => asked?,
     }
     Ok(match what {
         Kind::Definition => {

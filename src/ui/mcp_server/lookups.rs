@@ -49,8 +49,12 @@ fn look_up(
         Call::Search { query, limit } => {
             let opened = project.refreshed(cancel, progress)?;
             let found = project.cache.search(&opened.index, opened.embedder.as_ref(), query, tools::hits(*limit))?;
+            let mut notes = found.notes.clone();
+            if found.hits.len() == tools::hits(*limit) {
+                notes.push(format!("the {} likeliest places; a higher `limit` shows more", found.hits.len()));
+            }
             let text = if found.hits.is_empty() { "nothing was found\n".to_owned() } else { code::text(&found, false) };
-            Ok(noted(&found.notes, text))
+            Ok(noted(&notes, text))
         }
         Call::Context { question, tokens } => {
             let opened = project.refreshed(cancel, progress)?;

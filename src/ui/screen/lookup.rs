@@ -1,10 +1,10 @@
 //! Looks things up for the screen on threads of their own: files, checkpoints, earlier requests, tables.
 
 use anyhow::Result;
-use ignore::WalkBuilder;
 
 use super::popup::Choice;
 use crate::app::{App, CheckpointRow};
+use crate::base::walk::walk;
 
 /// Most files that are offered, and most entries that are looked at for them.
 const FILES_MAX: usize = 20_000;
@@ -17,10 +17,7 @@ const ASKED_MAX: usize = 1_000;
 /// The project's files without ignored ones, relative to the project.
 pub fn files(app: &App) -> Vec<String> {
     let root = &app.config.project;
-    let mut walk = WalkBuilder::new(root);
-    walk.hidden(false).require_git(false).follow_links(false);
-    walk.filter_entry(|entry| !matches!(entry.file_name().to_str(), Some(".git" | ".monobloc")));
-    let entries = walk.build().take(ENTRIES_MAX).flatten();
+    let entries = walk(root, root).build().take(ENTRIES_MAX).flatten();
     let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let path = |entry: ignore::DirEntry| {
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());

@@ -13,7 +13,7 @@ impl World {
     fn new(user: &str, project: &str) -> World {
         let dir = tempfile::tempdir().unwrap();
         let given = Given {
-            flags: BTreeMap::from([("project", dir.path().join("project").display().to_string())]),
+            flags: BTreeMap::from([("project", dir.path().join("project").into_os_string())]),
             user_file: dir.path().join("config.toml"),
             consents: dir.path().join("consents"),
             ..Given::default()
@@ -25,12 +25,12 @@ impl World {
     }
 
     fn flag(mut self, key: &'static str, value: &str) -> World {
-        self.given.flags.insert(key, value.to_owned());
+        self.given.flags.insert(key, value.into());
         self
     }
 
     fn variable(mut self, name: &str, value: &str) -> World {
-        self.given.variables.insert(name.to_owned(), value.to_owned());
+        self.given.variables.insert(name.to_owned(), value.into());
         self
     }
 
@@ -50,7 +50,11 @@ impl World {
             Origin::Variable => "variable".to_owned(),
             Origin::Flag => "flag".to_owned(),
         };
-        assert_eq!(format!("{} {from}", one.value.as_deref().unwrap_or("-")), expected, "{key}");
+        assert_eq!(
+            format!("{} {from}", one.value.as_deref().map_or("-".into(), OsStr::to_string_lossy)),
+            expected,
+            "{key}"
+        );
     }
 }
 
@@ -228,4 +232,24 @@ fn a_rule_of_a_project_grants_no_network() {
         "[[rules]]\ntool = \"run_command\"\ndecision = \"ask\"\nnetwork = true\nmatches = [{ command = \"x\" }]\n";
     assert_eq!(resolve(&World::new("", rule).given).unwrap().rules.len(), 0);
     assert_eq!(resolve(&World::new("", rule).consent(rule).given).unwrap().rules.len(), 1);
+}
+
+#[test]
+fn a_path_keeps_bytes_that_are_not_utf8_and_other_values_must_be_text() {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let mut world = World::new("model_dir = \"models\"", "");
+    world.given.flags.insert("project", bytes(b"/p/gr\xfcn"));
+    world.given.variables.insert("MONOBLOC_COMMAND_READS".to_owned(), bytes(b"/a\xff:/b"));
+    // The folder of the user's file may have such a name too.
+    let folder = world.dir.path().join(OsStr::from_bytes(b"conf\xe9"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::rename(&world.given.user_file, folder.join("config.toml")).unwrap();
+    world.given.user_file = folder.join("config.toml");
+    let config = resolve(&world.given).unwrap().config();
+    assert_eq!(config.project.as_os_str().as_bytes(), b"/p/gr\xfcn");
+    assert_eq!(config.model_dir, Some(folder.join("models")));
+    assert_eq!(config.commands.reads[0].as_os_str().as_bytes(), b"/a\xff");
+    world.given.flags.insert("parallel", bytes(b"2\xff"));
+    assert!(resolve(&world.given).unwrap_err().to_string().contains("a whole number from 1 to 16"));
 }

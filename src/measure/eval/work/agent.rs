@@ -1,5 +1,6 @@
 //! Agents that carry out the requests of a suite: this program, or any other that can be started from a shell.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,7 +15,7 @@ const ANSWER_CHARS_MAX: usize = 200_000;
 #[derive(Clone, Debug)]
 pub enum Agent {
     /// This program, with settings as command-line arguments: `--model-dir`, `models`, …
-    Own { program: PathBuf, settings: Vec<String> },
+    Own { program: PathBuf, settings: Vec<OsString> },
     /// A command line with `{project}` and `{request}` in it.
     Other(String),
 }
@@ -28,7 +29,7 @@ pub struct Said {
 
 impl Agent {
     /// The program that is running now.
-    pub fn own(settings: Vec<String>) -> Result<Agent> {
+    pub fn own(settings: Vec<OsString>) -> Result<Agent> {
         let program = std::env::current_exe().context("this program does not know where it lies")?;
         Ok(Agent::Own { program, settings })
     }

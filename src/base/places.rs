@@ -26,7 +26,7 @@ fn of_this_program(macos: &str, variable: &str, usual: &str) -> PathBuf {
     base.unwrap_or_else(|| home().join(if cfg!(target_os = "macos") { macos } else { usual })).join("monobloc")
 }
 
-/// The file with remembered checksums, see [`super::digest::sha256`].
+/// The file with remembered checksums, see `models::digest::sha256`.
 pub fn sha256_memory() -> PathBuf {
     cache_dir().join("sha256.json")
 }

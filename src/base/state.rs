@@ -1,0 +1,125 @@
+//! Decides where the program keeps what it remembers of a project: in `.monobloc` inside of it, or, if that cannot be written, in a
+//! folder of the user. So a project on a read-only or full disk can be searched and asked about.
+
+use std::fs::DirBuilder;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access, statvfs};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use super::{hex, places};
+
+/// The folder's name in a project.
+pub const OWN: &str = ".monobloc";
+
+/// The folder for index, lessons and journal of a project. Makes it only if it is outside of the project.
+pub fn folder(project: &Path) -> PathBuf {
+    let own = project.join(OWN);
+    if read_only(project).is_none() {
+        return own;
+    }
+    elsewhere(project).unwrap_or(own)
+}
+
+/// Why nothing can be changed in a project, and what helps: its folder, or what this program keeps in it, cannot be written, or no
+/// space is left for what an undo needs.
+pub fn read_only(project: &Path) -> Option<String> {
+    let own = project.join(OWN);
+    let refused = |path: &Path, wanted| match access(path, wanted) {
+        Err(why @ (Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
+            let why = std::io::Error::from(why);
+            Some(format!("{} cannot be written: {why}; make it writable or work on a copy", path.display()))
+        }
+        _ => None,
+    };
+    let folder = if own.symlink_metadata().is_ok() { own.as_path() } else { project };
+    refused(folder, Access::WRITE_OK | Access::EXEC_OK)
+        .or_else(|| {
+            let kept = ["monobloc.db", "checkpoints.db", "journal.ndjson", "lock"].map(|name| own.join(name));
+            kept.iter().find_map(|file| refused(file, Access::WRITE_OK))
+        })
+        .or_else(|| {
+            is_full(folder).then(|| format!("no space is left in {}; free some and try again", folder.display()))
+        })
+}
+
+/// Least free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
+const ROOM: u64 = 128 << 10;
+
+/// Whether a disk has less than [`ROOM`] left for this user. One that does not tell its size is not full.
+fn is_full(folder: &Path) -> bool {
+    let Ok(disk) = statvfs(folder) else { return false };
+    // Some blocks are kept for the administrator.
+    let blocks = if user() == Some(0) { disk.f_bfree } else { disk.f_bavail };
+    disk.f_blocks > 0 && blocks.saturating_mul(disk.f_frsize) < ROOM
+}
+
+/// A folder of this user for the project: in the cache, else among temporary files, else in memory. `None` if none can be made.
+fn elsewhere(project: &Path) -> Option<PathBuf> {
+    let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let mark = hex(&Sha256::digest(real.as_os_str().as_bytes())[..8]);
+    let name = real.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
+    let name = format!("{name}-{mark}");
+    let user = user()?;
+    let shared = |folder: PathBuf| folder.join(format!("monobloc-{user}"));
+    let tops = [places::cache_dir(), shared(std::env::temp_dir()), shared(PathBuf::from("/dev/shm"))];
+    tops.iter().find_map(|top| usable(&top.join("projects").join(&name), top, user))
+}
+
+/// The number of the user who runs this process: processes belong to their users, and else home folders do.
+fn user() -> Option<u32> {
+    let own = Path::new("/proc/self").metadata().or_else(|_| std::env::home_dir().unwrap_or_default().metadata());
+    own.ok().map(|about| about.uid())
+}
+
+/// The folder, made if it is missing, if it can be written and no other user has put a folder or link in its place.
+fn usable(folder: &Path, top: &Path, user: u32) -> Option<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+    let owned = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);
+    let ours = folder.ancestors().take_while(|part| part.starts_with(top)).all(owned);
+    let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() && !is_full(folder);
+    (ours && writable).then(|| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_project_that_can_be_written_keeps_its_own_folder() {
+        let project = tempfile::tempdir().unwrap();
+        assert_eq!(read_only(project.path()), None);
+        assert_eq!(folder(project.path()), project.path().join(OWN));
+        assert!(!project.path().join(OWN).exists(), "nothing is made by asking");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_told_with_its_reason() {
+        let project = tempfile::tempdir().unwrap();
+        fs::create_dir(project.path().join(OWN)).unwrap();
+        let file = project.path().join(OWN).join("journal.ndjson");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+        // Root may write everything.
+        let kept_out = fs::OpenOptions::new().append(true).open(&file).is_err();
+        let told = read_only(project.path());
+        assert_eq!(told.is_some_and(|why| why.contains("journal.ndjson") && why.contains("denied")), kept_out);
+    }
+
+    #[test]
+    fn two_projects_of_one_name_have_two_folders_and_a_link_of_others_is_not_followed() {
+        let top = tempfile::tempdir().unwrap();
+        let user = user().unwrap();
+        let first = usable(&top.path().join("t/projects/a-1"), &top.path().join("t"), user).unwrap();
+        assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o077, 0, "others cannot read it");
+        symlink(&first, top.path().join("t/projects/a-2")).unwrap();
+        assert_eq!(usable(&top.path().join("t/projects/a-2"), &top.path().join("t"), user), None);
+        assert_eq!(usable(&first, &top.path().join("t"), user + 1), None, "it belongs to another user");
+    }
+}

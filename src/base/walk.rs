@@ -1,0 +1,19 @@
+//! Walks a project without what is ignored. Every list of a project's files comes from here, so that all agree.
+
+use std::path::Path;
+
+use ignore::WalkBuilder;
+
+use super::ignored::Ignored;
+
+/// A walk over `start` and what is below it in `project`, by name, without following links. The caller sets further limits.
+pub fn walk(project: &Path, start: &Path) -> WalkBuilder {
+    let rules = Ignored::below(project, start);
+    let mut walk = WalkBuilder::new(start);
+    walk.standard_filters(false).follow_links(false).sort_by_file_name(|a, b| a.cmp(b));
+    walk.filter_entry(move |entry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.depth() == 0 || !rules.excludes(entry.path(), is_folder)
+    });
+    walk
+}
