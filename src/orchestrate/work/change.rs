@@ -14,7 +14,7 @@ use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
-use crate::request::named::{self, Role};
+use crate::request::named::{self, Named, Role};
 
 use super::{Done, Job, code, grammar, pick, reply};
 
@@ -33,6 +33,9 @@ const DRAWN_FROM: usize = 2;
 /// Carries out an edit step: decides which files change as text, which as code, and which are new.
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let intended = Intended::of(job)?;
+    if let Intended::Again(path) = &intended {
+        return Ok(Done::refused(&format!("`{path}` exists already; say what to change in it, from what to what")));
+    }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
         // A file that does not exist has nothing to change, and is not made for that.
@@ -84,6 +87,8 @@ enum Intended {
     Change,
     /// It makes the file that it names, from others perhaps.
     NewFile,
+    /// It makes a file that exists already.
+    Again(String),
     Any,
 }
 
@@ -92,6 +97,9 @@ impl Intended {
         let known = job.index.paths()?;
         let all = named::of(&job.step.text, Some(&job.scene.context.root), &known);
         let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
+        if let Some(path) = all.first().and_then(Named::file).filter(|_| kind::creates_file(&text, named::MARK)) {
+            return Ok(Intended::Again(path.to_owned()));
+        }
         Ok(if kind::changes_what_is_there(&text) {
             Intended::Change
         } else if kind::makes_file(&text, named::MARK)
