@@ -14,7 +14,7 @@ use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
-use crate::request::named::{self, Named, Role};
+use crate::request::named::{self, Found, Role};
 
 use super::{Done, Job, code, grammar, pick, reply};
 
@@ -48,7 +48,8 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     if makes_file && !has_grammar(&mentions.new_paths[0]) && !job.exists(&mentions.new_paths[0]) {
         return create(job, &mentions.new_paths[0], &pack, evidence).await;
     }
-    let texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    let mut texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    texts.retain(|_| !makes_file);
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
@@ -97,8 +98,11 @@ impl Intended {
         let known = job.index.paths()?;
         let all = named::of(&job.step.text, Some(&job.scene.context.root), &known);
         let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
-        if let Some(path) = all.first().and_then(Named::file).filter(|_| kind::creates_file(&text, named::MARK)) {
-            return Ok(Intended::Again(path.to_owned()));
+        match all.first().filter(|_| kind::creates_file(&text, named::MARK)).map(|one| &one.found) {
+            Some(Found::File(path)) => return Ok(Intended::Again(path.clone())),
+            // `create NOTES.md from what is in package.json` changes no other file.
+            Some(Found::Missing(_)) => return Ok(Intended::NewFile),
+            _ => {}
         }
         Ok(if kind::changes_what_is_there(&text) {
             Intended::Change
