@@ -152,6 +152,17 @@ pub fn makes_file(text: &str, mark: &str) -> bool {
     text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
 }
 
+/// Whether a text makes the file for which `mark` stands anew: `create a file F`, and not a part of it.
+pub fn creates_file(text: &str, mark: &str) -> bool {
+    const CREATES: &str = "create generate make draft erstelle crée crea создай";
+    const ARTICLES: &str = "file a an the new empty called named";
+    let before = words::split(text.split(mark).next().unwrap_or_default());
+    let verb = before.iter().position(|word| !is_listed(BEFORE_VERB, word));
+    verb.is_some_and(|verb| {
+        is_listed(CREATES, &before[verb]) && before[verb + 1..].iter().all(|word| is_listed(ARTICLES, word))
+    })
+}
+
 /// Whether a text asks that something goes, or gives way to something else.
 pub fn asks_removal(text: &str) -> bool {
     has_word(text, REMOVES)

@@ -128,3 +128,20 @@ async fn links_and_ignored_files_are_the_users_files() {
     assert_eq!((project.text("far/v.cfg").as_str(), project.text("n.local").as_str()), ("n = 8\n", "n = 8\n"));
     assert!(file("far/deep/v.cfg").is_symlink());
 }
+
+#[tokio::test]
+async fn a_new_file_changes_no_other_and_replaces_none() {
+    let project = Project::todo();
+    let settings = "{\n  \"files\": [\"a\"]\n}\n";
+    fs::write(project.path().join("settings.json"), settings).expect("a file");
+    let planner = || Script::saying("````\nmine\n````").writing();
+    for _ in 0..2 {
+        let toolkit = indexed(&project, toolkit(&project, planner(), Script::saying("")));
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        let request = "Create the file PLAN.md with the files in settings.json";
+        let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+        assert_eq!((project.text("PLAN.md").as_str(), project.text("settings.json").as_str()), ("mine\n", settings));
+        fs::write(project.path().join("PLAN.md"), "mine\n").expect("a file");
+        assert!(finished.answer.contains("PLAN.md"), "{}", finished.answer);
+    }
+}

@@ -14,7 +14,7 @@ use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
-use crate::request::named::{self, Role};
+use crate::request::named::{self, Found, Role};
 
 use super::{Done, Job, code, grammar, pick, reply};
 
@@ -33,6 +33,9 @@ const DRAWN_FROM: usize = 2;
 /// Carries out an edit step: decides which files change as text, which as code, and which are new.
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let intended = Intended::of(job)?;
+    if let Intended::Again(path) = &intended {
+        return Ok(Done::refused(&format!("`{path}` exists already; say what to change in it, from what to what")));
+    }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
         // A file that does not exist has nothing to change, and is not made for that.
@@ -45,7 +48,8 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     if makes_file && !has_grammar(&mentions.new_paths[0]) && !job.exists(&mentions.new_paths[0]) {
         return create(job, &mentions.new_paths[0], &pack, evidence).await;
     }
-    let texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    let mut texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    texts.retain(|_| !makes_file);
     let names_code = mentions.paths.iter().any(|path| has_grammar(path));
     let mut all = Done::default();
     if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
@@ -84,6 +88,8 @@ enum Intended {
     Change,
     /// It makes the file that it names, from others perhaps.
     NewFile,
+    /// It makes a file that exists already.
+    Again(String),
     Any,
 }
 
@@ -92,6 +98,12 @@ impl Intended {
         let known = job.index.paths()?;
         let all = named::of(&job.step.text, Some(&job.scene.context.root), &known);
         let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
+        match all.first().filter(|_| kind::creates_file(&text, named::MARK)).map(|one| &one.found) {
+            Some(Found::File(path)) => return Ok(Intended::Again(path.clone())),
+            // `create NOTES.md from what is in package.json` changes no other file.
+            Some(Found::Missing(_)) => return Ok(Intended::NewFile),
+            _ => {}
+        }
         Ok(if kind::changes_what_is_there(&text) {
             Intended::Change
         } else if kind::makes_file(&text, named::MARK)

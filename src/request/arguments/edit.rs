@@ -175,7 +175,9 @@ fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>
         behind.starts_with(['=', ':']) || ["is ", "are ", "was "].iter().any(|verb| behind.starts_with(verb))
     };
     match places.as_slice() {
-        [] if lines.iter().any(|line| line.contains(object)) => Some(Err(absent(lines, object, intent))),
+        [] if intent.exact || lines.iter().any(|line| line.contains(object)) => {
+            Some(Err(absent(lines, object, intent)))
+        }
         [] => None,
         all if all.iter().any(is_name) => None,
         [(at, offset)] => Some(Ok((*at, replaced(lines[*at], object, &intent.new, &[*offset])))),
@@ -328,15 +330,19 @@ fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     (is_word && flags(&bare.to_lowercase()).is_none()).then(|| bare.to_owned())
 }
 
-/// A number keeps the suffix and digit groups of the file: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
+/// A number keeps the unit or type and the digit groups of the file: `5u32` -> `3u32`, `30s` -> `60s`, `5_000` -> `10_000`.
 fn matching(old: &str, new: &str) -> String {
     let plain = new.replace(',', "");
     if !starts_number(old) || !plain.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-') {
         return new.to_owned();
     }
     let written = if old.contains('_') { grouped(&plain) } else { plain };
-    let suffix = old.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
-    format!("{written}{suffix}")
+    let unsigned = old.trim_start_matches(['-', '+']);
+    let suffix = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_'));
+    // `0x0A`, `2e-4` and `1.2-rc1` go on after their first digits.
+    let has_prefix = ["0x", "0X", "0b", "0o"].iter().any(|prefix| unsigned.starts_with(prefix));
+    let is_unit = !has_prefix && suffix.chars().all(|c| c.is_alphabetic() || c == '%') || places::is_type(suffix);
+    if is_unit { format!("{written}{suffix}") } else { written }
 }
 
 /// `5000` as `5_000`.

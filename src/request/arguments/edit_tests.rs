@@ -148,6 +148,9 @@ fn signs_phrases_and_empty_values_are_values() {
     check("change the sign from -4 to 4", "sign = -4\nother = 4\n", "sign = 4");
     check("change the sign from 4 to -4", "sign = -4\nother = 14\n", "");
     check("set the sign to -4", "sign = 4\n", "sign = -4");
+    check("change the sign from 3e-4 to 0.5", "sign = 3e-4\n", "sign = 0.5");
+    check("change the sign from 0x3A to 12", "sign = 0x3A\n", "sign = 12");
+    check("set the sign to 1.3.0", "sign = 1.2.0-beta2\n", "sign = 1.3.0");
     check("change the motto from live and learn to learn and live", "motto: live and learn\n", "motto: learn and live");
     check("change the motto from \"\" to \"x\"", "motto = ''\nother = 1\n", "motto = \"x\"");
     check("set the motto to carpe diem", "motto = live and learn\n", "motto = carpe diem");
@@ -172,6 +175,7 @@ fn a_refusal_says_what_is_there() {
         "`4` does not stand in it by itself; line 2 is `lid = -4`",
     );
     check("change the lid from 4 to 5", "lid = 9\n", "`4` does not stand in it by itself; line 1 is `lid = 9`");
+    check("replace 'lids' with 'cap'", "lid = 9\n", "`lids` does not stand in it by itself");
     check("change lid from 4 to 4", "lid = 4\n", "the old and the new value are both `4`");
     let several = "`4` stands on lines 2 and 4; say which is meant, by a word of its line or section";
     check("change the lid from 4 to 5", "[a]\nlid = 4\n[b]\nlid = 4\n", several);

@@ -120,8 +120,9 @@ impl Clause<'_> {
                 Some((old, at)) => (Some(old), to, true, Some(at)),
                 None => {
                     let words = &tokens[verb + 1..to];
-                    object = Some(raw(step, words)).filter(|_| listed(OF_TEXTS, name));
-                    (None, to, false, None)
+                    object = Some(raw(step, words)).filter(|_| listed(OF_TEXTS, name) || is_literal(name));
+                    let is_quoted = matches!(words, [one] if one.kind == Kind::Opaque);
+                    (None, to, is_quoted && is_literal(name), None)
                 }
             },
         };
@@ -135,6 +136,11 @@ impl Clause<'_> {
         let all = everywhere || matches!(name, "rename" | "переименуй") && exact;
         Some(Intent { about, old, new, all, exact, object })
     }
+}
+
+/// Whether the object of a verb is a text or name as it stands in the file.
+fn is_literal(verb: &str) -> bool {
+    matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
 
 /// The text of some tokens as it is written; without its marks if it is a quotation.
@@ -217,8 +223,7 @@ fn named(
     new: &str,
 ) -> Option<(String, Range<usize>)> {
     let (from, to) = (object.start, object.end);
-    let literal =
-        matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй");
+    let literal = is_literal(verb);
     let whole = raw(step, &tokens[object.clone()]);
     if literal && object.len() > 1 && holds(file, &whole) {
         return Some((whole, object));

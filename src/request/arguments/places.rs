@@ -87,6 +87,23 @@ fn ends_number(behind: &str, about: &[String]) -> bool {
     }
 }
 
+/// Whether a text is a type that code writes behind a number.
+pub(super) fn is_type(text: &str) -> bool {
+    TYPES.contains(&text)
+}
+
+/// The byte offsets of `text` in `file` with no letter, digit or underscore next to it where it has one itself.
+pub(super) fn apart(file: &str, text: &str) -> Vec<usize> {
+    let (first, last) = (text.chars().next(), text.chars().next_back());
+    let is_word_at = |c: Option<char>| c.is_some_and(is_word);
+    let is_apart = |at: &usize| {
+        let (before, behind) = (file[..*at].chars().next_back(), file[at + text.len()..].chars().next());
+        !(is_word_at(first) && is_word_at(before) || is_word_at(last) && is_word_at(behind))
+    };
+    let places = if text.is_empty() { Vec::new() } else { file.match_indices(text).map(|(at, _)| at).collect() };
+    places.into_iter().filter(is_apart).collect()
+}
+
 /// Whether a word of a request, without its plural, names a unit.
 pub(super) fn is_unit(word: &str) -> bool {
     UNITS.iter().any(|(short, long)| short.len() > 1 && *short == word || *long == word)

@@ -109,7 +109,7 @@ fn without_quoted(object: &[Token], file: &str) -> Option<Result<String, String>
         return None;
     }
     let text = names::unquoted(text);
-    let (start, end) = match places::whole(file, text, &[]).as_slice() {
+    let (start, end) = match places::apart(file, text).as_slice() {
         [at] => (*at, at + text.len()),
         all => return Some(Err(format!("`{text}` occurs {} times", all.len()))),
     };

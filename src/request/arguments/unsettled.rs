@@ -43,13 +43,15 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let score = |at: usize| places::answers(lines, at, &intent.about);
     let holds = |at: &usize| !old.is_empty() && lines[*at].contains(old);
     let best = |all: &mut dyn Iterator<Item = usize>| all.max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a)));
-    let near = best(&mut (0..lines.len()).filter(holds))
-        .or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
+    let within = best(&mut (0..lines.len()).filter(holds));
+    let near =
+        within.or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
-    // `30 seconds` may be written as 30_000.
+    // A model may know other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
+    let is_literal = intent::is_number(old) || !old.contains(char::is_alphanumeric);
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
-        && (intent.exact || intent::is_number(old) || !old.contains(char::is_alphanumeric));
+        && (intent.exact || intent.old.is_some() && (is_literal || within.is_some()));
     Unsettled::Refused { why: format!("`{shown}` does not stand in it by itself{there}"), is_certain }
 }
 
