@@ -81,11 +81,12 @@ pub struct App {
 
 impl App {
     /// Finds out how much memory there is; loads and starts nothing. A rule that fails its own examples is an error.
-    pub fn open(config: Config, cancel: Cancel) -> Result<App> {
+    pub fn open(mut config: Config, cancel: Cancel) -> Result<App> {
         let ledger = Ledger::of(fit::machine_of(&config, None).unwrap_or_else(|_| Machine::of(Bytes::gib(4))));
         // Where even this does not fit, no model fits either; the first load reports that.
         let process = ledger.reserve("process", PROCESS).ok().map(|reservation| Arc::new(reservation.commit(PROCESS)));
         let rules = Rules::compile(&config.rules)?;
+        config.commands.hidden = rules.hidden(&config.project);
         let servers = shared::servers_of(&config);
         Ok(App {
             config,
@@ -222,7 +223,7 @@ impl App {
 
     /// The project's index as it is on disk; [`App::refresh_for_turn`] brings it up to date.
     pub fn index(&self) -> Result<Index> {
-        Ok(Index::open(&self.config.project)?)
+        Ok(Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?)
     }
 
     /// Refreshes what a request should wait for: full text, graph, and vectors if few are missing. Returns the number
@@ -334,6 +335,12 @@ impl App {
     /// Why nothing can be changed in the project, if that is so.
     pub fn read_only(&self) -> Option<String> {
         state::read_only(&self.config.project)
+    }
+
+    /// Whether rules keep a file from being read; one outside the project by no rule.
+    pub fn hides(&self, file: &Path) -> bool {
+        let (Ok(project), Ok(file)) = (self.project(), file.canonicalize()) else { return false };
+        file.strip_prefix(project).is_ok_and(|path| self.config.commands.hidden.hides(&path.to_string_lossy()))
     }
 
     /// A conversation on the project, recorded in its journal.

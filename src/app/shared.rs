@@ -43,8 +43,9 @@ impl App {
     }
 
     /// The app of another project with its own settings, rules and servers. Memory, processor and end are those of this one.
-    pub fn beside(&self, config: Config) -> Result<App> {
+    pub fn beside(&self, mut config: Config) -> Result<App> {
         let rules = Rules::compile(&config.rules)?;
+        config.commands.hidden = rules.hidden(&config.project);
         let servers = servers_of(&config);
         lock(&self.others).push(servers.clone());
         let (catalog, names, indexed) = (Arc::default(), Arc::default(), Arc::default());

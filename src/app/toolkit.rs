@@ -20,7 +20,7 @@ use crate::tools::{Catalog, Context};
 impl App {
     /// What turns on this project work with: all tools, models, index, lessons.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Arc<Index>>) -> Result<Toolkit> {
-        let root = Root::open(&self.config.project)?;
+        let root = Root::open(&self.config.project)?.hiding(self.config.commands.hidden.clone());
         let catalog = self.catalog().0.clone();
         let lessons = if self.config.learn { Some(Arc::new(self.lessons_with(|| Ok(pool.clone()))?)) } else { None };
         let context = Context {
@@ -36,10 +36,11 @@ impl App {
 
     /// The built-in tools for this project, with its index if there is one; no servers, no lessons.
     pub fn toolkit_of_project(&self, pool: Pool, embedder: Option<Embedder>) -> Result<Toolkit> {
-        let root = Root::open(&self.config.project)?;
+        let root = Root::open(&self.config.project)?.hiding(self.config.commands.hidden.clone());
         let is_indexed = state::folder(&self.config.project).is_dir();
         let index = if is_indexed { Some(Arc::new(self.index()?)) } else { None };
-        let context = Context { index: index.clone(), ..Context::new(root, self.cancel.clone()) };
+        let commands = Arc::new(self.config.commands.clone());
+        let context = Context { index: index.clone(), commands, ..Context::new(root, self.cancel.clone()) };
         self.toolkit_for(Catalog::builtin(), pool, embedder, index, Some(context))
     }
 

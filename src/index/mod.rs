@@ -19,7 +19,7 @@ mod vectors;
 mod watch;
 pub(crate) mod words;
 
-use crate::base::{lock, read_lock, write_lock};
+use crate::base::{Hidden, lock, read_lock, write_lock};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -101,6 +101,19 @@ impl Index {
             graph: RwLock::new(None),
             note,
         })
+    }
+
+    /// The same index, of which nothing is given away that rules hide. It still holds all.
+    pub fn hiding(self, hidden: Hidden) -> Result<Index, IndexError> {
+        if !hidden.is_nothing() {
+            self.reader().hide(hidden)?;
+        }
+        Ok(self)
+    }
+
+    /// How many indexed files rules hide.
+    pub fn hidden(&self) -> Result<usize, IndexError> {
+        self.reader().hidden()
     }
 
     /// The indexed folder, as a path without symbolic links.

@@ -93,6 +93,11 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     if !hits.is_empty() && lexical.is_empty() {
         notes.push("none of the words stands in the project; found by meaning or name".into());
     }
+    match index.hidden()? {
+        0 => {}
+        1 => notes.push("1 indexed file is left out by a rule".into()),
+        files => notes.push(format!("{files} indexed files are left out by a rule")),
+    }
     Ok(Hits { hits, notes })
 }
 

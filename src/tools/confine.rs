@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::base::Hidden;
 use crate::base::overwrite::{self, Names};
 
 /// Folders that tools may read but never write: their owners are git and this program.
@@ -19,6 +20,8 @@ pub struct Root {
     given: PathBuf,
     /// Without symbolic links.
     real: PathBuf,
+    /// What is not read in it.
+    hidden: Hidden,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,7 @@ pub enum Access {
 pub struct Inside {
     root: PathBuf,
     absolute: PathBuf,
+    hidden: Hidden,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +49,8 @@ pub enum ConfineError {
     LinkOut { path: String, link: String },
     #[error("`{path}` is in `{folder}`, which tools never write; choose another place")]
     Protected { path: String, folder: String },
+    #[error("`{path}` is not read: a rule denies it")]
+    Hidden { path: String },
     #[error("`{path}` does not exist in the project; list_dir and find_files show what there is")]
     Missing { path: String },
     #[error("`{path}` is a folder, link, pipe or device; only regular files are read and written")]
@@ -64,7 +70,16 @@ impl Root {
         let real = project.canonicalize().map_err(|e| wrong(e.to_string()))?;
         fs::read_dir(&real).map_err(|e| wrong(e.to_string()))?;
         let given = std::path::absolute(project).map_err(|e| wrong(e.to_string()))?;
-        Ok(Root { given, real })
+        Ok(Root { given, real, hidden: Hidden::default() })
+    }
+
+    /// The same folder, in which nothing that is `hidden` is read.
+    pub fn hiding(self, hidden: Hidden) -> Root {
+        Root { hidden, ..self }
+    }
+
+    pub fn hides(&self, path: &str) -> bool {
+        self.hidden.hides(path)
     }
 
     pub fn path(&self) -> &Path {
@@ -107,10 +122,10 @@ impl Root {
                 Component::RootDir | Component::Prefix(_) => return Err(outside()),
             }
         }
-        let inside = Inside { root: self.real.clone(), absolute: at };
+        let inside = Inside { root: self.real.clone(), absolute: at, hidden: self.hidden.clone() };
         match access {
             Access::Read if missing => Err(ConfineError::Missing { path: shown() }),
-            Access::Read => Ok(inside),
+            Access::Read => inside.refuse_hidden(path).map(|()| inside),
             Access::Write => inside.refuse_protected(path).map(|()| inside),
         }
     }
@@ -178,6 +193,7 @@ impl Inside {
     /// Opens the regular file for reading. Never follows a link, never waits on a pipe, and looks again afterwards:
     /// the file that was opened must still be the one the path names, without links.
     pub fn open(&self) -> Result<File, ConfineError> {
+        self.refuse_hidden(&self.relative())?;
         let path = || self.relative();
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
@@ -208,6 +224,11 @@ impl Inside {
             Ok(real) if real == path && real.starts_with(&self.root) => Ok(()),
             _ => Err(ConfineError::Replaced { path: self.relative() }),
         }
+    }
+
+    fn refuse_hidden(&self, path: &str) -> Result<(), ConfineError> {
+        let hidden = self.hidden.hides(&self.relative());
+        if hidden { Err(ConfineError::Hidden { path: shown(path) }) } else { Ok(()) }
     }
 
     fn refuse_protected(&self, path: &str) -> Result<(), ConfineError> {

@@ -71,6 +71,15 @@ fn there_is(names: &[impl Borrow<str>]) -> String {
     if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) }
 }
 
+/// A note that rules hide files of the index, if they do.
+fn left_out(index: &Index) -> Result<Vec<String>, String> {
+    Ok(match index.hidden().map_err(said)? {
+        0 => Vec::new(),
+        1 => vec!["1 indexed file is left out by a rule".to_owned()],
+        files => vec![format!("{files} indexed files are left out by a rule")],
+    })
+}
+
 fn said(error: IndexError) -> String {
     error.to_string()
 }

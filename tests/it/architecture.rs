@@ -51,7 +51,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("tokenizers", &["src/embed/"]),
     ("usearch", &["src/index/vectors.rs"]),
     ("notify", &["src/index/watch.rs"]),
-    ("tree_sitter*", &["src/index/syntax/"]),
+    ("tree_sitter*", &["src/index/syntax/", "src/tools/shell/parse.rs"]),
     ("petgraph", &["src/index/graph.rs", "src/index/graph/"]),
     ("oxc_resolver", &["src/index/resolve/modules/"]),
     ("rusqlite", &["src/index/store.rs", "src/index/store/", "src/lessons/", "src/checkpoint/"]),

@@ -17,7 +17,7 @@ pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
 pub use server::Server;
 
-use crate::base::Bytes;
+use crate::base::{Bytes, Hidden};
 
 /// Settings of one run, resolved from flags, variables, files and defaults ([`resolve`]).
 #[derive(Clone, Debug)]
@@ -91,6 +91,8 @@ pub struct Commands {
     pub processes: u64,
     /// For a command whose call gives no timeout.
     pub timeout_s: usize,
+    /// What lies in the project and is not to be read.
+    pub hidden: Hidden,
 }
 
 /// How answers are drafted, verified and refined (the cognitive loop).

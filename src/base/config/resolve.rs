@@ -11,8 +11,8 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
 use super::{Cognitive, Commands, Config, Consent, Rule, Server, consent};
-use crate::base::Bytes;
 use crate::base::near::nearest;
+use crate::base::{Bytes, Hidden};
 
 /// The inputs of a run, before any file is read.
 #[derive(Clone, Debug, Default)]
@@ -278,6 +278,7 @@ impl Settings {
             file_size: Bytes(self.count("command_file_size")),
             processes: self.count("command_processes"),
             timeout_s: self.count("command_timeout_s"),
+            hidden: Hidden::default(),
         }
     }
 

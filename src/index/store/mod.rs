@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 pub use names::{HandedOnName, Named};
@@ -16,8 +17,8 @@ pub use rusqlite::Error as DatabaseError;
 pub use write::FileRecord;
 
 use super::IndexError;
-use crate::base::Bytes;
 use crate::base::storage::Trouble;
+use crate::base::{Bytes, Hidden};
 
 /// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
 const VERSION: &str = "7";
@@ -28,10 +29,15 @@ const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
     &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
 
+/// Tables whose rows belong to no file.
+const WITHOUT_PATH: &[&str] = &["chunks_text", "embeddings"];
+
 /// One connection to `.monobloc/monobloc.db`.
 pub struct Store {
     db: Connection,
     path: PathBuf,
+    /// It does not see all files.
+    hides: bool,
 }
 
 impl Store {
@@ -93,7 +99,30 @@ impl Store {
             note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
         }
         change.commit()?;
-        Ok((Store { db, path: path.to_owned() }, note))
+        Ok((Store { db, path: path.to_owned(), hides: false }, note))
+    }
+
+    /// From now on this connection sees nothing of the files that are hidden: views without their rows stand before the
+    /// tables. The full text stays whole, but all it gives are numbers of chunks.
+    pub fn hide(&mut self, hidden: Hidden) -> Result<(), IndexError> {
+        self.hides = true;
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        let hides = self.db.create_scalar_function("hidden", 1, flags, move |call| {
+            Ok(hidden.hides(call.get_raw(0).as_str().unwrap_or_default()))
+        });
+        let view =
+            |table: &&str| format!("CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE NOT hidden(path);");
+        let views: String = TABLES.iter().filter(|table| !WITHOUT_PATH.contains(table)).map(view).collect();
+        hides.and_then(|()| self.db.execute_batch(&views)).map_err(|e| self.error(e))
+    }
+
+    /// How many indexed files are hidden.
+    pub fn hidden(&self) -> Result<usize, IndexError> {
+        if !self.hides {
+            return Ok(0);
+        }
+        let count = |table: &str| self.count(&format!("SELECT COUNT(*) FROM {table} WHERE skipped IS NULL"), &[]);
+        Ok(count("main.files")? - count("files")?)
     }
 
     pub fn error(&self, source: rusqlite::Error) -> IndexError {

@@ -41,7 +41,7 @@ impl Copy {
         let temp = tempfile::Builder::new().prefix("monobloc-copy-").tempdir().ok()?;
         let left_out = |name: &str| [".git", ".monobloc", "__pycache__", "target"].contains(&name);
         folder::copy(context.root.path(), temp.path(), FILES_MAX, BYTES_MAX, &left_out).ok()?;
-        let root = Root::open(temp.path()).ok()?;
+        let root = Root::open(temp.path()).ok()?.hiding(context.commands.hidden.clone());
         let context = Context { root, turn: None, index: None, ..context.clone() };
         Some(Copy { _folder: temp, context })
     }

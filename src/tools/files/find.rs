@@ -17,7 +17,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let matches = matcher(context, pattern)?;
     let root = context.root.resolve("", Access::Read).map_err(|e| e.to_string())?;
     let mut found = Vec::new();
-    let whole = walk(context, &root, |entry| {
+    let walked = walk(context, &root, |entry| {
         if entry.is_file && matches(&entry.path) {
             found.push(entry.path.clone());
         }
@@ -27,9 +27,10 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     // A file of exactly that name comes first.
     let is_other = |path: &String| path.rsplit('/').next().is_some_and(|name| !name.eq_ignore_ascii_case(pattern));
     found.sort_by_cached_key(|path| (is_other(path), path.clone()));
-    let cut = if whole { "" } else { " (more left out; give a narrower pattern)" };
+    let cut = if walked.whole { "" } else { " (more left out; give a narrower pattern)" };
     let mut text = format!("{} files match `{pattern}`{cut}\n", found.len());
     found.iter().for_each(|path| text.push_str(&format!("{path}\n")));
+    text.push_str(&walked.note());
     Ok(Outcome::ok(text).with_findings(found.into_iter().map(|path| Finding::file(path, "")).collect()))
 }
 

@@ -6,7 +6,7 @@ use crate::base::Bytes;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
-use crate::tools::files::walk::walk;
+use crate::tools::files::walk::{Walked, left_out, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
 /// This program's own folder in a project, which is not listed.
@@ -20,23 +20,30 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     if !folder.is_dir() {
         return Err(format!("`{shown}` is no folder; read_file shows what is in a file"));
     }
-    let (entries, whole) =
-        if arguments.flag("recursive")? { below(context, &folder)? } else { directly_in(&folder, &shown)? };
-    let cut = if whole { "" } else { ", more left out: list a folder below, or use find_files" };
+    let (entries, walked) =
+        if arguments.flag("recursive")? { below(context, &folder)? } else { directly_in(context, &folder, &shown)? };
+    let cut = if walked.whole { "" } else { ", more left out: list a folder below, or use find_files" };
     let mut text = format!("{shown}: {} entries{cut}\n", entries.len());
     entries.iter().for_each(|entry| text.push_str(&format!("{}{}\n", entry.path, entry.text)));
+    text.push_str(&left_out(walked.hidden));
     let findings = entries.into_iter().map(|entry| Finding { text: entry.text.trim().to_owned(), ..entry }).collect();
     Ok(Outcome::ok(text).with_findings(findings))
 }
 
 /// The entries of a folder with their sizes, and whether that is all of them.
-fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), String> {
-    let mut names = Vec::new();
+fn directly_in(context: &Context, folder: &Inside, shown: &str) -> Result<(Vec<Finding>, Walked), String> {
+    let prefix = if shown == "." { String::new() } else { format!("{shown}/") };
+    let (mut names, mut hidden) = (Vec::new(), 0);
     for entry in fs::read_dir(folder.absolute()).map_err(|e| format!("{shown}: {e}"))?.flatten() {
         if entry.file_name() == OWN_FOLDER {
             continue;
         }
-        names.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if context.root.hides(&format!("{prefix}{name}")) {
+            hidden += 1;
+            continue;
+        }
+        names.push((name, entry.path()));
         // Sorting needs all names; this bounds the work for a huge folder.
         if names.len() > LIST_MAX_ENTRIES * 20 {
             break;
@@ -44,7 +51,6 @@ fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), Str
     }
     names.sort();
     let whole = names.len() <= LIST_MAX_ENTRIES;
-    let prefix = if shown == "." { String::new() } else { format!("{shown}/") };
     let entries = names.into_iter().take(LIST_MAX_ENTRIES);
     let entries = entries.map(|(name, path)| match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => Finding::file(format!("{prefix}{name}/"), ""),
@@ -52,20 +58,20 @@ fn directly_in(folder: &Inside, shown: &str) -> Result<(Vec<Finding>, bool), Str
         Ok(meta) => Finding::file(format!("{prefix}{name}"), format!("  {}", Bytes(meta.len()))),
         Err(_) => Finding::file(format!("{prefix}{name}"), "  (gone)"),
     });
-    Ok((entries.collect(), whole))
+    Ok((entries.collect(), Walked { whole, hidden }))
 }
 
 /// Everything below a folder except ignored files, and whether that is all of it.
-fn below(context: &Context, folder: &Inside) -> Result<(Vec<Finding>, bool), String> {
+fn below(context: &Context, folder: &Inside) -> Result<(Vec<Finding>, Walked), String> {
     let mut entries = Vec::new();
-    let whole = walk(context, folder, |entry| {
+    let walked = walk(context, folder, |entry| {
         if entries.len() >= LIST_MAX_ENTRIES {
             return false;
         }
         entries.push(Finding::file(format!("{}{}", entry.path, if entry.is_dir { "/" } else { "" }), ""));
         true
     })?;
-    Ok((entries, whole))
+    Ok((entries, walked))
 }
 
 #[cfg(test)]

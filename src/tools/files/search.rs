@@ -28,7 +28,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let start = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let deadline = Instant::now() + TIME_MAX;
     let (mut hits, mut files, mut unread) = (Vec::new(), 0, 0);
-    let visited = walk(context, &start, |entry| {
+    let walked = walk(context, &start, |entry| {
         if hits.len() > SEARCH_MAX_HITS || Instant::now() > deadline {
             return false;
         }
@@ -41,9 +41,10 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
         }
         true
     })?;
-    let whole = visited && hits.len() <= SEARCH_MAX_HITS;
+    let whole = walked.whole && hits.len() <= SEARCH_MAX_HITS;
     hits.truncate(SEARCH_MAX_HITS);
-    Ok(shown(pattern, is_regex, hits, (files, unread), whole))
+    let outcome = shown(pattern, is_regex, hits, (files, unread), whole);
+    Ok(Outcome { text: outcome.text + &walked.note(), ..outcome })
 }
 
 /// A pattern without capital letters ignores case; one capital letter makes case matter.

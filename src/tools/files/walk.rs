@@ -1,6 +1,6 @@
 //! Walks the files of the project: without ignored files, `.git` and `.monobloc`, and without following links.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base;
 use crate::tools::Context;
@@ -19,15 +19,41 @@ pub struct Entry {
     pub is_file: bool,
 }
 
-/// Calls `visit` with every entry below `start`, sorted by name, until it returns false. Whether all were visited; an error
-/// if the call was cancelled.
-pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> bool) -> Result<bool, String> {
+/// What a walk has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Every entry was visited, but for the hidden ones.
+    pub whole: bool,
+    /// Files and folders that a rule keeps from being read; what is in such a folder is not counted.
+    pub hidden: usize,
+}
+
+impl Walked {
+    /// A line for the result, if something was hidden.
+    pub fn note(&self) -> String {
+        left_out(self.hidden)
+    }
+}
+
+/// Says how many places a rule left out of a result; empty for none.
+pub fn left_out(hidden: usize) -> String {
+    match hidden {
+        0 => String::new(),
+        1 => "[1 file or folder is left out by a rule]\n".to_owned(),
+        many => format!("[{many} files or folders are left out by a rule]\n"),
+    }
+}
+
+/// Calls `visit` with every entry below `start`, sorted by name, until it returns false. An error if the call was cancelled.
+pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> bool) -> Result<Walked, String> {
+    let mut walked = Walked::default();
+    let hides = |path: &Path| context.root.hides(&path.to_string_lossy());
     for (seen, entry) in base::walk::walk(context.root.path(), start.absolute()).build().enumerate() {
         if context.cancel.is_cancelled() {
             return Err("the call was cancelled".to_owned());
         }
         if seen >= WALK_MAX_ENTRIES {
-            return Ok(false);
+            return Ok(walked);
         }
         // Unreadable entries are left out.
         let Ok(entry) = entry else { continue };
@@ -35,6 +61,11 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
             continue;
         }
         let path = entry.path().strip_prefix(context.root.path()).unwrap_or(entry.path());
+        if hides(path) {
+            // What lies in a hidden folder is not counted.
+            walked.hidden += usize::from(!path.parent().is_some_and(hides));
+            continue;
+        }
         let kind = entry.file_type();
         let shown = Entry {
             path: path.to_string_lossy().into_owned(),
@@ -43,10 +74,11 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
             is_file: kind.is_some_and(|kind| kind.is_file()),
         };
         if !visit(&shown) {
-            return Ok(false);
+            return Ok(walked);
         }
     }
-    Ok(true)
+    walked.whole = true;
+    Ok(walked)
 }
 
 #[cfg(test)]
@@ -94,5 +126,53 @@ pub mod testing {
     pub fn change(tool: Builtin, project: &Project, arguments: serde_json::Value) -> Outcome {
         let plan = Change::plan(tool, Arguments(arguments.as_object().unwrap()), &project.context);
         plan.and_then(Change::make).unwrap_or_else(Outcome::error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::testing::{Project, call};
+    use crate::base::Hidden;
+    use crate::tools::files::{find, list, read, search};
+
+    #[test]
+    fn no_tool_gives_away_what_is_hidden() {
+        let mut project = Project::with(&[("open.txt", "mark\n"), ("kept/deep/a.txt", "mark\n"), ("x.key", "mark\n")]);
+        std::os::unix::fs::symlink("kept", project.dir.path().join("link")).unwrap();
+        let hidden = Hidden::by(|path| path == "kept" || path.starts_with("kept/") || path.ends_with(".key"));
+        project.context.root = project.context.root.clone().hiding(hidden);
+        let note = "[2 files or folders are left out by a rule]";
+        let text = |outcome: crate::tools::Outcome| outcome.text;
+        let found = text(call(search::run, &project, r#"{"pattern":"mark"}"#));
+        assert!(found.contains("open.txt:1") && !found.contains("kept") && found.contains(note), "{found}");
+        let listed = text(call(list::run, &project, "{}"));
+        assert!(!listed.contains("kept") && !listed.contains("x.key") && listed.contains(note), "{listed}");
+        let below = text(call(list::run, &project, r#"{"recursive":true}"#));
+        assert!(!below.contains("kept") && below.contains(note), "{below}");
+        let named = text(call(find::run, &project, r#"{"pattern":"a.txt"}"#));
+        assert!(!named.contains("deep") && named.contains(note), "{named}");
+        for path in [
+            "kept",
+            "kept/",
+            "./kept",
+            "kept/deep",
+            "kept/deep/a.txt",
+            "link",
+            "link/deep/a.txt",
+            "open/../kept",
+            "x.key",
+        ] {
+            let arguments = json!({ "pattern": "mark", "path": path }).to_string();
+            let all = [
+                call(read::run, &project, &arguments),
+                call(list::run, &project, &arguments),
+                call(search::run, &project, &arguments),
+            ];
+            for outcome in all {
+                assert!(!outcome.is_ok() && !outcome.text.contains("a.txt:"), "{arguments}: {}", outcome.text);
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::tools::call::ToolCall;
 use crate::tools::policy::places;
 use crate::tools::shell;
+use crate::tools::shell::word::Word;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
@@ -29,12 +30,10 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Option<Vec<Grant>> {
     if call.tool == "run_command" {
         let line = call.arguments.get("command")?.as_str()?;
         let hidden = ["$", "`", "<(", "\n"].iter().any(|sign| line.contains(sign));
-        return match &shell::commands(line)?[..] {
-            [one] if one.is_plain() && !hidden => {
-                Some(vec![Grant::Command { words: program_and_subcommand(&one.words) }])
-            }
-            _ => None,
-        };
+        let read = shell::parse(line);
+        let [one] = read.plain().filter(|_| !hidden)? else { return None };
+        let words: Vec<String> = one.words.iter().map(Word::shown).collect();
+        return Some(vec![Grant::Command { words: program_and_subcommand(&words) }]);
     }
     let files = places::of(call, project);
     if files.is_empty() {

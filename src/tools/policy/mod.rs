@@ -1,15 +1,18 @@
 //! Decides whether a call may run, needs the user's consent or is refused; only this module creates consent.
 
+mod denied;
+mod form;
 mod grant;
 mod pattern;
 mod places;
 mod rules;
+mod tracked;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::base::config::{ApproveMode, Consent};
-use crate::base::{is_listed, lock};
+use crate::base::{Hidden, is_listed, lock};
 use crate::index::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::Decision;
@@ -29,6 +32,8 @@ pub struct Policy {
     mode: ApproveMode,
     rules: Arc<Rules>,
     grants: Arc<Mutex<Vec<Grant>>>,
+    /// What the rules keep from being read.
+    hidden: Hidden,
     /// Used to resolve links; without it paths are taken as written.
     project: Option<PathBuf>,
     /// Why commands are not sandboxed, if they are not: then each needs consent.
@@ -81,8 +86,8 @@ pub enum Refusal {
 
 impl Policy {
     pub fn new(mode: ApproveMode, rules: Rules, project: &Path) -> Policy {
-        let (rules, project) = (Arc::new(rules), Some(project.to_owned()));
-        Policy { mode, rules, project, ..Policy::default() }
+        let (hidden, rules, project) = (rules.hidden(project), Arc::new(rules), Some(project.to_owned()));
+        Policy { mode, rules, hidden, project, ..Policy::default() }
     }
 
     /// The same policy, with the reason why commands are not sandboxed, if there is one.
@@ -104,6 +109,9 @@ impl Policy {
         if let Risk::Forbidden(reason) = risk {
             return Verdict::Deny { reason };
         }
+        if let Some(reason) = self.gives_away(call) {
+            return Verdict::Deny { reason };
+        }
         // Under `approve = always` only rules that deny count.
         let counts = |consent: Consent| self.mode != ApproveMode::Always || consent == Consent::Deny;
         let ruling = self.rules.decide(call, self.project.as_deref()).filter(|(consent, _)| counts(*consent));
@@ -122,6 +130,13 @@ impl Policy {
                 verdict => verdict,
             },
         }
+    }
+
+    /// Why git would show in this command what a rule denies reading.
+    fn gives_away(&self, call: &ToolCall) -> Option<String> {
+        let line = call.arguments.get("command")?.as_str().filter(|_| is_command(call) && !self.hidden.is_nothing())?;
+        let shows = tracked::may_show(line) && tracked::is_any(self.project.as_deref()?, &self.hidden);
+        shows.then(|| "git may show files in it that a rule denies reading".to_owned())
     }
 
     /// Approves a call by consent that was given beforehand.

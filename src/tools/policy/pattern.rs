@@ -2,7 +2,10 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::tools::policy::denied;
+use crate::tools::policy::form::Form;
 use crate::tools::shell;
+use crate::tools::shell::word::Word;
 
 /// How a pattern applies to something with several parts, such as a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,12 @@ pub struct Pattern {
     text: String,
     glob: GlobMatcher,
     wild: bool,
+    /// Not only as a last word, which stands for any further words.
+    inner_wild: bool,
+    /// For `folder/` and `folder/**`: the folder itself.
+    folder: Option<GlobMatcher>,
+    /// The pattern as a command; `None` if it begins with a wildcard.
+    form: Option<Form>,
 }
 
 impl Pattern {
@@ -30,56 +39,90 @@ impl Pattern {
     /// For paths: `*` stays within a folder, `**` does not; a final `/` stands for everything below the folder.
     pub fn path(text: &str) -> Result<Pattern, String> {
         let whole = text.strip_prefix("./").unwrap_or(text);
-        match whole.strip_suffix('/') {
-            Some(folder) => Pattern::new(&format!("{folder}/**"), true),
-            None => Pattern::new(whole, true),
-        }
+        let folder = whole.strip_suffix("/**").or(whole.strip_suffix('/')).filter(|folder| !folder.is_empty());
+        let Some(folder) = folder else { return Pattern::new(whole, true) };
+        let itself = Pattern::new(folder, true)?.glob;
+        Ok(Pattern { folder: Some(itself), ..Pattern::new(&format!("{folder}/**"), true)? })
     }
 
     fn new(text: &str, separated: bool) -> Result<Pattern, String> {
         let glob = GlobBuilder::new(text).literal_separator(separated).backslash_escape(true).build();
         let glob = glob.map_err(|error| format!("`{text}` is no pattern: {}", error.kind()))?.compile_matcher();
-        Ok(Pattern { text: text.to_owned(), glob, wild: text.contains(['*', '?', '[', '{']) })
+        let wild = text.contains(['*', '?', '[', '{']);
+        let inner_wild = text.trim_end_matches(" *").contains(['*', '?', '[', '{']);
+        Ok(Pattern { text: text.to_owned(), glob, wild, inner_wild, folder: None, form: Form::new(text) })
     }
 
     pub fn matches(&self, text: &str) -> bool {
         self.glob.is_match(text)
     }
 
+    /// For rules that ask or deny: whether the path matches, or a folder that it lies in. A final `*` stays in its folder.
+    pub fn covers(&self, path: &str) -> bool {
+        let stays = self.text.rsplit('/').next() == Some("*");
+        let itself = |path: &str| self.folder.as_ref().is_some_and(|folder| folder.is_match(path));
+        let mut above = path.match_indices('/').map(|(at, _)| &path[..at]).filter(|folder| !folder.is_empty());
+        self.matches(path) || itself(path) || above.any(|folder| itself(folder) || (!stays && self.matches(folder)))
+    }
+
+    /// Whether a path that begins like this, with more that is not known, may be covered.
+    pub fn may_cover_below(&self, start: &str) -> bool {
+        let literal = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default().trim_end_matches('/');
+        let start = start.trim_start_matches("./");
+        !start.is_empty() && !literal.is_empty() && (literal.starts_with(start) || start.starts_with(literal))
+    }
+
+    pub fn is_absolute(&self) -> bool {
+        self.text.starts_with('/')
+    }
+
     /// Matches a shell command line. A pattern without wildcards has to equal the first words of a command.
     pub fn matches_command(&self, line: &str, sense: Sense) -> bool {
-        let Some(commands) = shell::commands(line) else {
-            // Quotes that do not close, or too long a line: nothing is allowed, and a rule that asks or denies applies if its text occurs anywhere.
-            return sense == Sense::Any && line.contains(self.text.trim_matches('*'));
-        };
         match sense {
             Sense::All => {
                 let hidden = ["$(", "`", "<(", ">(", "\n"].iter().any(|sign| line.contains(sign));
-                let plain = |one: &shell::Command| one.is_plain() && self.begins(&one.words, false);
-                !hidden && !commands.is_empty() && commands.iter().all(plain)
+                let read = shell::parse(line);
+                !hidden && read.plain().is_some_and(|all| all.iter().all(|one| self.begins(&one.words)))
             }
-            Sense::Any => commands.iter().any(|one| self.begins(&one.words, true)),
+            Sense::Any => match &self.form {
+                Some(form) => denied::may_run(form, line) || (self.inner_wild && self.stands_in(line)),
+                None => self.stands_in(line),
+            },
         }
     }
 
-    /// Whether the words begin with the pattern; `anywhere`: from any word on, and with folders left out.
-    fn begins(&self, words: &[String], anywhere: bool) -> bool {
-        if !anywhere {
-            return self.begins_at(words);
-        }
-        // A word with blanks in it may be a command line for another shell.
-        let apart = words.iter().flat_map(|word| word.split_whitespace());
-        let bare: Vec<String> = apart.map(|word| word.rsplit('/').next().unwrap_or(word).to_owned()).collect();
-        (0..bare.len()).any(|at| self.begins_at(&bare[at..])) || (0..words.len()).any(|at| self.begins_at(&words[at..]))
-    }
-
-    fn begins_at(&self, words: &[String]) -> bool {
+    /// Whether the words begin with the pattern.
+    fn begins(&self, words: &[Word]) -> bool {
         if self.wild {
-            return self.glob.is_match(words.join(" "));
+            return self.glob.is_match(joined(words));
         }
         let wanted: Vec<&str> = self.text.split_whitespace().collect();
-        words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word == wanted)
+        words.len() >= wanted.len() && words.iter().zip(&wanted).all(|(word, wanted)| word.known() == Some(wanted))
     }
+
+    /// Whether a pattern with wildcards matches a command from any word on, or may, because a word is not known.
+    fn stands_in(&self, line: &str) -> bool {
+        let read = shell::parse(line);
+        let start = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        let may = |words: &[Word], begins: bool| {
+            let known = words.iter().all(|word| word.known().is_some());
+            let text = joined(words);
+            let first = words[0].start();
+            let begun = begins || !first.is_empty();
+            self.glob.is_match(&text) || (!known && begun && (text.starts_with(start) || start.starts_with(first)))
+        };
+        let bare = |words: &[Word]| -> Vec<Word> {
+            words.iter().map(|word| word.known().map_or_else(|| word.clone(), |_| word.program())).collect()
+        };
+        let anywhere = |words: &[Word]| (0..words.len()).any(|at| may(&words[at..], at == 0));
+        !read.understood
+            || self.glob.is_match(line)
+            || read.commands.iter().any(|one| anywhere(&one.words) || anywhere(&bare(&one.words)))
+    }
+}
+
+fn joined(words: &[Word]) -> String {
+    words.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -136,5 +179,23 @@ mod tests {
         check("src/**", "../src/a.rs", false);
         check("**/*.env", "a/b/x.env", true);
         assert!(Pattern::path("a[").is_err());
+    }
+
+    #[test]
+    fn what_is_denied_is_denied_with_all_that_is_in_it() {
+        let check = |pattern: &str, path: &str, expected: bool| {
+            assert_eq!(Pattern::path(pattern).unwrap().covers(path), expected, "{pattern} {path}");
+        };
+        for pattern in ["keys", "keys/", "./keys", "./keys/", "keys/**", "**/keys", "k*"] {
+            for path in ["keys", "keys/a", "keys/deep/a"] {
+                check(pattern, path, true);
+            }
+            check(pattern, "src/a", false);
+        }
+        check("keys/", "keys.rs", false);
+        check("**/*.env", ".env", true);
+        check("src/*", "src/a", true);
+        check("src/*", "src/deep/a", false);
+        check("src/*/a", "src/deep/a/b", true);
     }
 }

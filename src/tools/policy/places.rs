@@ -7,6 +7,8 @@ use serde_json::Value;
 use crate::base::is_listed;
 use crate::index::words;
 use crate::tools::call::ToolCall;
+use crate::tools::shell;
+use crate::tools::shell::programs::{is_inert, listed_name};
 
 /// Words in the name of an argument that takes a file or folder.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
@@ -27,6 +29,48 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
     call.arguments.iter().for_each(|(name, value)| collect(name, value, 0, &mut texts));
     texts.extend(moved_into(call, project));
     texts.into_iter().map(|text| named(&text, project)).collect()
+}
+
+/// The places that a command line may touch.
+#[derive(Debug, Default)]
+pub struct Touched {
+    /// As they stand in the line.
+    pub known: Vec<String>,
+    /// The beginnings of those of which the rest is only known when it runs.
+    pub begun: Vec<String>,
+}
+
+/// Any word of a command may be a file, and so may its parts: `--file=a`, `-fa`, `HEAD:a`, and what stands in a text that a
+/// program may run.
+pub fn of_line(line: &str) -> Touched {
+    let mut touched = Touched::default();
+    let read = shell::parse(line);
+    for command in &read.commands {
+        let runs = command.words.first().and_then(listed_name).is_none_or(|name| !is_inert(&name) && name != "git");
+        let assigned = command.assigned.iter().map(|(_, value)| value);
+        for word in command.words.iter().chain(assigned).chain(&command.writes).chain(&command.reads) {
+            let Some(text) = word.known() else {
+                touched.begun.push(word.start().to_owned());
+                // `*.env` stands for `x.env` and the like.
+                touched.known.extend(["x", ""].map(|one| word.shown().replace('\u{fffd}', one)));
+                continue;
+            };
+            let parts = text.split(['=', ':']).skip(1).chain(text.get(2..).filter(|_| text.starts_with('-')));
+            touched.known.extend(std::iter::once(text).chain(parts).map(str::to_owned));
+            if runs {
+                touched.known.extend(pieces(text));
+            }
+        }
+    }
+    if !read.understood {
+        touched.known.extend(pieces(line));
+    }
+    touched
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = String> {
+    let pieces = text.split(|c: char| c.is_whitespace() || "'\"`()[]{}<>|&;,=:$\\".contains(c));
+    pieces.filter(|piece| !piece.is_empty()).map(str::to_owned)
 }
 
 /// The path that `move_file` writes when its destination is a folder: rules apply to it as well as to the folder.

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::base::Hidden;
 use crate::base::config::{Consent, Place, Rule};
 use crate::tools::call::ToolCall;
 use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
-use crate::tools::shell;
+
+/// Tools that give away what is in files.
+const READING: [&str; 5] = ["read_file", "search_text", "index_read_file", "index_search", "index_search_text"];
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {why}")]
@@ -43,6 +46,19 @@ impl Rules {
         let rule = &strictest.rule;
         let reason = if rule.reason.is_empty() { String::new() } else { format!(" ({})", rule.reason) };
         Some((rule.decision, format!("the rule at {}{reason}", rule.place)))
+    }
+
+    /// What the rules keep from being read in the project, whichever way: what is denied to a tool that reads texts.
+    pub fn hidden(&self, project: &Path) -> Hidden {
+        let reads = |one: &&Compiled| READING.iter().any(|tool| one.tools.iter().any(|pattern| pattern.matches(tool)));
+        let denies = |one: &&Compiled| one.rule.decision == Consent::Deny && one.arguments.is_empty();
+        let denying: Vec<Compiled> =
+            self.0.iter().filter(|one| denies(one) && !one.paths.is_empty()).filter(reads).cloned().collect();
+        if denying.is_empty() {
+            return Hidden::default();
+        }
+        let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+        Hidden::by(move |path| denying.iter().any(|one| one.covers(path, Some(&project))))
     }
 
     /// Whether a rule that does not deny grants the network to every part of a command.
@@ -116,22 +132,32 @@ impl Compiled {
             return true;
         }
         let within = |path: &str| self.paths.iter().any(|pattern| pattern.matches(path));
+        let covered = |one: &Named| self.covers(&one.said, project) || self.covers(&one.real, project);
         match (sense, call.tool == "run_command") {
             (Sense::All, true) => false,
             (Sense::All, false) => !files.is_empty() && files.iter().all(|one| within(&one.said) && within(&one.real)),
-            (Sense::Any, false) => files.iter().any(|one| within(&one.said) || within(&one.real)),
-            // Any word of a command may be a file.
+            (Sense::Any, false) => files.iter().any(covered),
             (Sense::Any, true) => {
                 let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-                let words: Vec<String> = match shell::commands(line) {
-                    Some(commands) => {
-                        commands.into_iter().flat_map(|one| one.words.into_iter().chain(one.writes)).collect()
-                    }
-                    None => line.split_whitespace().map(str::to_owned).collect(),
-                };
-                words.iter().map(|word| places::named(word, project)).any(|one| within(&one.said) || within(&one.real))
+                let touched = places::of_line(line);
+                touched.known.iter().any(|text| covered(&places::named(text, project)))
+                    || touched.begun.iter().filter(|start| !start.is_empty()).any(|start| {
+                        let whole = project.map(|project| project.join(start).to_string_lossy().into_owned());
+                        let starts = [Some(start), whole.as_ref()];
+                        let may =
+                            |pattern: &Pattern| starts.iter().flatten().any(|start| pattern.may_cover_below(start));
+                        self.paths.iter().any(may)
+                    })
             }
         }
+    }
+
+    /// Whether a path of the project is one of the rule's, or lies in one.
+    fn covers(&self, path: &str, project: Option<&Path>) -> bool {
+        let whole = project.map(|project| project.join(path).to_string_lossy().into_owned());
+        self.paths.iter().any(|pattern| {
+            pattern.covers(path) || (pattern.is_absolute() && whole.as_deref().is_some_and(|path| pattern.covers(path)))
+        })
     }
 }
 

@@ -255,7 +255,7 @@ fn a_grant_is_shown_before_it_is_given() {
     assert_eq!(shown("write_file", json!({ "path": "src/a", "content": "" })).as_deref(), Some("write_file in src/"));
     assert_eq!(shown("run_command", json!({ "command": "git push" })), None);
     for (line, words) in
-        [("git status", "git status"), ("git cherry-pick a", "git cherry-pick"), ("ls -l", "ls"), ("cat a.txt", "cat")]
+        [("git status", "git status"), ("git merge-base a b", "git merge-base"), ("ls -l", "ls"), ("cat a.txt", "cat")]
     {
         let expected = format!("commands that begin with `{words}`");
         assert_eq!(shown("run_command", json!({ "command": line })), Some(expected));
@@ -352,3 +352,5 @@ fn only_the_users_decision_gives_consent() {
     let changed = json!({ "command": "rm -rf /" }).as_object().unwrap().clone();
     assert!(policy.approve(run("make"), &spec, Decision::Modify(changed)).is_err());
 }
+
+mod places;

@@ -28,7 +28,7 @@ pub fn missing() -> Option<String> {
 pub fn jail(confines: &Confines<'_>, _: Means, command: &mut Command) -> io::Result<Jail> {
     if missing().is_none() {
         *command = Command::new(PROGRAM);
-        command.args(["-p", &profile(confines), "sh"]);
+        command.args(["-p", &profile(confines)?, "sh"]);
     }
     Ok(Jail)
 }
@@ -40,7 +40,7 @@ impl Jail {
 }
 
 /// The text of the profile, in which the last rule that matches decides.
-fn profile(confines: &Confines<'_>) -> String {
+fn profile(confines: &Confines<'_>) -> io::Result<String> {
     let places = places::of(confines);
     let quoted = |path: &Path| format!("(subpath {:?})", path.display().to_string());
     let all = |may: &[May]| -> String {
@@ -58,6 +58,11 @@ fn profile(confines: &Confines<'_>) -> String {
     if !kept.is_empty() {
         profile.push_str(&format!("(deny file-write* {kept})"));
     }
+    let hidden = places::hidden(confines.project, &confines.commands.hidden)?;
+    if !hidden.is_empty() {
+        let all: String = hidden.iter().map(|path| quoted(path)).collect();
+        profile.push_str(&format!("(deny file-read* {all})"));
+    }
     profile.push_str(if confines.network { "(allow network*)" } else { "(deny network*)" });
-    profile
+    Ok(profile)
 }

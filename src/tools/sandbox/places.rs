@@ -1,9 +1,10 @@
 //! Which paths a sandboxed command may read and write, and which of them are protected.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::Confines;
+use crate::base::Hidden;
 
 /// Access to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,42 @@ pub fn of(confines: &Confines<'_>) -> Places {
         repository.keep(confines.git, &mut places);
     }
     places
+}
+
+/// Most files and folders that are looked at for those that rules hide, and most that are hidden one by one.
+const SEEN_MAX: usize = 400_000;
+const HIDDEN_MAX: usize = 4_000;
+
+/// The files and folders of the project that rules hide. What lies in such a folder is not listed. An error if they are too many
+/// to be found or hidden.
+pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
+    let (mut found, mut folders, mut seen) = (Vec::new(), Vec::new(), 0);
+    if !hidden.is_nothing() {
+        folders.push(project.to_owned());
+    }
+    while let Some(folder) = folders.pop() {
+        // A folder that cannot be read here cannot be read by a command either.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > SEEN_MAX || found.len() > HIDDEN_MAX {
+                return Err(io::Error::other(
+                    "what a rule denies reading of cannot be hidden: there are too many files",
+                ));
+            }
+            let path = entry.path();
+            let below = path.strip_prefix(project).unwrap_or(&path).to_string_lossy().into_owned();
+            let kind = entry.file_type()?;
+            if [".git", ".monobloc"].contains(&below.as_str()) || kind.is_symlink() {
+                continue;
+            }
+            if hidden.hides(&below) {
+                found.push(path);
+            } else if kind.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Files that do not exist and would redirect git to other settings and hooks, and the folders in which a command could

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::base::Bytes;
 use crate::base::config::Commands;
+use crate::base::{Bytes, Hidden};
 use crate::tools::arguments::Arguments;
 use crate::tools::files::walk::testing::Project;
 use crate::tools::{Outcome, command};
@@ -340,4 +340,39 @@ fn without_rights(folder: &Path) {
     std::fs::rename(project.join(".git/worktrees"), folder.join("away")).unwrap();
     std::os::unix::fs::symlink(&other, project.join(".git/worktrees")).unwrap();
     assert!(misled.put_aside().is_empty() && other.join("x/commondir").exists());
+}
+
+#[tokio::test]
+async fn a_command_reads_nothing_that_is_hidden_and_git_does_not_take_it_for_deleted() {
+    let Some(bench) = bench() else { return };
+    let project = bench.project.dir.path().to_owned();
+    std::fs::create_dir_all(project.join("kept/deep")).unwrap();
+    std::fs::write(project.join("kept/deep/a.txt"), "the key").unwrap();
+    std::fs::write(project.join("x.env"), "the key").unwrap();
+    let hidden = Hidden::by(|path| path == "kept" || path.ends_with(".env"));
+    let bench = bench.with(Commands { hidden, ..Commands::default() }).git();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").args(arguments).current_dir(&project).output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "one"]);
+    for line in [
+        "cat kept/deep/a.txt",
+        "cat x.env",
+        "cat k*/d*/a*",
+        "f=x; cat $f.env",
+        "cd kept && cat deep/a.txt",
+        "rm -r kept",
+    ] {
+        bench.refused(line).await;
+    }
+    for line in ["grep -r key . .", "find . -type f -exec cat {} +", "cp -r . /tmp/../$TMPDIR/x; cat $TMPDIR/x/x.env"] {
+        let outcome = bench.run(line).await;
+        assert!(!outcome.text.contains("the key"), "{line}: {}", outcome.text);
+    }
+    bench.works("echo more >> a.txt && cat a.txt", "more").await;
+    bench.run("git add -A; git commit -qam two").await;
+    assert!(git(&["ls-tree", "-r", "HEAD"]).contains("kept/deep/a.txt") && git(&["show", "HEAD:x.env"]) == "the key");
+    assert_eq!(std::fs::read_to_string(project.join("x.env")).unwrap(), "the key");
 }

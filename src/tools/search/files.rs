@@ -1,6 +1,6 @@
 //! The `index_…` tools about files: which file defines something, what a file defines, where names occur.
 
-use super::{PROPOSED, index, near_symbols, said, show, there_is};
+use super::{PROPOSED, index, left_out, near_symbols, said, show, there_is};
 use crate::base::near;
 use crate::index::{Index, SymbolRow};
 use crate::retrieve;
@@ -33,7 +33,7 @@ pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Res
         let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
         return Err(format!("no indexed file defines `{wanted}` or has it in its path{near}{gaps}"));
     }
-    Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &[]))
+    Ok(show::outcome(&format!("{} places for `{wanted}`", items.len()), &items, &left_out(index)?))
 }
 
 /// `index_read_file`: the outline of a file, all of a short one, or one of its definitions.
@@ -106,7 +106,11 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
         let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
         return Err(format!("`{wanted}` stands nowhere in the indexed files{near}{gaps}"));
     }
-    Ok(show::outcome(&format!("{} places with {}", items.len(), words.join(", ")), &items, &notes))
+    Ok(show::outcome(
+        &format!("{} places with {}", items.len(), words.join(", ")),
+        &items,
+        &[notes, left_out(index)?].concat(),
+    ))
 }
 
 fn names_in(text: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::show::{self, Detail, Item};
-use super::{files, index, near_symbols, said};
+use super::{files, index, left_out, near_symbols, said};
 use crate::index::{Graph, Index, Neighbour, Reach};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -77,7 +77,7 @@ pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) 
     let path = known_path(arguments, index)?;
     let found = index.graph().map_err(said)?.dependents(path);
     let items = each(&found, |near| at_reference(index, near, found.len()))?;
-    Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &[]))
+    Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &left_out(index)?))
 }
 
 fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, String> {
@@ -104,7 +104,9 @@ fn asked<'a>(arguments: Arguments<'a>, context: &'a Context) -> Result<Asked<'a>
     let (count, places) = (all.len(), all[..all.len().min(NAMESAKES_MAX)].join(", "));
     let more = if count > NAMESAKES_MAX { ", …" } else { "" };
     let note = format!("{count} definitions have that name: {places}{more}; Type.name means one of them");
-    Ok((symbol, index, graph, if count > 1 { vec![note] } else { Vec::new() }))
+    let mut notes = if count > 1 { vec![note] } else { Vec::new() };
+    notes.extend(left_out(index)?);
+    Ok((symbol, index, graph, notes))
 }
 
 fn each<T>(found: &[T], item: impl FnMut(&T) -> Result<Item, String>) -> Result<Vec<Item>, String> {

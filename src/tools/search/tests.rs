@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::base::Cancel;
+use crate::base::{Cancel, Hidden};
 use crate::index::Index;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -135,4 +135,28 @@ fn a_short_file_is_shown_whole_a_longer_one_by_its_outline_and_a_long_one_by_nam
 #[test]
 fn names_are_found_with_the_definition_around_them() {
     holds(files::text, r#"{"names":"save at"}"#, "2 places with at, save\nsrc/store.ts:");
+}
+
+#[test]
+fn nothing_of_a_hidden_file_is_found_and_the_result_says_so() {
+    let kept = "import { now } from '../src/clock';\nexport function vault() {\n  return now();\n}\n";
+    let mut project = project(&[("kept/vault.ts", kept)]);
+    let index = Index::open(project.dir.path()).unwrap().hiding(Hidden::by(|path| path.starts_with("kept"))).unwrap();
+    assert_eq!((index.hidden().unwrap(), index.paths().unwrap().len()), (1, 3));
+    assert!(
+        index.graph().unwrap().named("vault").is_empty() && index.file_symbols("kept/vault.ts").unwrap().is_empty()
+    );
+    project.context.index = Some(Arc::new(index));
+    let check = |tool: Tool, arguments: &str, says: bool| {
+        let text = call(tool, &project, arguments).text;
+        assert!(!text.contains("vault()") && !text.contains("kept/vault.ts:"), "{arguments}: {text}");
+        assert_eq!(text.contains("1 indexed file is left out by a rule"), says, "{arguments}: {text}");
+    };
+    check(super::search, r#"{"question":"where is vault or now"}"#, true);
+    check(files::find, r#"{"symbol":"now"}"#, true);
+    check(files::find, r#"{"symbol":"vault"}"#, false);
+    check(files::text, r#"{"names":"now"}"#, true);
+    check(files::read, r#"{"path":"kept/vault.ts"}"#, false);
+    check(graph::callers, r#"{"symbol":"now"}"#, true);
+    check(graph::dependents, r#"{"path":"src/clock.ts"}"#, true);
 }

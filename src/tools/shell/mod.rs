@@ -1,210 +1,104 @@
-//! Rates the risk of a shell command line: plain, destructive or forbidden.
+//! Reads shell command lines, and says what one may do: nothing that is lost, something, or what no project needs.
 
-mod split;
+pub mod git;
+pub mod harmless;
+mod parse;
+pub mod programs;
+pub mod scripts;
+pub mod word;
 
 use crate::base::is_listed;
 
-pub use split::Command;
-use split::{harmless_device, split};
+pub use parse::{Command, Line, parse};
+use word::Word;
 
 /// What a command line may do, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// No work on a project needs it: refused in every mode.
     Forbidden(String),
-    /// It may delete, overwrite or send something, or cannot be analysed.
+    /// It is not known to delete, overwrite and send nothing.
     Destructive(String),
     Plain,
 }
 
-impl Risk {
-    /// The worse of two; the first of equal ones.
-    fn worst(self, other: Risk) -> Risk {
-        match (&self, &other) {
-            (Risk::Plain, _) | (Risk::Destructive(_), Risk::Forbidden(_)) => other,
-            _ => self,
-        }
-    }
-}
-
-/// `sh -c "sh -c …"` is followed this deep; what lies deeper counts as destructive.
-const DEPTH_MAX: usize = 4;
-/// A longer line is not analysed and counts as destructive.
-const LINE_MAX_BYTES: usize = 16 << 10;
-
-/// Programs that delete, overwrite, change rights, end processes or talk to others, whatever their arguments.
-const DESTRUCTIVE: &str = "
-    rm rmdir unlink shred mv dd truncate tee chmod chown chgrp kill pkill killall crontab systemctl service mount
-    umount sudo su doas pkexec apt apt-get dnf brew pacman docker podman kubectl ssh scp rsync curl wget nc ftp eval
-    source . trap install at";
+/// `sh -c "sh -c …"` is followed this deep; what lies deeper is not understood.
+pub const DEPTH_MAX: usize = 4;
 /// Programs that concern the machine and that no project needs.
 const FORBIDDEN: &str = "mkfs fdisk parted wipefs shutdown reboot halt poweroff mkswap insmod";
-/// Programs that run the command after them.
-const WRAPPERS: &str = "env nohup time nice ionice command builtin exec xargs timeout stdbuf setsid coproc busybox
-    sudo doas";
-const SHELLS: &str = "sh bash zsh dash ksh fish";
-/// Destructive subcommands of programs.
-const SUBCOMMANDS: [(&str, &str); 6] = [
-    (
-        "git",
-        "push reset clean checkout restore rebase rm stash filter-branch gc switch update-ref reflog mv worktree
-        config",
-    ),
-    ("cargo", "publish yank owner login clean uninstall install"),
-    ("npm", "publish unpublish deprecate login uninstall"),
-    ("pip", "uninstall"),
-    ("gh", "release repo pr issue api secret"),
-    ("make", "clean distclean install uninstall"),
-];
-/// Options that make a harmless program destructive. One letter is also seen among others behind one dash, as in `-rf`.
-const OPTIONS: [(&str, &str); 12] = [
-    ("find", "-delete -exec -execdir -ok -fprint"),
-    ("sed", "-i --in-place"),
-    ("perl", "-e -i"),
-    ("python", "-c"),
-    ("python3", "-c"),
-    ("node", "-e --eval"),
-    ("ruby", "-e -i"),
-    ("cp", "-f --force --remove-destination"),
-    ("ln", "-f --force"),
-    ("sort", "-o --output"),
-    ("tar", "-x --extract --overwrite"),
-    ("git", "--amend -D --delete --force"),
-];
-
-/// The simple commands of a line; `None` when its quotes do not close or it is too long to be analysed.
-pub fn commands(line: &str) -> Option<Vec<Command>> {
-    let all = split(line).filter(|_| line.len() <= LINE_MAX_BYTES)?;
-    Some(all.into_iter().filter(|one| *one != Command::default()).collect())
-}
 
 /// The risk of a whole command line: the worst of its commands.
-pub fn risk(line: &str) -> Risk {
-    risk_of_line(line, 0)
-}
-
-fn risk_of_line(line: &str, depth: usize) -> Risk {
-    let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+pub fn risk(text: &str) -> Risk {
+    let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     if squeezed.contains(":(){:|:&};:") {
         return Risk::Forbidden("it multiplies itself without end".to_owned());
     }
-    if line.len() > LINE_MAX_BYTES || depth > DEPTH_MAX {
-        return Risk::Destructive("it is too long or too deep to be looked through".to_owned());
-    }
-    let Some(commands) = split(line) else {
-        return Risk::Destructive("its quotes do not close".to_owned());
-    };
-    commands.iter().map(|command| risk_of_command(command, depth)).fold(Risk::Plain, Risk::worst)
-}
-
-fn risk_of_command(command: &Command, depth: usize) -> Risk {
-    for target in &command.writes {
-        if target.starts_with("/dev/") && !harmless_device(target) {
-            return Risk::Forbidden(format!("it writes to the device {target}"));
-        }
-    }
-    let words: Vec<&String> = command.words.iter().skip_while(|word| is_assignment(word)).collect();
-    let Some(first) = words.first() else { return risk_of_writes(command) };
-    if first.contains(['$', '`', '*', '?', '{']) && first.as_str() != "{" {
-        return Risk::Destructive("which program it runs is only known when it runs".to_owned());
-    }
-    // Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
-    let is_wrapper = is_listed(WRAPPERS, name_of(first));
-    let places = if is_wrapper { words.len() } else { 1 };
-    (0..places).map(|at| risk_of_program(&words[at..], depth)).fold(risk_of_writes(command), Risk::worst)
-}
-
-/// The last part of a program's path.
-fn name_of(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or_default()
-}
-
-/// The risk of a program, the first of `words`, with its arguments.
-fn risk_of_program(words: &[&String], depth: usize) -> Risk {
-    let (name, rest) = (name_of(words[0]), &words[1..]);
-    if let Some(why) = forbidden(name, rest) {
+    let line = parse(text);
+    if let Some(why) = forbidden_in(&line, 0) {
         return Risk::Forbidden(why);
     }
-    if words[0].starts_with(['$', '`']) {
-        return Risk::Destructive("which program it runs is only known when it runs".to_owned());
-    }
-    if is_listed(SHELLS, name) {
-        if let Some(at) = rest.iter().position(|word| is_short_options(word) && word.ends_with('c')) {
-            return rest.get(at + 1).map_or(Risk::Plain, |line| risk_of_line(line, depth + 1));
-        }
-        if rest.iter().all(|word| word.starts_with('-') || word.as_str() == "/dev/stdin") {
-            return Risk::Destructive(format!("`{name}` runs whatever it is sent"));
-        }
-    }
-    destructive(name, rest).map_or(Risk::Plain, Risk::Destructive)
+    harmless::doubt_of_line(&line, 0).map_or(Risk::Plain, Risk::Destructive)
+}
+
+fn forbidden_in(line: &Line, depth: usize) -> Option<String> {
+    line.commands.iter().find_map(|command| {
+        let device =
+            command.writes.iter().map(Word::start).find(|file| file.starts_with("/dev/") && !harmless_device(file));
+        let device = device.map(|device| format!("it writes to the device {device}"));
+        device.or_else(|| forbidden_command(&command.words, depth))
+    })
+}
+
+/// Which word behind a wrapper is the program depends on the wrapper's options, so each may be.
+fn forbidden_command(words: &[Word], depth: usize) -> Option<String> {
+    let first = words.first()?.program();
+    let places = if first.known().is_some_and(programs::is_wrapper) { words.len() } else { 1 };
+    (0..places).find_map(|at| {
+        let name = words[at].program();
+        let (name, rest) = (name.known()?, &words[at + 1..]);
+        let inner = rest.iter().filter(|_| programs::is_shell(name) && depth < DEPTH_MAX).filter_map(Word::known);
+        forbidden(name, rest).or_else(|| inner.map(parse).find_map(|line| forbidden_in(&line, depth + 1)))
+    })
 }
 
 /// Why no project needs the program `name` with these arguments; `None` for all others.
-fn forbidden(name: &str, rest: &[&String]) -> Option<String> {
+fn forbidden(name: &str, rest: &[Word]) -> Option<String> {
     if is_listed(FORBIDDEN, name) || name.starts_with("mkfs.") {
         return Some(format!("`{name}` concerns the machine, not the project"));
     }
-    if name == "rm" && rest.iter().any(|word| is_everything(word)) {
+    if name == "rm" && rest.iter().any(is_everything) {
         return Some("it would delete everything".to_owned());
     }
-    if name == "dd" && rest.iter().any(|word| word.starts_with("of=/dev/") && !harmless_device(&word[3..])) {
-        return Some("it writes over a device".to_owned());
-    }
-    None
-}
-
-/// Why the program `name` with these arguments is destructive; `None` if no table lists it.
-fn destructive(name: &str, rest: &[&String]) -> Option<String> {
-    if is_listed(DESTRUCTIVE, name) {
-        return Some(format!("`{name}` may delete, overwrite or send something"));
-    }
-    if name == "tar" && rest.first().is_some_and(|options| !options.starts_with('-') && options.contains('x')) {
-        return Some("`tar x` may overwrite files".to_owned());
-    }
-    let listed = |table: &[(&str, &str)]| -> Option<String> {
-        let (_, dangerous) = table.iter().find(|(program, _)| *program == name)?;
-        rest.iter()
-            .find(|word| dangerous.split_whitespace().any(|one| same_option(word, one)))
-            .map(|word| (*word).clone())
-    };
-    let word = listed(&SUBCOMMANDS).or_else(|| listed(&OPTIONS))?;
-    Some(format!("`{name} {word}` may delete, overwrite or send something"))
-}
-
-/// The risk of the files that a command writes into.
-fn risk_of_writes(command: &Command) -> Risk {
-    match command.writes.iter().find(|target| !harmless_device(target)) {
-        Some(target) => Risk::Destructive(format!("it writes into `{target}`")),
-        None => Risk::Plain,
-    }
-}
-
-/// Whether `word` is the option or subcommand `dangerous`, also with `=value`; one letter also among others: `-ni`, `-i.bak`.
-fn same_option(word: &str, dangerous: &str) -> bool {
-    let letter = dangerous.strip_prefix('-').filter(|rest| rest.len() == 1);
-    word == dangerous
-        || word.strip_prefix(dangerous).is_some_and(|rest| rest.starts_with('='))
-        || letter.is_some_and(|letter| is_short_options(word) && word.contains(letter))
-}
-
-/// `-rf`, not `--force`.
-fn is_short_options(word: &str) -> bool {
-    word.starts_with('-') && !word.starts_with("--")
+    let device = |word: &Word| word.start().starts_with("of=/dev/") && !harmless_device(&word.start()[3..]);
+    (name == "dd" && rest.iter().any(device)).then(|| "it writes over a device".to_owned())
 }
 
 /// Whether deleting this path would delete all files, or all of the user's.
-fn is_everything(word: &str) -> bool {
-    let bare = word.trim_end_matches(['/', '*', '.']);
-    (bare.is_empty() && word.starts_with('/')) || ["~", "$HOME", "${HOME}"].contains(&bare)
+fn is_everything(word: &Word) -> bool {
+    let shown = word.shown();
+    let bare = shown.trim_end_matches(['/', '*', '.', '�']);
+    (bare.is_empty() && shown.starts_with('/')) || bare == "~"
 }
 
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        let name = name.trim_end_matches('+');
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    })
+pub fn harmless_device(path: &str) -> bool {
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path)
+}
+
+impl Line {
+    /// The commands; `None` if the line is not understood, defines functions, or one of them is not plain.
+    pub fn plain(&self) -> Option<&[Command]> {
+        let plain = self.understood && self.functions.is_empty() && self.commands.iter().all(Command::is_plain);
+        Some(&self.commands[..]).filter(|all| plain && !all.is_empty())
+    }
+}
+
+impl Command {
+    /// It writes into no file, changes no variable, and its program is known before it runs.
+    fn is_plain(&self) -> bool {
+        let device = |word: &Word| word.known().is_some_and(harmless_device);
+        let program = self.words.first().is_some_and(|first| first.known().is_some());
+        self.assigned.is_empty() && self.writes.iter().all(device) && program
+    }
 }
 
 #[cfg(test)]
@@ -218,7 +112,7 @@ mod tests {
             Risk::Destructive(_) => "destructive",
             Risk::Forbidden(_) => "forbidden",
         };
-        assert_eq!(got, expected, "{line}: {:?}", split(line));
+        assert_eq!(got, expected, "{line}: {:?}", parse(line));
     }
 
     #[test]
@@ -316,6 +210,96 @@ mod tests {
             "{rm,a}",
             "r* a",
             "ls > \"$out\"",
+        ] {
+            check(line, "destructive");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_harmless_is_destructive() {
+        for line in [
+            "cp new old",
+            "cp -n new old",
+            "install -m 755 new old",
+            "gzip -9 old",
+            "gunzip -f old.gz",
+            "tar czf old.tgz src",
+            "tar -xf old.tar",
+            "unzip -o old.zip",
+            "zip old.zip src",
+            "split -b 1k new old",
+            "patch -p1 < fix",
+            "sort -o old new",
+            "sort --outpu=old new",
+            "uniq new old",
+            "xxd -r new old",
+            "iconv -o old new",
+            "tree -o old",
+            "yq -i '.a = 1' old",
+            "sed --in-plac s/a/b/ old",
+            "sed -e p -e 'w old' new",
+            "awk '{print > \"old\"}' new",
+            "gawk -i inplace '{print}' old",
+            "find . -fprintf old x",
+            "find . -exec cp {} old \\;",
+            "xargs -n 1 gzip < list",
+            "perl -pe 's/a/b/' old",
+            "perl -Mre=eval old",
+            "ruby -ne 'puts 1' old",
+            "python3.12 -c 'open(\"old\", \"w\")'",
+            "python -m zipfile -e old.zip .",
+            "python -m json.tool new old",
+            "node --eval 'require(\"fs\")'",
+            "node -r ./x.js",
+            "deno eval x",
+            "git checkout main",
+            "git switch main",
+            "git stash",
+            "git stash pop",
+            "git merge main",
+            "git pull",
+            "git branch -f x",
+            "git tag -d v1",
+            "git remote remove x",
+            "git config user.name x",
+            "git log --outp=old",
+            "git -c alias.x='!rm a' x",
+            "git unheard-of",
+            "cargo fmt",
+            "cargo clippy --fix",
+            "cargo install x",
+            "npm install",
+            "npm run deploy",
+            "npm run clean",
+            "npx prettier --write .",
+            "black .",
+            "gofmt -w .",
+            "go generate ./...",
+            "make deploy",
+            "make SHELL=x",
+            "make -f - <<< x",
+            "pip install x",
+            "brew upgrade",
+            "docker run x",
+            "docker rm x",
+            "kubectl apply -f x",
+            "terraform apply",
+            "env FOO=1 unheard-of",
+            "./unheard-of",
+            "./scripts/deploy.sh",
+            "bash scripts/clean.sh",
+            "/tmp/test.sh",
+            "../test.sh",
+            "unheard-of --flag",
+            "PATH=. ls",
+            "GIT_PAGER='rm a' git log",
+            "date -s now",
+            "hostname new",
+            "crontab -r",
+            "sqlite3 db 'drop table x'",
+            "ed old",
+            "vim -es old",
+            "ln -sf new old",
         ] {
             check(line, "destructive");
         }

@@ -235,7 +235,7 @@ impl Agent {
     fn begin(&self, method: &str, given: Value) -> Result<(Running, Ask), Error> {
         let PromptRequest { session_id, prompt, .. } = params(method, given)?;
         let talk = self.talk(method, &session_id)?;
-        let ask = content::request(prompt, &talk.project, talk.mode())?;
+        let ask = content::request(prompt, &talk.project, &talk.app.config.commands.hidden, talk.mode())?;
         Ok((talk.begin()?, ask))
     }
 

@@ -6,13 +6,13 @@ use std::path::Path;
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 
 use super::wire::invalid;
-use crate::base::path_of;
+use crate::base::{Hidden, path_of};
 use crate::protocol::{Ask, Given, Mode};
 use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, check};
 
 /// The request that a prompt makes in `project`. A file is named in the text where the user put it. An embedded text that is not
 /// what the file on disk says, such as an unsaved one, is handed over with the request.
-pub fn request(blocks: Vec<ContentBlock>, project: &Path, mode: Mode) -> Result<Ask, Error> {
+pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
     let (mut text, mut given) = (String::new(), Vec::new());
     for (at, block) in blocks.into_iter().enumerate() {
         let refused = |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; text and files are taken"));
@@ -22,6 +22,9 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, mode: Mode) -> Result<
             ContentBlock::Resource(embedded) => match embedded.resource {
                 EmbeddedResourceResource::TextResourceContents(one) => {
                     let name = named(&one.uri, &one.uri, project);
+                    if hidden.hides(&name) {
+                        return Err(invalid(format!("session/prompt: {name} is not read: a rule denies it")));
+                    }
                     text.push_str(&name);
                     if !is_on_disk(&project.join(&name), &one.text, one.uri.contains('#')) {
                         given.push(Given { name, text: one.text });
@@ -86,7 +89,8 @@ mod tests {
         let project = dir.path().canonicalize().expect("a folder");
         fs::write(project.join("a b.txt"), "one\ntwo\n").expect("a file");
         let blocks = blocks.to_string().replace("PROJECT", &project.display().to_string());
-        let read = request(serde_json::from_str(&blocks).expect("blocks"), &project, Mode::Agent);
+        let hidden = Hidden::by(|path| path == "kept.txt");
+        let read = request(serde_json::from_str(&blocks).expect("blocks"), &project, &hidden, Mode::Agent);
         match (read, expected) {
             (Ok(ask), Ok((text, given))) => {
                 let names: Vec<&str> = ask.given.iter().map(|one| one.name.as_str()).collect();
@@ -117,6 +121,7 @@ mod tests {
         check(json!([embedded("file://PROJECT/a%20b.txt", "one\ntwo\n")]), Ok(("a b.txt", &[])));
         check(json!([embedded("file://PROJECT/a%20b.txt", "one\n")]), Ok(("a b.txt", &["a b.txt"])));
         check(json!([embedded("file://PROJECT/a%20b.txt", "three\n")]), Ok(("a b.txt", &["a b.txt"])));
+        check(json!([embedded("file://PROJECT/kept.txt", "one\n")]), Err("kept.txt is not read: a rule denies it"));
         check(json!([embedded("zed:///thread/1", "words")]), Ok(("zed:///thread/1", &["zed:///thread/1"])));
     }
 

@@ -45,12 +45,15 @@ pub(in crate::ui) const GIVEN_MAX: usize = 8;
 pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
 /// Reads the `--context` files.
-fn given(files: &[PathBuf]) -> Result<Vec<Given>> {
+fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
     if files.len() > GIVEN_MAX {
         bail!("--context takes {GIVEN_MAX} files, not {}; put the others into the project", files.len());
     }
     let read = |file: &PathBuf| {
         let name = file.display().to_string();
+        if app.hides(file) {
+            bail!("--context {name} is not read: a rule denies it");
+        }
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {
             bail!(
@@ -77,7 +80,7 @@ pub struct Plan {
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = read(self.request)?;
-        let (mode, given) = (self.mode, given(&self.given)?);
+        let (mode, given) = (self.mode, given(&self.given, app)?);
         if self.dry_run {
             turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
             return super::fit::forecast(app, self.json);

@@ -39,7 +39,7 @@ pub struct Jail {
 pub fn jail(confines: &Confines<'_>, means: Means, _: &mut Command) -> io::Result<Jail> {
     let places = places::of(confines);
     Ok(Jail {
-        spaces: means.spaces.then(|| Spaces::new(&places)).transpose()?,
+        spaces: means.spaces.then(|| Spaces::new(&places, confines)).transpose()?,
         files: means.files.then(|| Ruleset::new(&places)).transpose()?,
         filters: if means.sockets { filter::programs(confines.network)? } else { Vec::new() },
     })

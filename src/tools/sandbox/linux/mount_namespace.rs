@@ -1,12 +1,14 @@
-//! Gives a command its own mount namespace, in which some places of the project are read-only.
+//! Gives a command its own mount namespace, in which some places of the project are read-only and others cannot be read.
 
 use std::ffi::{CStr, CString};
-use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::super::places::Places;
+use super::super::places::{self, Places};
+use super::Confines;
 use super::check;
 use crate::tools::sandbox::send_fd;
 
@@ -14,9 +16,12 @@ use crate::tools::sandbox::send_fd;
 pub const SHARED_AT: &CStr = c"/dev/shm";
 /// Mount options of that folder.
 const SHARED: &CStr = c"size=1g,mode=1777";
+/// An empty folder over one that is not to be read.
+const MASK: libc::c_ulong = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 /// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID. It loses those
 /// to mount, load modules, set up networks, look into other processes, …
 const CAPABILITIES_KEPT: [libc::c_ulong; 7] = [0, 1, 3, 4, 5, 6, 7];
+const DAC_OVERRIDE: libc::c_ulong = 1;
 const CAPABILITIES_MAX: libc::c_ulong = 63;
 
 pub struct Spaces {
@@ -24,18 +29,37 @@ pub struct Spaces {
     pinned: Vec<CString>,
     /// Read-only.
     kept: Vec<CString>,
+    /// Folders and files that cannot be read.
+    masked_folders: Vec<CString>,
+    masked_files: Vec<CString>,
+    /// An empty file that nobody may read, which is put over a file.
+    blank: CString,
+    /// Root keeps the right to read what its mode does not let it read.
+    overrides: bool,
     /// Contents of `uid_map` and `gid_map`; `None` for root, who needs no user namespace.
     ids: Option<[CString; 2]>,
 }
 
 impl Spaces {
-    pub fn new(places: &Places) -> io::Result<Spaces> {
-        let names = |paths: &[std::path::PathBuf]| paths.iter().map(|path| name(path)).collect::<io::Result<Vec<_>>>();
+    pub fn new(places: &Places, confines: &Confines<'_>) -> io::Result<Spaces> {
+        let names = |paths: &[PathBuf]| paths.iter().map(|path| name(path)).collect::<io::Result<Vec<_>>>();
         // SAFETY: both calls take nothing and cannot fail.
         let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
         let map = |id: u32| CString::new(format!("{id} {id} 1\n")).map_err(io::Error::other);
         let ids = if user == 0 { None } else { Some([map(user)?, map(group)?]) };
-        Ok(Spaces { pinned: names(&places.pinned)?, kept: names(&places.kept)?, ids })
+        let masked = places::hidden(confines.project, &confines.commands.hidden)?;
+        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = masked.into_iter().partition(|path| path.is_dir());
+        let blank = confines.temp.join(".hidden");
+        if !files.is_empty() {
+            fs::write(&blank, "")?;
+            fs::set_permissions(&blank, fs::Permissions::from_mode(0))?;
+        }
+        // Root needs that right in a project of another user.
+        let own = confines.project.metadata().is_ok_and(|about| about.uid() == 0);
+        let overrides = !own || (folders.is_empty() && files.is_empty());
+        let (masked_folders, masked_files) = (names(&folders)?, names(&files)?);
+        let (pinned, kept, blank) = (names(&places.pinned)?, names(&places.kept)?, name(&blank)?);
+        Ok(Spaces { pinned, kept, masked_folders, masked_files, blank, overrides, ids })
     }
 
     /// Enters the namespace and sends it over `sender`; runs between fork and exec.
@@ -52,9 +76,13 @@ impl Spaces {
         mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
         self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
         self.kept.iter().try_for_each(|path| keep(path))?;
+        self.masked_folders
+            .iter()
+            .try_for_each(|path| mount(c"monobloc", path, c"tmpfs", MASK, c"size=4k,mode=000"))?;
+        self.masked_files.iter().try_for_each(|path| mount(&self.blank, path, c"", libc::MS_BIND, c""))?;
         mount(c"monobloc", SHARED_AT, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV, SHARED)?;
         if self.ids.is_none() {
-            drop_capabilities();
+            drop_capabilities(self.overrides);
         }
         send_namespace(sender)
     }
@@ -86,8 +114,9 @@ fn keep(path: &CStr) -> io::Result<()> {
 }
 
 /// Numbers that the kernel does not know, or that are dropped already, are ignored.
-fn drop_capabilities() {
-    for capability in (0..=CAPABILITIES_MAX).filter(|one| !CAPABILITIES_KEPT.contains(one)) {
+fn drop_capabilities(overrides: bool) {
+    let kept = |one: &libc::c_ulong| CAPABILITIES_KEPT.contains(one) && (overrides || *one != DAC_OVERRIDE);
+    for capability in (0..=CAPABILITIES_MAX).filter(|one| !kept(one)) {
         // SAFETY: the call takes integers only.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }

@@ -1,0 +1,382 @@
+//! Decides whether a command line may run what a rule denies or asks about; what cannot be shown not to, may.
+
+use std::cell::Cell;
+
+use crate::base::is_listed;
+use crate::tools::policy::form::Form;
+use crate::tools::shell::harmless::is_deciding;
+use crate::tools::shell::programs::{
+    interpreter, is_inert, is_shell, is_wrapper, listed_name, may_be_option, reader, wrapped,
+};
+use crate::tools::shell::scripts::{awk_only_prints, code_only_prints, sed_only_prints};
+use crate::tools::shell::word::Word;
+use crate::tools::shell::{Command, DEPTH_MAX, Line, git, harmless_device, parse};
+
+/// Most words of a command that are looked through.
+const WORDS_MAX: usize = 400;
+/// Most places in a text where a command is looked for.
+const NAMES_MAX: usize = 16;
+/// Most `=` in a word behind which a command is looked for.
+const VALUES_MAX: usize = 8;
+/// Values of variables by which no program runs that matters: pagers, editors, compilers.
+const PLAIN_VALUES: &str = "cat less more true false 0 1 vi vim nano gcc clang cc c++ g++ clang++ dumb never always";
+/// Programs that put another program under a name of their own.
+const COPIERS: &str = "cp ln mv install dd tee rsync curl wget base64 xxd unzip tar split";
+/// Programs that run what is sent to them.
+const FED: &str =
+    "at batch crontab parallel ssh psql sqlite3 mysql ed ex vim vi nvim emacs gdb lldb m4 dc xargs su sudo
+    doas make gmake entr screen tmux script env nsenter chroot";
+
+/// Whether a command of the line may be `form`.
+pub fn may_run(form: &Form, line: &str) -> bool {
+    Search { form, made: Cell::new(false) }.line(&parse(line), 0)
+}
+
+struct Search<'f> {
+    form: &'f Form,
+    /// The line, or one inside it, writes or copies a file, which may be the program that it runs next.
+    made: Cell<bool>,
+}
+
+/// What is known of the line around a command.
+#[derive(Clone, Copy)]
+struct Around {
+    fed: bool,
+    depth: usize,
+}
+
+impl Search<'_> {
+    fn line(&self, line: &Line, depth: usize) -> bool {
+        if !line.understood || depth > DEPTH_MAX {
+            return true;
+        }
+        let copies = |one: &Command| {
+            let name = one.words.first().and_then(listed_name);
+            name.is_some_and(|name| is_listed(COPIERS, &name))
+                || one.writes.iter().any(|word| !word.known().is_some_and(harmless_device))
+        };
+        if line.commands.iter().any(copies) {
+            self.made.set(true);
+        }
+        line.commands.iter().any(|command| {
+            let around = Around { fed: command.fed, depth };
+            command.assigned.iter().any(|(name, value)| self.assigned(name, value, depth))
+                || self.command(&command.words, around)
+        })
+    }
+
+    fn assigned(&self, name: &str, value: &Word, depth: usize) -> bool {
+        let plain = value.known().is_some_and(|value| value.is_empty() || is_listed(PLAIN_VALUES, value));
+        (is_deciding(name) && !plain) || self.text(value, depth)
+    }
+
+    /// `env NAME=value` is an assignment too.
+    fn assigns(&self, words: &[Word], depth: usize) -> bool {
+        words.iter().any(|word| word.value().is_some_and(|value| self.assigned(word.name(), &value, depth)))
+    }
+
+    fn command(&self, words: &[Word], around: Around) -> bool {
+        let Some(first) = words.first() else { return false };
+        if words.len() > WORDS_MAX || around.depth > DEPTH_MAX || self.form.may_be(words) {
+            return true;
+        }
+        let Some(name) = listed_name(first) else {
+            // Of a program in a known folder the name decides; any other may be a program that runs others.
+            return !first.start().contains('/') || first.program().begins_open();
+        };
+        let path = first.known().is_some_and(|text| text.contains('/'));
+        let system = first.known().is_some_and(|text| text.starts_with("/usr/") || text.starts_with("/bin/"));
+        if path && !system && self.made.get() {
+            return true;
+        }
+        if self.runs(&name, words, around) {
+            return true;
+        }
+        let options = reader(&name).unwrap_or_default();
+        let more = words[1..].iter().any(|word| !word.begins_open() && may_be_option(word, options));
+        if name == "git" || (is_inert(&name) && !more) {
+            return false;
+        }
+        let exact = if is_wrapper(&name) { wrapped(&name, words) } else { None };
+        let found = exact.as_ref().is_some_and(|inner| {
+            !self.looks_up(&name, words) && self.command(inner, Around { depth: around.depth + 1, ..around })
+        });
+        // Where a wrapper's command begins is not known: a word that is not known may be it.
+        let open = is_wrapper(&name) && exact.is_none();
+        found || (!self.looks_up(&name, words) && self.anywhere(&words[1..], open, around))
+    }
+
+    /// `command -v git` runs nothing.
+    fn looks_up(&self, name: &str, words: &[Word]) -> bool {
+        name == "command" && words.get(1).and_then(Word::known).is_some_and(|word| word == "-v" || word == "-V")
+    }
+
+    /// Whether one of the words may begin the command, or hold it. `open`: also a word that is not known.
+    fn anywhere(&self, words: &[Word], open: bool, around: Around) -> bool {
+        (0..words.len()).any(|at| {
+            let (word, rest) = (&words[at], &words[at..]);
+            if word.known().is_none() && (word.begins_open() || word.is_many()) {
+                return open;
+            }
+            let below = Around { depth: around.depth + 1, ..around };
+            let name = listed_name(word).unwrap_or_default();
+            self.form.may_be(rest)
+                || (around.depth < DEPTH_MAX && !is_inert(&name) && !name.is_empty() && self.runs(&name, rest, below))
+                || (is_wrapper(&name) && wrapped(&name, rest).is_some_and(|inner| self.form.may_be(&inner)))
+                || if open { self.embedded(word, around.depth) } else { self.text(word, around.depth) }
+        })
+    }
+
+    /// Whether a word that a program may run as a line does.
+    fn embedded(&self, word: &Word, depth: usize) -> bool {
+        match word.known() {
+            Some(text) if text.contains([' ', ';', '|', '&', '\n', '$', '`', '(']) => {
+                self.line(&parse(bare(text)), depth + 1)
+            }
+            Some(_) => self.text(word, depth),
+            None => true,
+        }
+    }
+
+    /// Whether a text holds the command. It is looked at only if the program's name stands in it.
+    fn text(&self, word: &Word, depth: usize) -> bool {
+        let held = |text: &str| {
+            let unquoted: String = text.chars().filter(|c| !"'\"\\".contains(*c)).collect();
+            let mut names = names_in(&unquoted).filter(|(_, name)| self.form.is_program(name)).peekable();
+            names.peek().is_some()
+                && (self.line(&parse(bare(text)), depth + 1)
+                    || names.take(NAMES_MAX).any(|(at, _)| self.line(&parse(&unquoted[at..]), depth + 1)))
+        };
+        let values = std::iter::successors(Some(word.clone()), Word::value);
+        depth > DEPTH_MAX || values.take(VALUES_MAX).any(|one| held(&one.shown()))
+    }
+
+    /// Whether a program runs the command in its own way: a shell its line, an interpreter its code.
+    fn runs(&self, name: &str, words: &[Word], around: Around) -> bool {
+        let rest = &words[1..];
+        let depth = around.depth;
+        if is_shell(name) {
+            return self.shell_runs(rest, around);
+        }
+        if around.fed && is_listed(FED, name) {
+            let inner = if is_wrapper(name) { wrapped(name, words) } else { None };
+            // A wrapper hands on what is sent to it; without a command of its own it may take commands from there.
+            if inner.is_none_or(|inner| inner.is_empty() && name != "env") && name != "xargs" {
+                return !["make", "gmake"].contains(&name) || rest.iter().any(|word| word.start().starts_with("-f"));
+            }
+        }
+        match name {
+            "env" | "export" | "declare" | "typeset" if self.assigns(rest, depth) => true,
+            // They put a program under another name.
+            "hash" | "enable" => rest.iter().any(Word::may_be_option),
+            "eval" => {
+                let joined: Option<Vec<&str>> = rest.iter().map(Word::known).collect();
+                joined.is_none_or(|words| self.line(&parse(&words.join(" ")), depth + 1))
+            }
+            "source" | "." => rest.first().is_some_and(|word| self.is_unclear_script(word)),
+            "trap" => rest.first().is_some_and(|word| self.embedded(word, depth)),
+            "alias" => rest.iter().any(|word| self.alias_runs(word, depth)),
+            "xargs" if rest.iter().any(|word| word.start() == "-a" || word.start().starts_with("--arg-file")) => true,
+            "git" => self.git_runs(words, around),
+            "sed" => self.scripts(rest, "-e --expression", "-f --file -i --in-place", sed_only_prints),
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk_runs(rest),
+            "find" | "fd" | "fdfind" => self.find_runs(rest, around),
+            "make" | "gmake" => rest.iter().enumerate().any(|(at, word)| {
+                let file = word.start().starts_with("-f") || word.start().starts_with("--file");
+                let next = rest.get(at + 1).and_then(Word::known).unwrap_or("-");
+                let text = word.known().unwrap_or("-f-");
+                text.starts_with("--ev")
+                    || text.starts_with("-E")
+                    || (file
+                        && (self.made.get()
+                            || text == "-f-"
+                            || (text == "-f" && is_stream(next))
+                            || text.contains("/dev/")))
+                    || text.starts_with("SHELL")
+                    || word.value().is_some_and(|value| self.text(&value, depth))
+            }),
+            "rg" | "sort" | "tar" | "man" | "ag" => {
+                let options =
+                    "--pre --compress-program --to-command --checkpoint-action --use-compress-program --rsh-command -P";
+                rest.iter().any(|word| !word.begins_open() && may_be_option(word, options))
+                    && self.anywhere(rest, false, around)
+            }
+            _ => match interpreter(name) {
+                Some(code) => self.interpreter_runs(name, rest, code, around),
+                None => false,
+            },
+        }
+    }
+
+    fn shell_runs(&self, rest: &[Word], around: Around) -> bool {
+        let mut words = rest.iter().enumerate();
+        while let Some((at, word)) = words.next() {
+            let Some(text) = word.known() else { return true };
+            match text {
+                "-o" | "-O" | "+o" | "+O" | "--rcfile" | "--init-file" => {
+                    words.next();
+                }
+                "-" | "--" => {}
+                _ if text.starts_with("--") => {
+                    if text == "--command" {
+                        return rest[at + 1..].iter().any(|word| self.embedded_line(word, around.depth));
+                    }
+                }
+                _ if text.starts_with(['-', '+']) => {
+                    if text.contains('c') {
+                        return rest[at + 1..].iter().any(|word| self.embedded_line(word, around.depth));
+                    }
+                    if text.contains('s') {
+                        return true;
+                    }
+                }
+                _ => return self.is_unclear_script(word),
+            }
+        }
+        !matches!(rest, [one] if one.known() == Some("--version"))
+    }
+
+    fn embedded_line(&self, word: &Word, depth: usize) -> bool {
+        word.known().is_none_or(|text| self.line(&parse(text), depth + 1))
+    }
+
+    /// A script that is named on the line, but is no file of the project, or is made by the line itself.
+    fn is_unclear_script(&self, word: &Word) -> bool {
+        self.made.get() || word.known().is_none_or(is_stream)
+    }
+
+    fn alias_runs(&self, word: &Word, depth: usize) -> bool {
+        let Some(value) = word.value() else { return word.known().is_none() };
+        let Some(text) = value.known() else { return true };
+        let mut line = parse(text);
+        // More words follow where the alias is used.
+        line.commands.iter_mut().for_each(|command| command.words.push(Word::open()));
+        self.line(&line, depth + 1)
+    }
+
+    fn git_runs(&self, words: &[Word], around: Around) -> bool {
+        let Some((verb, rest)) = git::verb(words) else { return true };
+        let remote = rest.iter().any(|word| word.start().starts_with("ext::"));
+        if git::may_be_alias(verb) {
+            return remote || self.form.is_program("git") || self.anywhere(rest, false, around);
+        }
+        let options =
+            "-O --open-files-in-pager --ext-diff --upload-pack -u --receive-pack --exec -x --config -c --template";
+        let plain = git::is_plain(verb) && !rest.iter().any(|word| !word.begins_open() && long_option(word, options));
+        let takes = rest.iter().any(|word| matches!(word.known(), Some("run" | "foreach" | "-x" | "--exec")));
+        remote || (!plain && self.anywhere(rest, takes, around))
+    }
+
+    fn scripts(&self, rest: &[Word], given: &str, alone: &str, only_prints: fn(&str) -> bool) -> bool {
+        let bad = |word: &Word| !word.known().is_some_and(only_prints);
+        let is_given =
+            |word: &Word| word.known().is_some_and(|text| !text.starts_with("-i") && may_be_option(word, given));
+        if rest.iter().any(|word| word.start() == "-f" || word.start().starts_with("--file")) {
+            return false;
+        }
+        let mut scripts = rest.iter().enumerate().filter(|(_, word)| is_given(word)).peekable();
+        if scripts.peek().is_none() {
+            let first = rest.iter().find(|word| !word.is_option() && !is_listed(alone, word.start()));
+            return first.is_some_and(bad);
+        }
+        scripts.any(|(at, word)| match word.value() {
+            Some(value) if word.start().starts_with("--") => bad(&value),
+            _ => rest.get(at + 1).is_none_or(bad) || word.known().is_none_or(|text| !text.ends_with(['e', 'n'])),
+        })
+    }
+
+    fn awk_runs(&self, rest: &[Word]) -> bool {
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            let Some(text) = word.known() else { return true };
+            match text {
+                "-F" | "-v" => {
+                    words.next();
+                }
+                "--" => {}
+                "-f" => return words.next().and_then(|file| file.known()).is_none_or(is_stream),
+                _ if text.starts_with("-F") || text.starts_with("-v") => {}
+                _ if text.starts_with('-') => return true,
+                // A program that only writes files runs nothing.
+                _ => {
+                    return !awk_only_prints(text)
+                        && ["system", "|", "getline", "@", "close"].iter().any(|sign| text.contains(sign));
+                }
+            }
+        }
+        false
+    }
+
+    fn find_runs(&self, rest: &[Word], around: Around) -> bool {
+        let executes =
+            |word: &Word| word.begins_open() || word.start().starts_with("-exec") || word.start().starts_with("-ok");
+        let executes = |word: &Word| executes(word) || matches!(word.start(), "-x" | "-X" | "--exec" | "--exec-batch");
+        rest.iter().enumerate().filter(|(_, word)| executes(word)).any(|(at, word)| {
+            if word.begins_open() {
+                return word.is_many() && at > 0;
+            }
+            let inner: Vec<Word> = rest[at + 1..]
+                .iter()
+                .take_while(|word| !matches!(word.known(), Some(";" | "+")))
+                .map(|word| word.filled("{}"))
+                .collect();
+            self.command(&inner, Around { depth: around.depth + 1, fed: false, ..around })
+        })
+    }
+
+    fn interpreter_runs(&self, name: &str, rest: &[Word], code: &str, around: Around) -> bool {
+        for (at, word) in rest.iter().enumerate() {
+            let Some(text) = word.known() else { return true };
+            match text {
+                "-m" if name == "python" => {
+                    let below = Around { depth: around.depth + 1, ..around };
+                    return match rest.get(at + 1).and_then(Word::known) {
+                        Some(module) => self.command(&[&[Word::of(module)], &rest[at + 2..]].concat(), below),
+                        None => true,
+                    };
+                }
+                "-c" | "-e" | "-p" | "--eval" | "--print" if ["python", "node"].contains(&name) => {
+                    return !rest.get(at + 1).and_then(Word::known).is_some_and(|text| code_only_prints(name, text));
+                }
+                "-W" | "-X" if name == "python" => {}
+                "-" => return true,
+                _ if text.starts_with('-') => {
+                    if may_be_option(word, code) {
+                        return true;
+                    }
+                }
+                _ => return self.is_unclear_script(word) || (around.fed && is_listed(FED, name)),
+            }
+        }
+        let alone = ["--version", "-V", "-v", "--help", "-h", "--test"];
+        !rest.iter().any(|word| word.known().is_some_and(|text| alone.contains(&text)))
+    }
+}
+
+fn long_option(word: &Word, options: &str) -> bool {
+    let short = word.start().starts_with("-O") || word.start().starts_with("-x");
+    short || is_listed(options, word.name()) || (word.start().starts_with("--") && may_be_option(word, options))
+}
+
+fn is_stream(path: &str) -> bool {
+    path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
+}
+
+/// The words of a text that may be names of programs, in lower case and without endings, with their places.
+fn names_in(text: &str) -> impl Iterator<Item = (usize, String)> {
+    let is_part = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let begins = move |at: usize| !text[..at].chars().next_back().is_some_and(is_part);
+    let starts = text.char_indices().filter(move |(at, c)| is_part(*c) && begins(*at)).map(|(at, _)| at);
+    starts.filter_map(move |at| {
+        let end = text[at..].find(|c: char| !is_part(c)).map_or(text.len(), |length| at + length);
+        Some((at, Word::of(&text[at..end]).program().known()?.to_owned()))
+    })
+}
+
+/// Without the marks by which editors and git tell a command.
+fn bare(text: &str) -> &str {
+    text.trim_start_matches([':', '!', '\\', ' ', '+'])
+}
+
+#[cfg(test)]
+mod tests;

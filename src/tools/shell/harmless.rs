@@ -1,0 +1,398 @@
+//! Decides whether a command is known to delete, overwrite and send nothing; what is not known is asked about.
+
+use super::parse::{Line, parse};
+use super::programs::{interpreter, is_plain_wrapper, is_shell, listed_name, may_be_option, reader, wrapped};
+use super::scripts::{awk_only_prints, sed_only_prints};
+use super::word::Word;
+use super::{DEPTH_MAX, git, harmless_device};
+use crate::base::is_listed;
+
+/// What programs do with a subcommand that reads, builds or tests, and the options that would have it do more. `a/b` is
+/// a subcommand of a subcommand.
+const VERBS: &[(&str, &str, &str)] = &[
+    (
+        "cargo",
+        "build b check c test t clippy doc d bench run r tree metadata version search help nextest locate-project pkgid \
+         audit deny llvm-cov",
+        "--fix --config --target-dir --out-dir --artifact-dir --allow-dirty",
+    ),
+    ("go", "build test vet list version doc run mod/graph mod/why mod/verify env help", "-o -exec -toolexec -w -fix"),
+    (
+        "npm pnpm yarn",
+        "test t ls list outdated view info audit start help root prefix bin explain why config/get config/list version \
+         licenses",
+        "--fix --script-shell",
+    ),
+    ("pip", "list show freeze check help index", ""),
+    ("bun", "test", "--update-snapshots"),
+    ("deno", "test check lint info doc", "--fix --allow-all -A"),
+    ("dotnet", "build test run list", "-o --output"),
+    ("swift zig", "build test", ""),
+    ("mix", "test compile", ""),
+    ("rake bundle", "test spec list show check outdated info", ""),
+    ("rustup", "show toolchain/list target/list component/list", ""),
+    ("brew apt apt-cache dnf pacman", "list info search show policy", ""),
+    (
+        "docker podman",
+        "ps images logs inspect version info stats top port compose/ps compose/logs compose/config",
+        "-o --output",
+    ),
+    ("kubectl", "get describe logs version explain api-resources top", ""),
+    ("helm", "list status version", ""),
+    ("terraform", "validate show output version providers graph plan", "-out"),
+    ("systemctl", "status list-units list-timers is-active is-enabled show cat", ""),
+    ("gh", "pr/view pr/list pr/status pr/diff pr/checks issue/view issue/list repo/view run/list run/view", "-w --web"),
+    ("poetry pipenv uv pdm hatch rye", "show check list tree version graph pip/list pip/show pip/freeze", ""),
+    ("ruff", "check version", "--fix --fix-only --unsafe-fixes --output-file -o --add-noqa"),
+    ("conda mamba", "list info search", ""),
+    ("golangci-lint", "run version", "--fix"),
+    ("buf", "lint build", "-o"),
+    ("cmake", "--build", "--target -t --install --clean-first"),
+    ("gradle gradlew mvn mvnw", "test build check compile verify package tasks dependencies classes assemble", ""),
+    ("bazel", "build test query info", ""),
+    ("stack cabal sbt", "test build compile", ""),
+];
+/// Programs that write unless one of these options is given.
+const DRY: &[(&str, &str)] = &[
+    ("black", "--check --diff"),
+    ("isort", "--check --check-only --diff -c"),
+    ("prettier", "--check -c --list-different -l"),
+    ("gofmt", "-l -d"),
+    ("clang-format", "--dry-run -n"),
+    ("shfmt", "-d -l"),
+    ("rustfmt", "--check"),
+    ("autopep8 yapf", "--diff -d"),
+    ("gzip gunzip bzip2 bunzip2 xz unxz", "-l -t -c --list --test --stdout"),
+    ("unzip", "-l -t -Z -v"),
+    ("command", "-v -V"),
+    ("crontab", "-l"),
+];
+/// Options by which a program of [`DRY`] writes all the same.
+const WET: &str = "-w --write --in-place -i --output -o";
+/// Interpreters of which the first word that is no option is a script.
+const SCRIPTED: &str = "python pypy node nodejs bun deno perl ruby php lua ts-node tsx";
+/// Words in the name of a script or a task that say that it builds, tests, looks or starts something.
+const TASKS: &str = "test tests testing unittest unittests build check checks lint typecheck types type compile start run
+    dev serve server watch coverage cov ci verify unit e2e integration docs doc bench benchmark benches all help main app
+    index manage example examples demo hello debug spec specs smoke storybook preview validate";
+/// Words that say the opposite, whatever stands beside them.
+const NO_TASKS: &str = "clean deploy publish release reset fix write delete remove push install uninstall purge drop wipe
+    destroy upload send update upgrade migrate migration seed rollback kill stop clear rm truncate rewrite overwrite apply flush";
+/// Variables that decide which programs run.
+const DECIDING: &str =
+    "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV IFS SHELL PAGER EDITOR
+    VISUAL BROWSER PYTHONSTARTUP PYTHONINSPECT NODE_OPTIONS PERL5OPT PERL5LIB RUBYOPT LESSOPEN MAKEFLAGS RUSTC_WRAPPER
+    RUSTC CARGO_TARGET_DIR PROMPT_COMMAND CC CXX HOME";
+
+/// Whether a variable may have programs run that the command does not name.
+pub fn is_deciding(name: &str) -> bool {
+    is_listed(DECIDING, name) || (name.starts_with("GIT_") && !name.contains("AUTHOR") && !name.contains("COMMITTER"))
+}
+
+/// Why a whole line is not known to be harmless; `None` if it is.
+pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
+    if !line.understood || depth > DEPTH_MAX {
+        return Some("it is not wholly understood".to_owned());
+    }
+    line.commands.iter().find_map(|command| {
+        let written = command.writes.iter().find(|word| !word.known().is_some_and(harmless_device));
+        if let Some(word) = written {
+            return Some(format!("it writes into `{}`", word.shown()));
+        }
+        if let Some((name, _)) = command.assigned.iter().find(|(name, _)| is_deciding(name)) {
+            return Some(format!("`{name}` decides which programs run"));
+        }
+        doubt(&command.words, line, depth)
+    })
+}
+
+/// Why a command, a program with its arguments, is not known to be harmless.
+fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
+    let Some(first) = words.first() else { return None };
+    let Some(name) = listed_name(first) else {
+        return Some("which program it runs is only known when it runs".to_owned());
+    };
+    let (name, rest) = (name.as_str(), &words[1..]);
+    let unknown = || Some(format!("`{name}` is not known to delete, overwrite and send nothing"));
+    if line.functions.iter().any(|function| function == name) {
+        return None;
+    }
+    let text = first.known().unwrap_or_default();
+    if text.contains('/') && !["/bin/", "/usr/bin/", "/usr/local/bin/"].iter().any(|folder| text.starts_with(folder)) {
+        let is_builder = ["gradlew", "mvnw"].contains(&name) && text.starts_with("./");
+        return if is_builder || text.contains("node_modules/.bin/") || text.contains("venv/bin/") {
+            doubt(&[&[Word::of(name)], rest].concat(), line, depth)
+        } else if runs_task(text, rest) || asks_for_help(name, rest) {
+            None
+        } else {
+            unknown()
+        };
+    }
+    if is_shell(name) {
+        return doubt_of_shell(name, rest, depth);
+    }
+    if asks_for_help(name, rest) {
+        return None;
+    }
+    let harmless = match name {
+        "git" => git::is_harmless(words),
+        "sed" => sed_is_harmless(rest),
+        "awk" | "gawk" | "mawk" | "nawk" => awk_is_harmless(rest),
+        "find" | "fd" | "fdfind" => return doubt_of_find(rest, line, depth),
+        "make" | "gmake" | "ninja" => make_is_harmless(rest),
+        "tar" => tar_only_lists(rest),
+        "npm" | "pnpm" | "yarn" if matches!(rest.first().and_then(Word::known), Some("run" | "run-script")) => {
+            rest.get(1).and_then(Word::known).is_some_and(is_task)
+        }
+        "yarn" | "pnpm" if rest.first().and_then(Word::known).is_some_and(is_task) => true,
+        "cargo" if rest.first().and_then(Word::known) == Some("fmt") => gives(rest, "--check"),
+        "ruff" if rest.first().and_then(Word::known) == Some("format") => gives(rest, "--check --diff"),
+        "uniq" | "xxd" | "hostname" => {
+            let operands = rest.iter().filter(|word| !word.is_option()).count();
+            operands <= usize::from(name != "hostname")
+                && !rest.iter().any(|word| word.is_many() || word.start() == "-r")
+        }
+        "docker" | "podman" | "kubectl" => verb_is_harmless(name, rest),
+        "exit" | "return" => true,
+        _ if name == "printf" || name == "echo" => true,
+        "env" if rest.is_empty() => true,
+        _ => false,
+    };
+    if harmless || verb_is_harmless(name, rest) || dry(name, rest) {
+        return None;
+    }
+    if let Some(options) = reader(name) {
+        let more = rest.iter().find(|word| may_be_option(word, options));
+        return more.map(|word| format!("`{name} {}` may do more than read", word.shown()));
+    }
+    if let Some(code) = interpreter(name) {
+        return if interpreter_is_harmless(name, rest, code, line, depth) { None } else { unknown() };
+    }
+    let runs = |verb: Option<&str>| matches!(verb, Some("run" | "exec" | "x"));
+    let is_runner = is_listed("bundle poetry pipenv uv hatch pdm rye pnpm yarn", name);
+    if is_plain_wrapper(name) && (!is_runner || runs(rest.first().and_then(Word::known))) {
+        return match wrapped(name, words) {
+            Some(inner) => doubt(&inner, line, depth + 1),
+            None => unknown(),
+        };
+    }
+    unknown()
+}
+
+/// Programs that print their version for `-v`, `-V` or `-version`.
+const VERSIONS: &str =
+    "npm yarn pnpm docker java javac gcc clang ssh psql mysql rustc cargo make cmake pip ruff mvn tar";
+
+/// Only the option that prints a version or help is given.
+fn asks_for_help(name: &str, rest: &[Word]) -> bool {
+    if let [one] = rest
+        && is_listed(VERSIONS, name)
+        && matches!(one.known(), Some("-v" | "-V" | "-version"))
+    {
+        return true;
+    }
+    let last = rest.last().and_then(Word::known);
+    matches!(last, Some("--version" | "--help")) && rest.len() <= 3 && rest.iter().all(|word| word.known().is_some())
+}
+
+/// Whether the name of a script or task says that it builds, tests, looks or starts something.
+fn is_task(name: &str) -> bool {
+    let stem = name.rsplit('/').next().unwrap_or(name);
+    let parts: Vec<String> =
+        stem.split(|c: char| !c.is_ascii_alphanumeric()).map(|part| part.to_ascii_lowercase()).collect();
+    let listed = |table: &str| parts.iter().any(|part| is_listed(table, part));
+    listed(TASKS) && !listed(NO_TASKS) && !name.starts_with('/') && !name.contains("..")
+}
+
+/// A script with such a name, of which no word asks for the opposite.
+fn runs_task(script: &str, rest: &[Word]) -> bool {
+    let opposite = |word: &Word| word.known().is_none_or(|text| is_listed(NO_TASKS, text.trim_start_matches('-')));
+    is_task(script) && !rest.iter().any(opposite)
+}
+
+/// One of the options is given, exactly or among letters behind one dash.
+fn gives(rest: &[Word], options: &str) -> bool {
+    rest.iter().filter(|word| word.known().is_some()).any(|word| {
+        is_listed(options, word.start())
+            || options.split_whitespace().any(|option| {
+                let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+                letter.is_some_and(|letter| {
+                    word.start().starts_with('-') && !word.start().starts_with("--") && word.start().contains(letter)
+                })
+            })
+    })
+}
+
+fn dry(name: &str, rest: &[Word]) -> bool {
+    let Some((_, options)) = DRY.iter().find(|(names, _)| is_listed(names, name)) else { return false };
+    let plain = ["gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "unzip", "command", "crontab"].contains(&name);
+    gives(rest, options) && rest.iter().all(|word| !word.begins_open() && (plain || !may_be_option(word, WET)))
+}
+
+fn verb_is_harmless(name: &str, rest: &[Word]) -> bool {
+    let rest: Vec<&Word> = rest.iter().skip_while(|word| word.start().starts_with('+')).collect();
+    VERBS.iter().filter(|(names, ..)| is_listed(names, name)).any(|(_, verbs, options)| {
+        let text = |at: usize| rest.get(at).and_then(|word| word.known()).unwrap_or_default();
+        let (one, two) = (text(0), format!("{}/{}", text(0), text(1)));
+        let builds = name.starts_with("gradle") || name.starts_with("mvn");
+        let every = || {
+            let mut tasks = rest.iter().filter(|word| !word.is_option());
+            tasks.clone().count() > 0
+                && tasks.all(|word| {
+                    word.known().is_some_and(|task| is_listed(verbs, task.rsplit(':').next().unwrap_or(task)))
+                })
+        };
+        let verb = if builds { every() } else { is_listed(verbs, one) || is_listed(verbs, &two) };
+        verb && !rest.iter().take_while(|word| word.known() != Some("--")).any(|word| may_be_option(word, options))
+    })
+}
+
+fn doubt_of_shell(name: &str, rest: &[Word], depth: usize) -> Option<String> {
+    let letters = |word: &Word| word.start().starts_with('-') && !word.start().starts_with("--");
+    if let Some(at) = rest.iter().position(|word| letters(word) && word.start().contains('c')) {
+        let line = rest[at + 1..].iter().find(|word| !word.is_option());
+        return match line.map(|word| word.known()) {
+            Some(Some(line)) => doubt_of_line(&parse(line), depth + 1),
+            _ => Some(format!("what `{name}` runs is only known when it runs")),
+        };
+    }
+    let script = rest.iter().find(|word| !word.is_option() || word.begins_open());
+    match script.map(|word| word.known()) {
+        Some(Some(script)) if runs_task(script, rest) => None,
+        Some(Some(script)) => Some(format!("what `{script}` does is not known")),
+        _ if rest.len() == 1 && rest[0].known() == Some("--version") => None,
+        _ => Some(format!("`{name}` runs whatever it is sent")),
+    }
+}
+
+fn interpreter_is_harmless(name: &str, rest: &[Word], code: &str, line: &Line, depth: usize) -> bool {
+    let mut words = rest.iter().enumerate();
+    while let Some((at, word)) = words.next() {
+        let Some(text) = word.known() else { return false };
+        let next = || rest.get(at + 1).and_then(Word::known);
+        match text {
+            "-m" if name == "python" => {
+                let module = next().unwrap_or_default();
+                let operands = rest[at + 2..].iter().filter(|word| !word.is_option()).count();
+                return match module {
+                    "json.tool" => operands <= 1,
+                    "unittest" | "pytest" | "doctest" | "compileall" | "py_compile" | "timeit" | "site"
+                    | "platform" => true,
+                    "" => false,
+                    _ => doubt(&[&[Word::of(module)], &rest[at + 2..]].concat(), line, depth + 1).is_none(),
+                };
+            }
+            "-W" | "-X" if name == "python" => {
+                words.next();
+            }
+            "-V" | "-v" if rest.len() == 1 => return true,
+            "--test" | "--check" if name == "node" => return true,
+            _ if word.is_option() && may_be_option(word, code) => return false,
+            _ if word.is_option() && text.len() > 1 => {}
+            _ => return is_listed(SCRIPTED, name) && runs_task(text, &rest[at + 1..]),
+        }
+    }
+    false
+}
+
+fn sed_is_harmless(rest: &[Word]) -> bool {
+    if rest.iter().any(|word| may_be_option(word, "-i --in-place -f --file")) {
+        return false;
+    }
+    let given = |word: &Word| word.known().is_some_and(sed_only_prints);
+    let mut scripts = rest.iter().enumerate().filter(|(_, word)| is_short(word, 'e') || word.name() == "--expression");
+    if scripts.clone().next().is_none() {
+        return rest.iter().find(|word| !word.is_option()).is_some_and(given);
+    }
+    scripts
+        .all(|(at, word)| word.known().is_some_and(|text| text.ends_with('e')) && rest.get(at + 1).is_some_and(given))
+}
+
+fn is_short(word: &Word, letter: char) -> bool {
+    word.start().starts_with('-') && !word.start().starts_with("--") && word.start().contains(letter)
+}
+
+fn awk_is_harmless(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.known() else { return false };
+        match text {
+            "-F" | "-v" => {
+                words.next();
+            }
+            "--" => {}
+            _ if text.starts_with("-F") || text.starts_with("-v") => {}
+            _ if text.starts_with('-') => return false,
+            _ => return awk_only_prints(text),
+        }
+    }
+    false
+}
+
+fn doubt_of_find(rest: &[Word], line: &Line, depth: usize) -> Option<String> {
+    let mut at = 0;
+    while let Some(word) = rest.get(at) {
+        at += 1;
+        let Some(text) = word.known() else {
+            if word.begins_open() {
+                return Some("what `find` does is only known when it runs".to_owned());
+            }
+            continue;
+        };
+        match text {
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
+                let end = rest[at..].iter().position(|word| matches!(word.known(), Some(";" | "+")));
+                let inner = &rest[at..end.map_or(rest.len(), |end| at + end)];
+                let inner: Vec<Word> = inner.iter().map(|word| word.filled("{}")).collect();
+                if let Some(why) = doubt(&inner, line, depth + 1) {
+                    return Some(why);
+                }
+                at += inner.len();
+            }
+            _ if text.starts_with("-fprint") || text.starts_with("-fls") || text.starts_with("-del") => {
+                return Some(format!("`find {text}` may delete or overwrite something"));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn make_is_harmless(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.known() else { return false };
+        match text {
+            "-C" | "-f" | "--directory" | "--file" | "-I" => {
+                if words
+                    .next()
+                    .and_then(|word| word.known())
+                    .is_none_or(|file| file == "-" || file.starts_with("/dev/"))
+                {
+                    return false;
+                }
+            }
+            _ if text.starts_with("--eval") || text.starts_with("-E") || text.starts_with("-f") => return false,
+            _ if text.starts_with('-') || text.bytes().all(|b| b.is_ascii_digit()) => {}
+            _ if text.contains('=') => {
+                let (name, value) = text.split_once('=').unwrap_or_default();
+                let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./,:".contains(c));
+                if is_deciding(name.trim_end_matches([':', '+', '?'])) || !plain {
+                    return false;
+                }
+            }
+            _ if is_task(text) => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn tar_only_lists(rest: &[Word]) -> bool {
+    let letters = rest.first().and_then(Word::known).map(|text| text.trim_start_matches('-'));
+    let lists = letters
+        .is_some_and(|text| text == "list" || (text.contains('t') && !text.contains(['x', 'c', 'r', 'u', 'A', 'I'])));
+    let more =
+        "--to-command --checkpoint-action --use-compress-program -I --rsh-command -F --info-script --extract --create";
+    lists && !rest.iter().any(|word| may_be_option(word, more))
+}

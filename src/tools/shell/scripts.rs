@@ -1,0 +1,211 @@
+//! Reads programs that stand in a command line, for sed, awk, Python and JavaScript: whether they only compute and print.
+
+/// Whether a script of sed neither writes files nor runs commands.
+pub fn sed_only_prints(script: &str) -> bool {
+    let mut rest = script.trim_start_matches([' ', ';', '\n', '}']);
+    while !rest.is_empty() {
+        match sed_command(rest) {
+            Some(after) => rest = after.trim_start_matches([' ', '\t', ';', '\n', '}']),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What follows the first command of a script; `None` if that command is not known to only print.
+fn sed_command(script: &str) -> Option<&str> {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || " \t$,~+!".contains(c));
+        rest = match rest.strip_prefix('/') {
+            Some(after) => delimited(after, '/')?.trim_start_matches('I'),
+            None => break,
+        };
+    }
+    let command = rest.chars().next()?;
+    let after = &rest[command.len_utf8()..];
+    match command {
+        '{' => Some(after),
+        'p' | 'd' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'D' | 'P' | '=' | 'l' | 'z' => {
+            let after = after.trim_start();
+            (after.is_empty() || after.starts_with([';', '\n', '}', '#'])).then_some(after)
+        }
+        'q' | 'Q' => Some(after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
+        '#' | 'a' | 'i' | 'c' | 'b' | 't' | 'T' | ':' => {
+            // A backslash joins the next line to the text.
+            if after.contains("\\\n") { None } else { Some(after.split_once('\n').map_or("", |(_, next)| next)) }
+        }
+        's' | 'y' => {
+            let mark = after.chars().next().filter(|mark| !mark.is_alphanumeric() && *mark != '\\' && *mark != '\n')?;
+            let after = delimited(delimited(&after[mark.len_utf8()..], mark)?, mark)?;
+            let after = after.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit()).trim_start();
+            (after.is_empty() || after.starts_with([';', '\n', '}', '#'])).then_some(after)
+        }
+        _ => None,
+    }
+}
+
+/// What follows the next `mark` that has no backslash before it.
+fn delimited(text: &str, mark: char) -> Option<&str> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if c == mark => return Some(&text[at + c.len_utf8()..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a program of awk neither writes files nor runs commands.
+pub fn awk_only_prints(program: &str) -> bool {
+    let Some(bare) = without_texts(program) else { return false };
+    let runs = ["system", "getline", "@", "close", "|&"].iter().any(|sign| bare.contains(sign));
+    let pipes = bare.replace("||", "").contains('|');
+    !runs && !pipes && !prints_into(&bare)
+}
+
+/// The program without strings, regular expressions and comments; `None` if one does not end.
+fn without_texts(program: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::new(), program);
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '"' => rest = delimited(rest, '"')?,
+            '#' => rest = rest.find('\n').map_or("", |at| &rest[at..]),
+            '/' if out.trim_end().is_empty()
+                || out.trim_end().ends_with(|c: char| "({,!~&|;}?:=<>+-*%\n".contains(c)) =>
+            {
+                rest = delimited(rest, '/')?;
+                // It stands for a value, after which `/` divides.
+                out.push('r');
+            }
+            _ => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+/// Whether a `print` sends its text to a file: `>` behind it and outside parentheses.
+fn prints_into(bare: &str) -> bool {
+    bare.split("print").skip(1).any(|statement| {
+        let mut depth = 0;
+        for c in statement.chars() {
+            match c {
+                '(' | '[' => depth += 1,
+                ')' | ']' => depth -= 1,
+                ';' | '}' | '\n' => return false,
+                '>' if depth <= 0 => return true,
+                _ => {}
+            }
+        }
+        false
+    })
+}
+
+/// Names that code may use and still only compute and print.
+const PYTHON: &str = "
+    print import from as in for if else not and or is lambda True False None len sum min max sorted range str int float
+    list dict set tuple bool sys json math re version version_info version_info major minor path stdin load loads dump
+    dumps stdout read indent datetime now isoformat time hashlib sha256 md5 hexdigest encode decode abs round enumerate
+    zip map filter any all hex bin ord chr repr type pi sqrt join split strip keys values items get platform executable";
+const JAVASCRIPT: &str = "
+    console log JSON stringify parse process version versions node v8 Math max min sqrt PI floor round const let var for
+    of in if else new Date Array Object keys values entries map filter join split length from true false null undefined
+    return function Number String toISOString arch platform";
+
+/// Whether code for the program `name` uses no names but harmless ones, and only numbers and plain strings besides.
+pub fn code_only_prints(name: &str, code: &str) -> bool {
+    let (known, quotes) = match name {
+        "python" => (PYTHON, "'\""),
+        "node" => (JAVASCRIPT, "'\""),
+        _ => return false,
+    };
+    let (mut rest, mut word, mut words) = (code, String::new(), Vec::new());
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            // A letter before the mark may make it a text with code in it.
+            _ if quotes.contains(c) && word.is_empty() => match delimited(rest, c) {
+                Some(after) => rest = after,
+                None => return false,
+            },
+            '`' | '\\' | '@' => return false,
+            _ if quotes.contains(c) => return false,
+            _ if c.is_alphanumeric() || c == '_' || c == '$' => word.push(c),
+            _ => words.push(std::mem::take(&mut word)),
+        }
+    }
+    words.push(word);
+    let plain = |word: &String| word.bytes().all(|b| b.is_ascii_digit() || b == b'e') || is_name(word, known);
+    let single = |word: &String| word.len() == 1;
+    words.iter().all(|word| word.is_empty() || single(word) || plain(word))
+}
+
+fn is_name(word: &str, known: &str) -> bool {
+    known.split_whitespace().any(|name| name == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_of_sed_that_write_or_run_are_told() {
+        for script in
+            ["s/a/b/", "1,5p", "$d", "/x/,/y/p", "s|a|b|g;s/c/d/2p", "/a\\/b/d", "y/ab/cd/", "{p;q}", "10q", "$!N"]
+        {
+            assert!(sed_only_prints(script), "{script}");
+        }
+        for script in
+            ["w out", "s/a/b/w out", "1e rm a", "s/a/b/e", "e", "W x", "s/a/b/gw x", "s/a", "r x", "p;w x", "1,3w x"]
+        {
+            assert!(!sed_only_prints(script), "{script}");
+        }
+    }
+
+    #[test]
+    fn programs_of_awk_that_write_or_run_are_told() {
+        for program in [
+            "{print $1}",
+            "$3 > 5",
+            "$3 > 5 {print $1}",
+            "/a|b/ {n++} END {print n}",
+            "NR==1 || /x/",
+            "{print (a > b)}",
+            "{print \"a > b | c\"}",
+        ] {
+            assert!(awk_only_prints(program), "{program}");
+        }
+        for program in [
+            "BEGIN{system(\"x\")}",
+            "{print > \"f\"}",
+            "{print $1 >> \"f\"}",
+            "{print | \"sh\"}",
+            "{\"x\" | getline y}",
+            "{printf \"%s\", $1 > $2}",
+            "{@f()}",
+        ] {
+            assert!(!awk_only_prints(program), "{program}");
+        }
+    }
+
+    #[test]
+    fn code_with_other_than_harmless_names_is_told() {
+        let check =
+            |name: &str, code: &str, expected: bool| assert_eq!(code_only_prints(name, code), expected, "{code}");
+        check("python", "print(1 + 1)", true);
+        check("python", "import sys, json; print(json.load(sys.stdin)['a'])", true);
+        check("python", "import os; os.remove('a')", false);
+        check("python", "open('a', 'w')", false);
+        check("python", "print(f'{x}')", false);
+        check("python", "print(getattr(x, 'y'))", false);
+        check("python", "import sys; sys.modules['os'].system('x')", false);
+        check("node", "console.log(process.version)", true);
+        check("node", "require('fs')", false);
+        check("node", "console.log(`${x}`)", false);
+        check("perl", "print 1", false);
+    }
+}
