@@ -91,7 +91,11 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
 /// The parts of an answer that may replace the line: all of it if the model ended it, the part up to and with the old line, the part before the
 /// next line of the code, and the first line.
 fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String> {
-    let lines: Vec<&str> = written.trim_start().lines().collect();
+    let mut lines: Vec<&str> = written.trim_start().lines().collect();
+    if !has_ended && !written.ends_with('\n') {
+        // The last line was cut.
+        lines.pop();
+    }
     let place = |wanted: &str| lines.iter().skip(1).position(|line| line.trim() == wanted).map(|at| at + 1);
     let ends = [has_ended.then_some(lines.len()), place(old).map(|at| at + 1), place(next), Some(1)];
     let mut found: Vec<String> = Vec::new();
