@@ -108,7 +108,7 @@ impl Change {
     }
 
     /// The file whose content is changed, removed or moved.
-    fn file(&self) -> &Inside {
+    pub(super) fn file(&self) -> &Inside {
         match self {
             Change::Text { file, .. } | Change::Deletion { file, .. } => file,
             Change::Move { from, .. } => from,
