@@ -67,9 +67,7 @@ impl Change {
                         return Err(format!("{path} was changed meanwhile"));
                     }
                     match before {
-                        Some(before) => {
-                            write(&file, before.as_bytes()).map_err(|error| cannot(&path, &error))
-                        }
+                        Some(before) => write(&file, before.as_bytes()).map_err(|error| cannot(&path, &error)),
                         None => {
                             fs::remove_file(file.absolute()).map_err(|error| cannot(&path, &error))?;
                             remove_empty(&folders);
