@@ -29,17 +29,24 @@ fn scanned(text: &str) -> (Vec<RawCall>, usize) {
         let Some(start) = text[at..].find('{').map(|found| at + found) else { break };
         let mut stream = Deserializer::from_str(&text[start..]).into_iter::<Value>();
         let Some(Ok(value)) = stream.next() else { break };
-        at = match call(value) {
-            Some(found) => {
-                calls.push(found);
-                end = start + stream.byte_offset();
-                end
-            }
-            // An object that is no call may hold some.
-            None => start + 1,
-        };
+        at = start + stream.byte_offset();
+        let found = within(value);
+        if !found.is_empty() {
+            calls.extend(found);
+            end = at;
+        }
     }
     (calls, end)
+}
+
+/// The call that a value is, else those within it.
+fn within(value: Value) -> Vec<RawCall> {
+    match (call(value.clone()), value) {
+        (Some(found), _) => vec![found],
+        (None, Value::Object(fields)) => fields.into_iter().flat_map(|(_, value)| within(value)).collect(),
+        (None, Value::Array(all)) => all.into_iter().flat_map(within).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The calls behind each `mark`, read by `read`, which also says how long they are. A mark within a call is part of its text, and a mark

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_a_clear_answer_is_dropped_which_rejects_the_call() {
-        check(&["?", "?", "?"], None);
+    fn a_question_without_a_clear_answer_is_a_no() {
+        check(&["?", "?", "?"], Some(Decision::Reject));
     }
 }
