@@ -11,7 +11,7 @@ use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::notation::{self, Reply};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, probe};
+use super::{Host, probe, whole};
 use crate::language::words;
 use crate::request::Step;
 
@@ -64,8 +64,13 @@ pub async fn called(
     let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
     let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
     let (output, _) = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
-    let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Prose);
+    // A tool of a server may change anything, so only a call that is whole counts.
+    let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Strict);
     tracing::debug!(answer = output.text, "called");
+    if let Some(why) = whole::why_cut(&output) {
+        host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));
+        return Ok(None);
+    }
     let Some(raw) = reading.calls.first() else { return Ok(None) };
     match check::check(raw, &offered) {
         Ok(checked) => Ok(Some(checked.call)),

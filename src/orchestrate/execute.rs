@@ -13,10 +13,10 @@ use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::request::arguments::{removes, settle_removal};
 use crate::request::{Kind, Step, forms, kind, named, small_talk};
 use crate::tools::builtin::Builtin;
-use crate::tools::{Context, Outcome, ToolCall, ToolSpec};
+use crate::tools::{self, Context, Outcome, ToolCall, ToolSpec};
 
 use super::Host;
-use super::consent::consent;
+use super::consent::{Consented, Refused, Wanted, consent};
 use super::evidence::{Entry, Evidence};
 use super::toolkit::{Toolkit, TurnError};
 use super::work::{self, Change, Done, Job};
@@ -182,7 +182,7 @@ pub async fn perform<'e>(
     spec: &ToolSpec,
     evidence: &'e mut Evidence,
 ) -> Result<&'e Entry, TurnError> {
-    let Scene { toolkit, context, host, .. } = scene;
+    let Scene { context, host, .. } = scene;
     if let Some(place) = evidence.place_of(&call.tool, &call.arguments) {
         let known = &evidence.entries()[place];
         let report = StepReport {
@@ -195,23 +195,120 @@ pub async fn perform<'e>(
         return Ok(known);
     }
     let started = Instant::now();
-    let (status, outcome, arguments) = match consent(step, &call, spec, context, host).await {
-        Err((status, reason)) => (status, Outcome::error(reason), call.arguments),
-        Ok(approved) => {
-            let arguments = approved.call().arguments.clone();
-            host.emit(Event::StepState { step, state: StepState::Executing });
-            host.emit(Event::CallStarted { step, tool: call.tool.clone(), arguments: arguments.clone() });
-            let outcome = tokio::select! {
-                outcome = crate::tools::execute(approved, context) => outcome,
-                () = toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
-            };
-            let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
-            (status, outcome, arguments)
+    let calls = [(call, spec)];
+    let wanted = Wanted { calls: &calls, basis: &[], notes: &[] };
+    let consented = match consent(step, wanted, context, host).await {
+        Ok(consented) => consented,
+        Err(refused) => return Ok(not_run(scene, step, wanted, refused, started, evidence)),
+    };
+    let Consented { mut approved, planned } = consented;
+    let arguments = approved[0].call().arguments.clone();
+    host.emit(Event::StepState { step, state: StepState::Executing });
+    host.emit(Event::CallStarted { step, tool: calls[0].0.tool.clone(), arguments: arguments.clone() });
+    let outcome = match planned {
+        // Not interrupted: it takes moments, and what is half done would have to be taken back.
+        Some(planned) => {
+            let done = tools::execute_planned(approved, planned, context).await;
+            done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
+        }
+        None => tokio::select! {
+            outcome = tools::execute(approved.remove(0), context) => outcome,
+            () = scene.toolkit.cancel.cancelled() => {
+                let [(call, spec)] = calls;
+                let call = (ToolCall { arguments, ..call }, spec);
+                record(scene, step, &call, (StepStatus::Cancelled, Outcome::error(CANCELLED)), started, evidence);
+                return Err(TurnError::Cancelled);
+            }
+        },
+    };
+    let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
+    let [(call, spec)] = calls;
+    Ok(record(scene, step, &(ToolCall { arguments, ..call }, spec), (status, outcome), started, evidence))
+}
+
+/// The result of a call that the user stopped.
+const CANCELLED: &str = "cancelled while it ran";
+
+/// How calls that belong together ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    All,
+    /// Nothing was done, and the evidence says why.
+    Nothing,
+    /// Nothing was done and nothing recorded: this file has another content than the calls were worked out from or shown for.
+    Stale(String),
+}
+
+/// Runs calls that change files and belong together, with one question: all of them are made or none. Each is recorded; if none is made, one
+/// record says why.
+#[tracing::instrument(name = "calls", skip_all, fields(%step, count = wanted.calls.len()))]
+pub async fn perform_all(
+    scene: Scene<'_>,
+    step: StepId,
+    wanted: Wanted<'_>,
+    evidence: &mut Evidence,
+) -> Result<Made, TurnError> {
+    let Scene { context, host, .. } = scene;
+    let started = Instant::now();
+    let Consented { approved, planned } = match consent(step, wanted, context, host).await {
+        Ok(consented) => consented,
+        Err(Refused::Stale(path)) => return Ok(Made::Stale(path)),
+        Err(refused) => {
+            not_run(scene, step, wanted, refused, started, evidence);
+            return Ok(Made::Nothing);
         }
     };
+    let Some(planned) = planned else {
+        return Err(TurnError::Lost("calls that do more than change files were joined; this is a bug".to_owned()));
+    };
+    let arguments: Vec<_> = approved.iter().map(|one| one.call().arguments.clone()).collect();
+    host.emit(Event::StepState { step, state: StepState::Executing });
+    // Not interrupted: it takes moments, and what is half done would have to be taken back.
+    match tools::execute_planned(approved, planned, context).await {
+        Ok(outcomes) => {
+            for ((call, arguments), outcome) in wanted.calls.iter().zip(arguments).zip(outcomes) {
+                host.emit(Event::CallStarted { step, tool: call.0.tool.clone(), arguments: arguments.clone() });
+                let call = (ToolCall { arguments, ..call.0.clone() }, call.1);
+                record(scene, step, &call, (StepStatus::Succeeded, outcome), started, evidence);
+            }
+            Ok(Made::All)
+        }
+        Err(why) => {
+            not_run(scene, step, wanted, Refused::Ended(StepStatus::Failed, why), started, evidence);
+            Ok(Made::Nothing)
+        }
+    }
+}
+
+/// Records calls that did not run, under the first of them.
+fn not_run<'e>(
+    scene: Scene<'_>,
+    step: StepId,
+    wanted: Wanted<'_>,
+    refused: Refused,
+    started: Instant,
+    evidence: &'e mut Evidence,
+) -> &'e Entry {
+    let (status, why) = match refused {
+        Refused::Ended(status, why) => (status, why),
+        Refused::Stale(path) => {
+            (StepStatus::Failed, format!("{path} was changed meanwhile, so nothing was done; read it again"))
+        }
+    };
+    record(scene, step, &wanted.calls[0], (status, Outcome::error(why)), started, evidence)
+}
+
+fn record<'e>(
+    scene: Scene<'_>,
+    step: StepId,
+    (call, spec): &(ToolCall, &ToolSpec),
+    (status, outcome): (StepStatus, Outcome),
+    started: Instant,
+    evidence: &'e mut Evidence,
+) -> &'e Entry {
     let wall_ms = started.elapsed().as_millis() as u64;
-    let looked = Entry::looked(step, &call.tool, arguments, outcome);
+    let looked = Entry::looked(step, &call.tool, call.arguments.clone(), outcome);
     let entry = evidence.add(Entry { status, executing: spec.mutates, wall_ms, ..looked });
-    host.emit(Event::StepCompleted(entry.report()));
-    Ok(entry)
+    scene.host.emit(Event::StepCompleted(entry.report()));
+    entry
 }

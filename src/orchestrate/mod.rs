@@ -21,6 +21,7 @@ pub(crate) mod synthesize;
 mod talk;
 mod technique;
 pub(crate) mod toolkit;
+mod whole;
 pub(crate) mod work;
 
 use std::future::Future;
@@ -45,7 +46,7 @@ pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 
-    /// Asks the user; a host that cannot ask rejects.
+    /// Asks the user; a host that cannot ask says why.
     fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
 
     /// The rules by which calls are allowed, denied or asked about.

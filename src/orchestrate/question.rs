@@ -27,9 +27,13 @@ pub struct Form {
 impl Question<'_> {
     /// The model's answer to `user`, in that form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
+        Ok(self.in_form(system, user, form).await?.text)
+    }
+
+    /// The same with how the answer ended.
+    pub async fn in_form(&self, system: &str, user: &str, form: Form) -> Result<Output, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
-        let grammar = Some(Grammar::Lark(form.grammar.to_owned()));
-        Ok(self.output(&messages, form.tokens_max, grammar).await?.text)
+        self.output(&messages, form.tokens_max, Some(Grammar::Lark(form.grammar.to_owned()))).await
     }
 
     /// The model's answer to `messages`, with at most `tokens_max` tokens; without a grammar in any form.

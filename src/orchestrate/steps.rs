@@ -3,7 +3,7 @@
 use crate::base::StepId;
 use crate::context::Stretch;
 use crate::language::words;
-use crate::protocol::{Event, StepState, StepStatus};
+use crate::protocol::{Event, StepState};
 use crate::request::{Kind, Step};
 use crate::tools::builtin::Builtin;
 
@@ -99,7 +99,7 @@ fn facts_of(step: &Step, calls: &[Entry]) -> Vec<String> {
     let mut facts = Vec::new();
     for call in calls {
         let is_check = !matches!(step.kind, Kind::Run | Kind::Ask) && call.tool == Builtin::RunCommand.name();
-        if !is_check || call.status == StepStatus::Rejected {
+        if !is_check || call.status.is_refused() {
             facts.extend(synthesize::told(call));
             continue;
         }

@@ -259,7 +259,10 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
             lines
         }
         StepStatus::Rejected => vec![format!("- not done, you said no: {} [{}]", entry.tool, entry.id)],
-        StepStatus::Skipped => vec![format!("- not done: {} [{}]", entry.summary(), entry.id)],
+        StepStatus::Denied => vec![format!("- not done: {}: {} [{}]", entry.tool, entry.summary(), entry.id)],
+        StepStatus::Cancelled | StepStatus::NotAsked | StepStatus::Skipped => {
+            vec![format!("- not done: {} [{}]", entry.summary(), entry.id)]
+        }
     }
 }
 

@@ -95,10 +95,25 @@ pub struct StepReport {
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     Succeeded,
+    /// It ran and did not work, or it could not run.
     Failed,
+    /// The user said no.
     Rejected,
+    /// The user stopped it, or took the question back.
+    Cancelled,
+    /// It needs consent, and nobody could be asked.
+    NotAsked,
+    /// A rule refuses it.
+    Denied,
     #[default]
     Skipped,
+}
+
+impl StepStatus {
+    /// Whether the call did not run because it had no right to.
+    pub fn is_refused(self) -> bool {
+        matches!(self, StepStatus::Rejected | StepStatus::Cancelled | StepStatus::NotAsked | StepStatus::Denied)
+    }
 }
 
 /// A tool call that waits for the user's consent, with a preview of what it would do.
@@ -125,6 +140,10 @@ pub enum Decision {
     /// Approve it, and everything that [`Proposal::always`] describes until the session ends.
     Always,
     Reject,
+    /// The question was taken back without an answer.
+    Cancel,
+    /// Nobody could be asked; the text says why, and what allows it beforehand.
+    NotAsked(String),
     /// Run it with these arguments instead, after the same checks.
     Modify(Map<String, Value>),
 }

@@ -122,7 +122,7 @@ impl TurnReply {
             Some(Message::Record(record)) => Ok(Some(self.delta(record.event))),
             Some(Message::Approve { proposal, reply }) => {
                 // It fails if the turn has ended meanwhile, which then needs no decision.
-                let _ = reply.send(Decision::Reject);
+                let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
                 let (tool, reason) = (&proposal.tool, &proposal.reason);
                 let why = format!("{tool} needs consent ({reason}), which nobody can give here: not done.\n");
                 Ok(Some(Delta::Thinking(why)))
@@ -160,6 +160,9 @@ fn line(report: &StepReport) -> String {
         StepStatus::Succeeded => "",
         StepStatus::Failed => "failed: ",
         StepStatus::Rejected => "rejected: ",
+        StepStatus::Cancelled => "cancelled: ",
+        StepStatus::NotAsked => "not asked: ",
+        StepStatus::Denied => "denied: ",
         StepStatus::Skipped => "skipped: ",
     };
     format!("{}: {how}{}\n", report.tool, report.summary)

@@ -110,10 +110,11 @@ impl ModelReply {
         self.counts.add(tally);
         let held = self.held.flush();
         let (mut words, mut calls) = (held.as_str(), Vec::new());
-        if !self.tools.is_empty() {
-            // Text that the client has already is a call only in the family's own marks, and so is one that was cut off.
-            let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
-            let tier = if held.is_empty() || is_cut { Tier::Strict } else { Tier::Lenient };
+        // The client runs what it is given, so an answer that was cut has no calls: what follows them may belong to them.
+        if !self.tools.is_empty() && reason != Reason::Length {
+            // Text that the client has already is a call only in the family's own marks, and so is one before a stop text.
+            let is_stopped = matches!(reason, Reason::StopText(_));
+            let tier = if held.is_empty() || is_stopped { Tier::Strict } else { Tier::Lenient };
             calls = self.read(if held.is_empty() { &self.text } else { &held }, tier);
             if !calls.is_empty() {
                 words = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
@@ -125,7 +126,7 @@ impl ModelReply {
         }
         let is_call = !calls.is_empty();
         self.ready.extend(calls.into_iter().map(Delta::Call));
-        let reason = if is_call && reason != Reason::Length { Reason::Calls } else { reason };
+        let reason = if is_call { Reason::Calls } else { reason };
         let (prompt, cached, generated) = (tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens);
         self.ready.push_back(Delta::Finished(End { reason, prompt, cached, generated }));
     }

@@ -303,11 +303,13 @@ impl Host for SessionHost {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Approve { proposal: proposal.clone(), reply });
         Box::pin(async move {
-            let decision = answer.await.unwrap_or(Decision::Reject);
+            let decision = answer.await.unwrap_or(Decision::Cancel);
             let text = match &decision {
                 Decision::Approve => "approved".to_owned(),
                 Decision::Always => format!("approved always: {}", proposal.always.as_deref().unwrap_or_default()),
                 Decision::Reject => "rejected".to_owned(),
+                Decision::Cancel => "cancelled".to_owned(),
+                Decision::NotAsked(why) => format!("not asked: {why}"),
                 Decision::Modify(arguments) => {
                     format!("modified: {}", serde_json::Value::Object(arguments.clone()))
                 }

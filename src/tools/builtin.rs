@@ -79,11 +79,14 @@ impl Builtin {
         }
     }
 
+    /// Whether it can change something.
     pub fn mutates(self) -> bool {
-        matches!(
-            self,
-            Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::DeleteFile | Builtin::MoveFile | Builtin::RunCommand
-        )
+        self == Builtin::RunCommand || self.changes_files()
+    }
+
+    /// Whether all that it does is known beforehand: which files get which content.
+    pub fn changes_files(self) -> bool {
+        matches!(self, Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::DeleteFile | Builtin::MoveFile)
     }
 
     /// What the tool is for and which related tool to use instead: the contrast helps small models choose.

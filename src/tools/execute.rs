@@ -5,8 +5,8 @@ use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::context::Context;
-use crate::tools::files::change::Change;
 use crate::tools::outcome::Outcome;
+use crate::tools::planned::Planned;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
 
@@ -32,9 +32,9 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
         }
         _ => {
             let context = context.clone();
-            blocking(move || match builtin.mutates() {
-                true => changing_files(builtin, &call, &context),
-                false => reading(builtin, Arguments(&call.arguments), &context),
+            blocking(move || match Planned::of(std::slice::from_ref(&call), &context)? {
+                Some(planned) => changing_files(&[call], planned, &context).map(|mut all| all.remove(0)),
+                None => reading(builtin, Arguments(&call.arguments), &context),
             })
             .await
         }
@@ -47,20 +47,35 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-fn changing_files(builtin: Builtin, call: &ToolCall, context: &Context) -> Result<Outcome, String> {
-    let plan = || Change::plan(builtin, Arguments(&call.arguments), context);
-    let paths = plan()?.paths();
+/// Makes what approved calls do to files, all of it or none, if it is still what was `planned`.
+pub async fn execute_planned(
+    approved: Vec<Approved<ToolCall>>,
+    planned: Planned,
+    context: &Context,
+) -> Result<Vec<Outcome>, String> {
+    if context.cancel.is_cancelled() {
+        return Err("it was cancelled before it began".to_owned());
+    }
+    let calls: Vec<ToolCall> = approved.into_iter().map(|one| one.into_parts().0).collect();
+    let context = context.clone();
+    blocking(move || changing_files(&calls, planned, &context)).await
+}
+
+fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Result<Vec<Outcome>, String> {
+    let paths = planned.paths();
     // Planned again under the project's lock, because another process may have changed files meanwhile.
-    let work = || match plan()? {
-        change if change.paths() == paths => change.make(),
-        _ => Err("the project was changed meanwhile; try again".to_owned()),
+    let work = || {
+        let now = Planned::of(calls, context)?.ok_or("calls that do more than change files are not planned")?;
+        match planned.differs_from(&now) {
+            Some(path) => Err(format!("{path} was changed meanwhile; nothing was changed")),
+            None => now.make(),
+        }
     };
-    let Some(turn) = &context.turn else { return work() };
-    let reach = Reach::Paths(paths.clone());
-    let (outcome, checkpoint) =
-        turn.during(&call.tool, &reach, &|| lessons(context), work).map_err(|error| not_run(call, &error))?;
+    let Some((turn, first)) = context.turn.as_ref().zip(calls.first()) else { return work() };
+    let begun = turn.during(&first.tool, &Reach::Paths(paths), &|| lessons(context), work);
+    let (outcomes, checkpoint) = begun.map_err(|error| not_run(first, &error))?;
     // A failed call may have changed something as well.
-    Ok(Outcome { checkpoint: Some(checkpoint), ..outcome.unwrap_or_else(Outcome::error) })
+    outcomes.map(|all| all.into_iter().map(|one| Outcome { checkpoint: Some(checkpoint), ..one }).collect())
 }
 
 /// Runs `work`, which may change anything in the project: makes a checkpoint before it and records its changes after

@@ -12,6 +12,7 @@ pub(crate) mod prefilter;
 pub(crate) mod thesaurus;
 
 pub mod call;
+pub(crate) mod planned;
 pub mod policy;
 pub(crate) mod preview;
 pub(crate) mod shell;
@@ -31,7 +32,7 @@ pub(crate) mod search;
 pub use call::ToolCall;
 pub use catalog::Catalog;
 pub use context::Context;
-pub use execute::execute;
+pub use execute::{execute, execute_planned};
 pub use outcome::{Finding, Outcome, Status};
 pub use prefilter::{Prefilter, Ranked};
 pub use spec::ToolSpec;

@@ -7,7 +7,7 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
-use crate::tools::files::change::Change;
+use crate::tools::planned::Planned;
 
 /// What the user sees when asked for consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,11 @@ impl From<String> for Preview {
 /// What `call` would do. An error is the one the call itself would fail with, so the user need not be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
+    if let Some(planned) = Planned::of(std::slice::from_ref(call), context)? {
+        return Ok(planned.preview());
+    }
     match Builtin::by_name(&call.tool) {
         Some(Builtin::RunCommand) => Ok(format!("$ {}", arguments.text("command")?).into()),
-        Some(builtin) if builtin.mutates() => Ok(Change::plan(builtin, arguments, context)?.preview()),
         _ => Ok(format!("{} {}", call.tool, Value::Object(call.arguments.clone())).into()),
     }
 }

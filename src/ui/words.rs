@@ -93,6 +93,9 @@ pub fn status(status: StepStatus) -> &'static str {
         StepStatus::Succeeded => "ok",
         StepStatus::Failed => "failed",
         StepStatus::Rejected => "rejected",
+        StepStatus::Cancelled => "cancelled",
+        StepStatus::NotAsked => "not asked",
+        StepStatus::Denied => "denied",
         StepStatus::Skipped => "skipped",
     }
 }

@@ -16,20 +16,52 @@ pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
 /// Most positions in a text that are tried as the start of an object; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every object in `text` that is a call, in order; anything else is skipped.
+/// Every object in `text` that is a call, in order. A brace that opens no whole object ends the reading, because what follows
+/// may be the inside of a call that was cut.
 pub fn scan(text: &str) -> Vec<RawCall> {
-    let mut calls = Vec::new();
-    let mut at = 0;
+    scanned(text).0
+}
+
+/// What [`scan`] finds, and where the last call ends.
+fn scanned(text: &str) -> (Vec<RawCall>, usize) {
+    let (mut calls, mut at, mut end) = (Vec::new(), 0, 0);
     for _ in 0..STARTS_MAX {
         let Some(start) = text[at..].find('{').map(|found| at + found) else { break };
         let mut stream = Deserializer::from_str(&text[start..]).into_iter::<Value>();
-        at = match stream.next().and_then(Result::ok).and_then(call) {
-            Some(found) => {
-                calls.push(found);
-                start + stream.byte_offset()
-            }
-            None => start + 1,
-        };
+        let Some(Ok(value)) = stream.next() else { break };
+        at = start + stream.byte_offset();
+        let found = within(value);
+        if !found.is_empty() {
+            calls.extend(found);
+            end = at;
+        }
+    }
+    (calls, end)
+}
+
+/// The call that a value is, else those within it.
+fn within(value: Value) -> Vec<RawCall> {
+    match (call(value.clone()), value) {
+        (Some(found), _) => vec![found],
+        (None, Value::Object(fields)) => fields.into_iter().flat_map(|(_, value)| within(value)).collect(),
+        (None, Value::Array(all)) => all.into_iter().flat_map(within).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The calls behind each `mark`, read by `read`, which also says how long they are. A mark within a call is part of its text, and a mark
+/// without a whole call behind it ends the reading.
+pub(super) fn behind_each(
+    text: &str,
+    mark: &str,
+    read: impl Fn(&str) -> Option<(Vec<RawCall>, usize)>,
+) -> Vec<RawCall> {
+    let (mut calls, mut rest) = (Vec::new(), text);
+    for _ in 0..STARTS_MAX {
+        let Some((_, behind)) = rest.split_once(mark) else { break };
+        let Some((found, length)) = read(behind) else { break };
+        calls.extend(found);
+        rest = &behind[length..];
     }
     calls
 }
@@ -66,7 +98,18 @@ impl Formatter for Spaced {
 
 /// The calls after every `mark`.
 pub fn after(text: &str, mark: &str) -> Vec<RawCall> {
-    text.split(mark).skip(1).flat_map(scan).collect()
+    behind_each(text, mark, |behind| objects(behind, mark))
+}
+
+/// The calls up to the next `mark` that is not within one of them, and where they end. `None` if the first brace opens no call.
+fn objects(text: &str, mark: &str) -> Option<(Vec<RawCall>, usize)> {
+    let next = text.find(mark);
+    if next.is_some_and(|next| text.find('{').is_none_or(|brace| next < brace)) {
+        // The mark is only mentioned.
+        return Some((Vec::new(), 0));
+    }
+    let (calls, end) = scanned(text);
+    (!calls.is_empty()).then_some((calls, end))
 }
 
 /// Calls in `<tool_call>` tags. Qwen2.5-Coder omits the tags although its template demands them, so a reply that begins with
@@ -90,38 +133,37 @@ pub fn whole(text: &str) -> Vec<RawCall> {
 
 /// `[TOOL_CALLS][{"name": …}]`, or as newer models write it: `[TOOL_CALLS]name[ARGS]{…}`.
 pub fn mistral(text: &str) -> Vec<RawCall> {
-    let sections = text.split("[TOOL_CALLS]").skip(1);
-    sections
-        .flat_map(|section| match section.split_once("[ARGS]") {
-            Some((name, arguments)) => named(name, arguments).into_iter().collect(),
-            None => scan(section),
-        })
-        .collect()
+    const MARK: &str = "[TOOL_CALLS]";
+    behind_each(text, MARK, |behind| match behind.split_once("[ARGS]") {
+        Some((name, arguments)) if !name.contains(['{', '[']) => named(name, arguments, behind),
+        _ => objects(behind, MARK),
+    })
 }
 
 /// `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}`
 pub fn harmony(text: &str) -> Vec<RawCall> {
-    let sections = text.split(" to=functions.").skip(1);
-    sections
-        .filter_map(|section| {
-            let (head, arguments) = section.split_once("<|message|>")?;
-            named(head.split([' ', '<']).next()?, arguments)
-        })
-        .collect()
+    behind_each(text, " to=functions.", |behind| {
+        let (head, arguments) = behind.split_once("<|message|>")?;
+        named(head.split([' ', '<']).next()?, arguments, behind)
+    })
 }
 
 /// `function<｜tool▁sep｜>name`, then the arguments in a code block.
 pub fn deepseek(text: &str) -> Vec<RawCall> {
-    let sections = text.split("<｜tool▁sep｜>").skip(1);
-    sections.filter_map(|section| section.split_once('\n').and_then(|(name, rest)| named(name, rest))).collect()
+    behind_each(text, "<｜tool▁sep｜>", |behind| {
+        let (name, rest) = behind.split_once('\n')?;
+        named(name, rest, behind)
+    })
 }
 
-/// A call whose arguments are the first object in `text`.
-fn named(name: &str, text: &str) -> Option<RawCall> {
-    let object = Deserializer::from_str(&text[text.find('{')?..]).into_iter::<Value>().next()?.ok()?;
-    let Value::Object(arguments) = object else { return None };
+/// A call whose arguments are the first object in `rest`, the end of `whole`, and where it ends in `whole`.
+fn named(name: &str, rest: &str, whole: &str) -> Option<(Vec<RawCall>, usize)> {
+    let text = &rest[rest.find('{')?..];
+    let mut stream = Deserializer::from_str(text).into_iter::<Value>();
+    let Value::Object(arguments) = stream.next()?.ok()? else { return None };
     let name = name.trim().to_owned();
-    (!name.is_empty()).then_some(RawCall { name, arguments })
+    let end = whole.len() - text.len() + stream.byte_offset();
+    (!name.is_empty()).then(|| (vec![RawCall { name, arguments }], end))
 }
 
 /// Reads an object as a call. OpenAI's format has the arguments as a string of JSON, Llama 3 calls them `parameters`, and some

@@ -1,6 +1,6 @@
 //! Implements the dialects of LFM2 and LFM2.5: ChatML turns and Python-like calls between markers of their own.
 
-use super::{Dialect, Message, Prompt, RawCall, Speaker, ToolText, list, pythonic};
+use super::{Dialect, Message, Prompt, RawCall, Speaker, ToolText, json, list, pythonic};
 
 const BEGIN: &str = "<|startoftext|>";
 const LIST: (&str, &str) = ("<|tool_list_start|>", "<|tool_list_end|>");
@@ -72,11 +72,11 @@ pub(super) const CALL_MARKS: (&str, &str) = ("<|tool_call_start|>[", "]<|tool_ca
 
 /// Every list of calls that follows a start marker. The end marker may be missing: generation often stops at it.
 pub(super) fn read_calls(text: &str) -> Vec<RawCall> {
-    text.split(CALL.0)
-        .skip(1)
-        .filter_map(|section| pythonic::list(section.trim_start()))
-        .flat_map(|(calls, _)| calls)
-        .collect()
+    json::behind_each(text, CALL.0, |behind| {
+        let section = behind.trim_start();
+        let (calls, length) = pythonic::list(section)?;
+        Some((calls, behind.len() - section.len() + length))
+    })
 }
 
 /// Adds `content` with the outermost pair of `marks` as control tokens; everything else, markers included, stays text.

@@ -35,7 +35,8 @@ fn literal(value: &Value) -> String {
 /// Most brackets in a text that are tried as the start of calls; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped.
+/// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped, but one that begins like a call and is
+/// no whole list ends the reading: what follows may be the inside of a call that was cut.
 pub fn scan(text: &str) -> Vec<RawCall> {
     let mut calls = Vec::new();
     let mut at = 0;
@@ -46,21 +47,50 @@ pub fn scan(text: &str) -> Vec<RawCall> {
                 calls.extend(found);
                 start + length
             }
+            None if begins_call(&text[start + 1..]) => break,
             None => start + 1,
         };
     }
     calls
 }
 
-/// The calls in `tool_code` blocks, one per line, each within `print(…)` or not.
+/// The calls in `tool_code` blocks, each at the beginning of a line and within `print(…)` or not. A line that begins like a call and is none
+/// ends the reading.
 pub fn fenced(text: &str) -> Vec<RawCall> {
-    let blocks = text.split("```tool_code").skip(1).filter_map(|block| block.split("```").next());
-    let call = |line: &str| {
-        let line = line.trim();
-        let inner = line.strip_prefix("print(").and_then(|inner| inner.strip_suffix(')')).unwrap_or(line);
-        list(&format!("[{inner}]")).map(|(calls, _)| calls)
-    };
-    blocks.flat_map(str::lines).take(STARTS_MAX).filter_map(call).flatten().collect()
+    const FENCE: &str = "```";
+    let mut calls = Vec::new();
+    let mut reader = Reader::new(text);
+    for _ in 0..STARTS_MAX {
+        let Some(open) = reader.rest().find("```tool_code") else { break };
+        reader.at += open + "```tool_code".len();
+        while reader.fuel > 0 && !reader.rest().is_empty() {
+            reader.skip_blank();
+            if reader.rest().starts_with(FENCE) {
+                reader.at += FENCE.len();
+                break;
+            }
+            let printed = reader.rest().starts_with("print(");
+            reader.at += if printed { "print(".len() } else { 0 };
+            if !begins_call(reader.rest()) {
+                reader.at += reader.rest().find('\n').unwrap_or(reader.rest().len());
+                continue;
+            }
+            let Some(found) = call(&mut reader) else { return calls };
+            if printed && opened(&mut reader, ')').is_none() {
+                return calls;
+            }
+            calls.push(found);
+            reader.skip_blank();
+            reader.eat(',');
+        }
+    }
+    calls
+}
+
+/// Whether `text` begins with a name and an opening parenthesis.
+fn begins_call(text: &str) -> bool {
+    let mut reader = Reader::new(text);
+    identifier(&mut reader, "_-./:").is_some() && opened(&mut reader, '(').is_some()
 }
 
 /// The list of calls at the very beginning of `text`, and its length in bytes; `None` if there is none.

@@ -6,7 +6,7 @@ use crate::engine::pool::Leased;
 use crate::models::Tier;
 use crate::orchestrate::execute;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::{Event, Mode, Remedy, Stall, StepStatus};
+use crate::protocol::{Event, Mode, Remedy, Stall};
 use crate::request::Step;
 use crate::tools::ToolCall;
 
@@ -16,8 +16,8 @@ impl Loop<'_> {
     /// Has code carry out the open steps after a stall. If code has tried them already (`untried` is false), they stay open.
     pub(super) async fn end_well(&mut self, stall: Stall, untried: bool) -> Result<(), TurnError> {
         let mut open = offer::open(self.plan, self.evidence);
-        // A step whose call the user has rejected is not asked about again.
-        open.retain(|step| self.evidence.of(step.id).all(|entry| entry.status != StepStatus::Rejected));
+        // A step whose call had no right to run is not tried again.
+        open.retain(|step| self.evidence.of(step.id).all(|entry| !entry.status.is_refused()));
         if !untried || open.is_empty() {
             self.watch.detected(stall, Remedy::Synthesis);
             self.report();

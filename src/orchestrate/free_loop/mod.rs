@@ -20,7 +20,8 @@ use crate::models::{self, ModelCapability, Role};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
 use crate::request::{Kind, Step, kind};
 use crate::tools::ToolSpec;
-use crate::tools::call::{self, Tier, check};
+use crate::tools::call::check::{self, Repair};
+use crate::tools::call::{self, Tier};
 
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
@@ -28,7 +29,7 @@ use super::graph::Transitions;
 use super::notation::{self, Reply};
 use super::plan::Plan;
 use super::toolkit::{Toolkit, TurnError};
-use super::{conversation, probe};
+use super::{conversation, probe, whole};
 use offer::{LoopRights, RankedTools};
 use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
 
@@ -104,6 +105,14 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     Ok(last_words)
 }
 
+/// Why it is not certain that a call is what the model meant.
+enum Doubt {
+    /// The reply has no end of its own; the text says where it was cut.
+    Cut(String),
+    /// The call is in another notation than that of the model's family.
+    Notation,
+}
+
 /// One run of the loop.
 struct Loop<'a> {
     scene: Scene<'a>,
@@ -140,6 +149,12 @@ impl<'a> Loop<'a> {
             let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
             self.messages.push(Message::assistant(reply.text.clone()));
             let silent = reading.calls.is_empty();
+            let cut = whole::why_cut(&reply);
+            if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
+                self.scene
+                    .host
+                    .notice(&format!("the model's reply did not come to its end, {why}: nothing of it was done"));
+            }
             let verdict = if silent {
                 let silence = ReplyWithoutCall {
                     text: &reply.text,
@@ -149,8 +164,9 @@ impl<'a> Loop<'a> {
                 let open = self.open();
                 self.watch.silent(silence, still_open(self.scene.toolkit, &open))
             } else {
-                let textual = if reading.tier == Some(Tier::Strict) { 0 } else { reading.calls.len() };
-                let batch = ReplyCalls { textual, ..self.calls(reading.calls).await? };
+                let textual = if reading.is_certain() { 0 } else { reading.calls.len() };
+                let doubt = cut.clone().map(Doubt::Cut).or((!reading.is_certain()).then_some(Doubt::Notation));
+                let batch = ReplyCalls { textual, ..self.calls(reading.calls, doubt).await? };
                 let open = self.open();
                 self.watch.called(&batch, still_open(self.scene.toolkit, &open))
             };
@@ -163,7 +179,8 @@ impl<'a> Loop<'a> {
                     let example = prompt::example(&*self.model.dialect, &offer::texts(&offered));
                     let open = self.open();
                     let text = prompt::correction(stall, remedy, self.changes, &open, &example);
-                    self.messages.push(Message::user(text));
+                    let cut = cut.filter(|_| silent).map(|why| prompt::cut_short(&why)).unwrap_or_default();
+                    self.messages.push(Message::user(format!("{cut}{text}")));
                 }
             }
         }
@@ -208,8 +225,8 @@ impl<'a> Loop<'a> {
         Ok(output)
     }
 
-    /// Runs the calls of one reply, and adds a message with the result of each.
-    async fn calls(&mut self, calls: Vec<RawCall>) -> Result<ReplyCalls, TurnError> {
+    /// Runs the calls of one reply, and adds a message with the result of each. In `doubt` only those run that change nothing.
+    async fn calls(&mut self, calls: Vec<RawCall>, doubt: Option<Doubt>) -> Result<ReplyCalls, TurnError> {
         let mut batch = ReplyCalls { calls: calls.len(), ..ReplyCalls::default() };
         for raw in calls {
             let mut result = match check::check(&raw, self.scene.toolkit.catalog.specs()) {
@@ -218,7 +235,10 @@ impl<'a> Loop<'a> {
                     let spec = self.scene.toolkit.catalog.get(&checked.call.tool);
                     match spec.filter(|spec| self.shelf.allows(spec, &self.watch.offer)) {
                         None => format!("`{}` is not offered now; use one of the listed tools", checked.call.tool),
-                        Some(spec) => self.call(checked, spec, &mut batch).await?,
+                        Some(spec) => match self.refusal(&checked, spec, doubt.as_ref()) {
+                            Some(why) => why,
+                            None => self.call(checked, spec, &mut batch).await?,
+                        },
                     }
                 }
             };
@@ -228,6 +248,29 @@ impl<'a> Loop<'a> {
             self.messages.push(Message::tool(result));
         }
         Ok(batch)
+    }
+
+    /// Why a call that may change something is not run, for the model; the user is told too. A call that is not whole, or that says more than
+    /// the tool can do, would change something else than was meant.
+    fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, doubt: Option<&Doubt>) -> Option<String> {
+        let is_harmless = !spec.mutates && self.scene.toolkit.catalog.is_builtin(&spec.name);
+        if is_harmless {
+            return None;
+        }
+        let tool = &spec.name;
+        let dropped = checked.repairs.iter().find(|repair| matches!(repair, Repair::Dropped { .. }));
+        let (why, advice) = match (doubt, dropped) {
+            (Some(Doubt::Cut(why)), _) => (format!("in the model's reply, {why}"), prompt::IN_PARTS.to_owned()),
+            (Some(Doubt::Notation), _) => {
+                let offered = offer::texts(&[spec]);
+                let example = prompt::example(&*self.model.dialect, &offered);
+                ("it is not written as a call".to_owned(), format!("Write it exactly like this: {example}"))
+            }
+            (None, Some(dropped)) => (dropped.to_string(), "Call it with its own arguments alone.".to_owned()),
+            (None, None) => return None,
+        };
+        self.scene.host.notice(&format!("`{tool}` was not run: {why}"));
+        Some(format!("`{tool}` was not run: {why}. {advice}"))
     }
 
     /// Runs one call, unless the evidence has its result. Returns the text for the model.
@@ -263,6 +306,7 @@ impl<'a> Loop<'a> {
             StepStatus::Succeeded => text,
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
             StepStatus::Failed | StepStatus::Skipped => format!("Failed: {text}"),
+            StepStatus::Cancelled | StepStatus::NotAsked | StepStatus::Denied => format!("Not done: {text}"),
         })
     }
 

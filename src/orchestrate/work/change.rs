@@ -7,12 +7,12 @@ use crate::context::{Pack, Purpose};
 use crate::edit::has_grammar;
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{Finish, Grammar, Request, Sampling};
+use crate::engine::{Grammar, Request, Sampling};
 use crate::index::language_of;
 use crate::models::dialect::Message;
-use crate::orchestrate::conversation;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::{conversation, whole};
 use crate::request::kind;
 use crate::request::named::{self, Found, Role};
 
@@ -162,13 +162,41 @@ pub struct Ask {
     pub grammar: String,
     /// Longest answer.
     pub tokens: usize,
+    /// Most lines of an answer; the grammar ends one that has as many, so that it may lack the rest.
+    pub lines: usize,
     /// Seed for sampling; without one decoding is greedy.
     pub seed: Option<usize>,
     pub phase: &'static str,
 }
 
-/// Generates an answer to `messages` in the form of a grammar. If the model got into a loop, the repetition is cut off.
-pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String, TurnError> {
+/// An answer of the model, which may lack its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub text: String,
+    /// Why it is not whole, for the model.
+    cut: Option<String>,
+}
+
+impl Answer {
+    /// The text, if it is whole: nothing else may be written to a file or run. The error tells the model what to do.
+    pub fn whole(&self) -> Result<&str, String> {
+        match &self.cut {
+            None => Ok(&self.text),
+            Some(why) => Err(format!("The answer did not come to its end, {why}. Write it shorter.")),
+        }
+    }
+
+    /// The lines that are whole, for an answer that only chooses.
+    pub fn whole_lines(&self) -> &str {
+        match &self.cut {
+            None => &self.text,
+            Some(_) => self.text.rfind('\n').map_or("", |end| &self.text[..end]),
+        }
+    }
+}
+
+/// Generates an answer to `messages` in the form of a grammar.
+pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer, TurnError> {
     let model = job.model().await?;
     let sampling = match ask.seed {
         None => Sampling::greedy(),
@@ -182,15 +210,10 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<String,
         ..model.engine.request(&model.dialect.render(messages), ask.tokens)
     };
     let output = job.scene.toolkit.generate(&model, generation, ask.phase, job.scene.host).await?;
-    Ok(if output.finish == Finish::Repetition { unrepeated(&output.text) } else { output.text })
-}
-
-/// Cuts the repetition off a text: drops the last, incomplete line and makes each run of equal lines one line.
-fn unrepeated(text: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.pop();
-    lines.dedup_by(|a, b| a == b && !a.trim().is_empty());
-    lines.join("\n")
+    let lines = output.text.lines().count();
+    let at_limit = || (lines >= ask.lines).then(|| format!("it has {lines} lines, as many as may be written"));
+    let cut = whole::why_cut(&output).or_else(at_limit);
+    Ok(Answer { text: output.text, cut })
 }
 
 /// The first messages of a prompt: the system message and the earlier exchanges of the conversation.
@@ -203,11 +226,12 @@ pub fn opening(job: Job<'_>, model: &Leased, system: &str) -> Vec<Message> {
 /// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
-    let grammar = format!("start: \"````\\n\" LINE{{1,260}} \"````\"\nLINE: /{line}/\n");
-    Ask { grammar, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
+    let most = grammar::ANY_LINES_MAX;
+    let grammar = format!("start: \"````\\n\" LINE{{1,{most}}} \"````\"\nLINE: /{line}/\n");
+    Ask { grammar, tokens, lines: most + grammar::FENCES, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
-/// Has the model answer until `take` accepts an answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
+/// Has the model answer until `take` accepts a whole answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
 /// prompt; the inner error is what was wrong last.
 pub async fn until_right<T>(
     job: Job<'_>,
@@ -218,11 +242,15 @@ pub async fn until_right<T>(
     let mut trouble = String::new();
     for form in forms {
         let answer = ask(job, &messages, form).await?;
-        tracing::debug!(answer, "written");
-        match take(&answer) {
+        tracing::debug!(answer.text, "written");
+        let taken = match answer.whole() {
+            Ok(text) => take(text),
+            Err(why) => Err((why, "Write it again, whole.")),
+        };
+        match taken {
             Ok(right) => return Ok(Ok(right)),
             Err((problem, again)) => {
-                messages.extend([Message::assistant(answer), Message::user(format!("{problem}\n{again}"))]);
+                messages.extend([Message::assistant(answer.text), Message::user(format!("{problem}\n{again}"))]);
                 trouble = problem;
             }
         }
@@ -230,9 +258,10 @@ pub async fn until_right<T>(
     Ok(Err(trouble))
 }
 
-/// Has the model write the new file `path`; what a check finds goes back to it. The last attempt is written as it is, with a note about what is
-/// wrong; an empty one is written only if the step asks for an empty file.
+/// Has the model write the new file `path`; what a check finds goes back to it. The last whole attempt is written as it is, with a note about
+/// what is wrong; an empty one is written only if the step asks for an empty file.
 async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let before = job.text(path);
     let mut messages = opening(job, &job.model().await?, CREATE);
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
     let forms = (0..ROUNDS_MAX).map(|round| {
@@ -242,19 +271,20 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
         if is_text { form } else { Ask { grammar: grammar::of_any_code(path, ""), ..form } }
     });
     let may_be_empty = kind::has_word(&job.step.text, EMPTY);
-    let mut content = String::new();
+    let (mut content, mut found) = (String::new(), None);
     let take = |answer: &str| {
         content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
         let lacks_text = content.is_empty() && !may_be_empty;
         let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { job.problem(path, "", &content, &[]) };
+        found.clone_from(&problem);
         problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
     };
-    let problem = until_right(job, messages, forms, take).await?.err();
-    if content.is_empty() && !may_be_empty {
-        return Ok(Done::note(format!("not done: {path}: {NO_TEXT}")));
+    let trouble = until_right(job, messages, forms, take).await?.err();
+    if let Some(trouble) = trouble.filter(|_| content.is_empty()) {
+        return Ok(Done::note(format!("not done: {path}: {trouble}")));
     }
-    let is_written = job.write(path, &content, evidence).await?;
-    let note = problem.filter(|_| is_written);
+    let is_written = job.write(path, before.as_deref(), &content, evidence).await?;
+    let note = found.filter(|_| is_written);
     let note = note.map(|problem| format!("{path} is written, but a check finds: {problem}"));
     Ok(Done { notes: note.into_iter().collect(), ..Done::default() })
 }
@@ -264,8 +294,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_lines_at_the_end_are_cut_off() {
-        assert_eq!(unrepeated("def f():\n    a\n    b\n    b\n    b\n    b"), "def f():\n    a\n    b");
+    fn of_an_answer_without_its_end_only_whole_lines_choose_something() {
+        let cut = Answer { text: "change a\nadd b_o".into(), cut: Some("it was cut at 9 tokens".into()) };
+        assert_eq!(cut.whole_lines(), "change a");
+        assert!(cut.whole().is_err_and(|why| why.contains("9 tokens")));
+        assert_eq!(Answer { text: "change a".into(), cut: None }.whole(), Ok("change a"));
     }
 
     #[test]

@@ -151,7 +151,10 @@ impl<'a> Rounds<'a> {
 
     /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.
     async fn round(&mut self, round: usize, until: Instant, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
-        let pieces = self.write(round).await?;
+        let pieces = match self.write(round).await? {
+            Ok(pieces) => pieces,
+            Err(why) => return Ok(Outcome::Refused(why)),
+        };
         let is_last = round + 1 >= self.count || Instant::now() >= until;
         let attempt = Attempt { round, is_last, pieces };
         if let Some(outcome) = self.merge(&attempt) {
@@ -174,8 +177,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Has the model name items and write each.
-    async fn write(&mut self, round: usize) -> Result<Vec<(Item, String)>, TurnError> {
+    /// Has the model name items and write each. If an answer is not whole, the same items are written again in the next round; the error says why.
+    async fn write(&mut self, round: usize) -> Result<Result<Vec<(Item, String)>, String>, TurnError> {
         let given = self.next.take();
         let writer = Writer {
             job: self.job,
@@ -188,7 +191,12 @@ impl<'a> Rounds<'a> {
         };
         let pieces = writer.pieces(given, &mut self.messages).await?;
         self.trouble.clear();
-        Ok(pieces)
+        let items = pieces.iter().map(|(item, _)| item.clone()).collect();
+        let whole = pieces.into_iter().map(|(item, code)| Ok((item, code?))).collect::<Result<_, String>>();
+        if whole.is_err() {
+            self.next = Some((items, true));
+        }
+        Ok(whole)
     }
 
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.

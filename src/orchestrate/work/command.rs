@@ -8,14 +8,16 @@ use serde_json::{Map, Value, json};
 use crate::orchestrate::evidence::{Entry, Evidence};
 use crate::orchestrate::question::{Form, Question};
 use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::whole;
 use crate::request::{forms, kind};
 use crate::tools::builtin::Builtin;
 
 use super::{Done, Job};
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
-/// The form of a command that a model writes.
+/// The form of a command that a model writes, and the length at which the form ends one, in characters.
 const LINE: Form = Form { grammar: "start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n", tokens_max: 60 };
+const LINE_CHARS: usize = 201;
 /// Most files of the project that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
@@ -26,8 +28,12 @@ const BUILT_INTO_SHELLS: &[&str] =
 /// Runs the command that the step asks for; a note says so if none is found.
 pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let line = match spelled_out(job) {
-        Some(line) => Some(line),
+        Some(line) => Ok(Some(line)),
         None => by_the_model(job).await?,
+    };
+    let line = match line {
+        Ok(line) => line,
+        Err(why) => return Ok(Done::note(format!("not done: the command that the model wrote was not run, {why}"))),
     };
     let Some(line) = line else {
         let asked = &job.step.text;
@@ -59,8 +65,8 @@ fn spelled_out(job: Job<'_>) -> Option<String> {
     kind::quoted_command(&job.step.text).or_else(of_project)
 }
 
-/// Has the model write the command; `None` if it does not begin with a program.
-async fn by_the_model(job: Job<'_>) -> Result<Option<String>, TurnError> {
+/// Has the model write the command; `None` if it does not begin with a program. The inner error says why it is not whole.
+async fn by_the_model(job: Job<'_>) -> Result<Result<Option<String>, String>, TurnError> {
     let scene = job.scene;
     let mut files = job.index.paths().unwrap_or_default();
     files.sort_by_key(|path| path.matches('/').count());
@@ -68,8 +74,15 @@ async fn by_the_model(job: Job<'_>) -> Result<Option<String>, TurnError> {
     let user = format!("Files: {}\n\nRequest: {}", files.join(" "), job.step.text);
     let model = job.model().await?;
     let question = Question { toolkit: scene.toolkit, model: &model, host: scene.host, phase: "writing a command" };
-    let line = question.text(PROMPT, &user, LINE).await?.trim().to_owned();
-    Ok(is_command(&line, scene.context.root.path()).then_some(line))
+    let output = question.in_form(PROMPT, &user, LINE).await?;
+    if let Some(why) = whole::why_cut(&output) {
+        return Ok(Err(why));
+    }
+    if output.text.chars().count() >= LINE_CHARS {
+        return Ok(Err(format!("it has {LINE_CHARS} characters, as many as may be written")));
+    }
+    let line = output.text.trim().to_owned();
+    Ok(Ok(is_command(&line, scene.context.root.path()).then_some(line)))
 }
 
 /// Whether a line begins with an existing program, after variables like `A=1`; prose does not.

@@ -59,6 +59,7 @@ pub async fn change(
     let forms = (0..ROUNDS_MAX).map(|_| Ask {
         grammar: grammar.clone(),
         tokens: TOKENS,
+        lines: usize::MAX,
         seed: None,
         phase: "changing entries",
     });

@@ -4,20 +4,20 @@ mod rewrite;
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
-
 use crate::context::is_declaration;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::{has_grammar, testing};
 use crate::language::grounding;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Made;
 use crate::orchestrate::synthesize::tell;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::arguments::{Edit, Unsettled, is_vague_removal, removes, settle_edit, settle_removal};
 use crate::request::substitution::{self, Substitution};
-use crate::tools::builtin::Builtin;
+use crate::tools::files::left_out;
 
 use super::places::Places;
+use super::together::FileEdit;
 use super::{Done, Job};
 use rewrite::{Rewrite, paths_meant};
 
@@ -49,14 +49,6 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
         return Ok(Change::Refused { why, is_certain: true });
     }
     let wanted = Wanted::of(job, &places);
-    let mut refusal = None;
-    if !places.files.is_empty() {
-        match settled(job, &places, &wanted) {
-            Settled::Edits(edits) => return made(job, &wanted, edits, evidence).await,
-            Settled::Refused { why, is_certain } => refusal = Some((why, is_certain)),
-            Settled::Unsaid => {}
-        }
-    }
     let mut mentions = mentions::of(&job.step.text, job.index)?;
     if mentions.paths.is_empty() && mentions.symbols.is_empty() {
         // A step that names nothing is about the files that the request names.
@@ -65,26 +57,57 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     if !places.files.is_empty() {
         mentions.paths.clone_from(&places.files);
     }
-    let rewrites = rewrite::all(job, &mentions);
-    if rewrites.is_empty() {
-        if places.files.is_empty()
-            && let Some(edits) = found(job, &mentions, &wanted)
-        {
-            return made(job, &wanted, edits, evidence).await;
+    let mut instead = Settled::Unsaid;
+    let work_out = || match worked_out(job, &places, &mentions, &wanted) {
+        Settled::Edits(edits) => Ok((edits, Vec::new(), ())),
+        other => {
+            let why = match &other {
+                Settled::Refused { why, .. } => why.clone(),
+                _ => NOT_THERE.to_owned(),
+            };
+            instead = other;
+            Err(why)
         }
-        return Ok(refusal.map_or(Change::Unsaid, |(why, is_certain)| Change::Refused { why, is_certain }));
+    };
+    Ok(match job.work_out_and_make(work_out, evidence).await? {
+        Ok((Made::All, ())) if wanted.is_removal => {
+            let left = what_is_left(job, &wanted.may_go);
+            let said = if left.is_empty() { left } else { tell(job.scene.host, &left) };
+            Change::Made(Done { said, ..Done::default() })
+        }
+        Ok(_) => Change::Made(Done::default()),
+        Err(why) => match instead {
+            Settled::Refused { why: first, is_certain } if first == why => Change::Refused { why, is_certain },
+            Settled::Unsaid if why == NOT_THERE => Change::Unsaid,
+            _ => Change::Refused { why, is_certain: true },
+        },
+    })
+}
+
+/// Why an edit that was spelled out cannot be made.
+const NOT_THERE: &str = "the text that was to change is not there";
+
+/// The edits that the step spells out for the files as they are.
+fn worked_out(job: Job<'_>, places: &Places, mentions: &Mentions, wanted: &Wanted<'_>) -> Settled {
+    let settled = if places.files.is_empty() { Settled::Unsaid } else { settled(job, places, wanted) };
+    if matches!(settled, Settled::Edits(_)) {
+        return settled;
     }
-    for Rewrite { way, path, after, .. } in rewrites {
+    let rewrites = rewrite::all(job, mentions);
+    if rewrites.is_empty() {
+        let found = if places.files.is_empty() { found(job, mentions, wanted) } else { None };
+        return found.map_or(settled, Settled::Edits);
+    }
+    let edit = |Rewrite { way, path, before, after }: Rewrite| {
         tracing::debug!(way, "changed by code");
-        job.write(&path, &after, evidence).await?;
-    }
-    Ok(Change::Made(Done::default()))
+        FileEdit::text(&path, Some(&before), &after)
+    };
+    Settled::Edits(rewrites.into_iter().map(edit).collect())
 }
 
 /// What a step settles in the files that it names.
 enum Settled {
-    /// The arguments of the call for each file.
-    Edits(Vec<Value>),
+    Edits(Vec<FileEdit>),
     Refused {
         why: String,
         is_certain: bool,
@@ -123,7 +146,7 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Settled {
 }
 
 /// The edit in the files that define what the step names, or in the only file that has the old value.
-fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<Value>> {
+fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<FileEdit>> {
     let mut places = places(job, mentions, wanted);
     let mut seen = HashSet::new();
     places.retain(|path| seen.insert(path.clone()));
@@ -132,27 +155,9 @@ fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<V
         let edit = wanted.edit(path, &before).ok()?;
         replacement(job, &edit, wanted, path, &before).ok()
     };
-    let found: Vec<Value> = places.iter().filter_map(edit).collect();
+    let found: Vec<FileEdit> = places.iter().filter_map(edit).collect();
     let is_clear = found.len() == 1 || !found.is_empty() && wanted.bump.is_some() && found.len() == places.len();
     is_clear.then_some(found)
-}
-
-/// Calls the tool for each edit.
-async fn made(
-    job: Job<'_>,
-    wanted: &Wanted<'_>,
-    edits: Vec<Value>,
-    evidence: &mut Evidence,
-) -> Result<Change, TurnError> {
-    tracing::debug!(way = wanted.way(), "changed by code");
-    for arguments in edits {
-        if !job.perform(Builtin::ReplaceInFile, arguments, evidence).await?.succeeded() {
-            return Ok(Change::Made(Done::default()));
-        }
-    }
-    let left = if wanted.is_removal { what_is_left(job, &wanted.may_go) } else { String::new() };
-    let said = if left.is_empty() { left } else { tell(job.scene.host, &left) };
-    Ok(Change::Made(Done { said, ..Done::default() }))
 }
 
 /// What a step removes or replaces.
@@ -176,16 +181,6 @@ impl<'a> Wanted<'a> {
         let symbols = mentions::of(text, job.index).map(|mentions| mentions.symbols).unwrap_or_default();
         let may_go = symbols.into_iter().filter(|_| is_removal).map(|symbol| symbol.name).collect();
         Wanted { text, is_removal, substitution, bump, may_go }
-    }
-
-    /// The rule that finds the edit, for the log.
-    fn way(&self) -> &'static str {
-        match (&self.bump, self.is_removal, &self.substitution) {
-            (_, true, _) => "removal",
-            (Some(_), ..) => "version",
-            (.., Some(_)) => "value",
-            (..) => "edit",
-        }
     }
 
     /// The edit of the file `path` with the text `before`.
@@ -220,11 +215,17 @@ fn places(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Vec<String>
     }
 }
 
-/// The arguments of the call that makes `edit` in a file.
+/// The change that makes `edit` in a file.
 ///
 /// # Errors
 /// The old text occurs more than once, or a check finds a problem.
-fn replacement(job: Job<'_>, edit: &Edit, wanted: &Wanted<'_>, path: &str, before: &str) -> Result<Value, Unsettled> {
+fn replacement(
+    job: Job<'_>,
+    edit: &Edit,
+    wanted: &Wanted<'_>,
+    path: &str,
+    before: &str,
+) -> Result<FileEdit, Unsettled> {
     let new = with_comparison(&edit.old, &edit.new);
     let after = before.replacen(&edit.old, &new, 1);
     let refused = |why: String| Unsettled::Refused { why, is_certain: false };
@@ -233,7 +234,7 @@ fn replacement(job: Job<'_>, edit: &Edit, wanted: &Wanted<'_>, path: &str, befor
     }
     match job.problem(path, before, &after, &wanted.may_go) {
         Some(problem) => Err(refused(format!("a check of the change finds: {problem}"))),
-        None => Ok(json!({ "path": path, "old": edit.old, "new": new })),
+        None => Ok(FileEdit::passage(path, before, &edit.old, &new)),
     }
 }
 
@@ -249,16 +250,21 @@ fn what_is_left(job: Job<'_>, names: &[String]) -> String {
     said
 }
 
-/// Lines that still have a name, as `path:line`, at most `LEFT_MAX`.
+/// Lines that still have a name, as `path:line`, and files outside the index that have it, together at most `LEFT_MAX`.
 fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for path in job.index.paths().unwrap_or_default() {
-        let text = job.text(&path).unwrap_or_default();
+    let indexed = job.index.paths().unwrap_or_default();
+    for path in &indexed {
+        let text = job.text(path).unwrap_or_default();
         let lines = text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name));
         found.extend(lines.map(|(at, _)| format!("{path}:{}", at + 1)).take(LEFT_MAX - found.len()));
         if found.len() == LEFT_MAX {
-            break;
+            return found;
         }
+    }
+    if let Some(word) = left_out::word(name) {
+        let outside = left_out::matching(job.scene.context, &indexed.into_iter().collect(), &word);
+        found.extend(outside.paths.into_iter().take(LEFT_MAX - found.len()));
     }
     found
 }

@@ -5,19 +5,18 @@ mod merge;
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
 use crate::edit::{self, package_function, preserve, testing};
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
-use crate::tools::builtin::Builtin;
 
 use super::items::{Choices, Item, What};
-use super::{Done, Job, Stretch, changed_meanwhile, new_test};
+use super::together::{FileEdit, changed_meanwhile};
+use super::{Done, Job, Stretch, new_test};
 pub use doubts::Doubt;
 
 /// The files of a code change.
@@ -197,29 +196,22 @@ impl Files {
         names
     }
 
-    /// Whether a file on disk is as this change last read or wrote it.
-    fn is_as_known(&self, job: Job<'_>, path: &str) -> bool {
-        let known = self.written.get(path).or(self.before.get(path));
-        match known {
-            Some(known) => job.text(path).as_ref() == Some(known),
-            None => !job.exists(path),
-        }
+    /// The text of a file as this change last read or wrote it; `None` if there was no file.
+    fn known(&self, path: &str) -> Option<&str> {
+        self.written.get(path).or(self.before.get(path)).map(String::as_str)
     }
 
-    /// Writes the changed files. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a note) a call was refused
-    /// or failed.
+    /// Writes the changed files, all of them or none. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a
+    /// note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
-        for (path, text) in &self.after {
-            if job.text(path).as_deref() == Some(text) {
-                continue;
-            }
-            if !self.is_as_known(job, path) {
-                return Ok(Some(vec![changed_meanwhile(path)]));
-            }
-            if !job.write(path, text, evidence).await? {
-                return Ok(Some(Vec::new()));
-            }
-            self.written.insert(path.clone(), text.clone());
+        let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
+        let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
+        let edits: Vec<FileEdit> =
+            new.iter().map(|(path, text)| FileEdit::text(path, self.known(path), text)).collect();
+        match job.make_all(&edits, &[], evidence).await? {
+            Made::All => self.written.extend(new),
+            Made::Stale(path) => return Ok(Some(vec![changed_meanwhile(&path)])),
+            Made::Nothing => return Ok(Some(Vec::new())),
         }
         Ok(None)
     }
@@ -236,16 +228,21 @@ impl Files {
         }
     }
 
-    /// Restores every file that was written, unless somebody else has changed it meanwhile; new files are deleted.
+    /// Restores every file that was written; new files are deleted. If somebody else has changed one meanwhile, that one is left.
     pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<(), TurnError> {
-        for path in self.changed().iter().filter(|path| self.written.contains_key(*path) && self.is_as_known(job, path))
+        let mut written = std::mem::take(&mut self.written);
+        written.retain(|path, text| self.before.get(path) != Some(text));
+        let edit = |(path, text): (&String, &String)| match self.before.get(path) {
+            Some(before) => FileEdit::text(path, Some(text), before),
+            None => FileEdit::delete(path, text),
+        };
+        while let Made::Stale(path) = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?
         {
-            match self.before.get(path) {
-                Some(text) => drop(job.write(path, text, evidence).await?),
-                None => drop(job.perform(Builtin::DeleteFile, json!({ "path": path }), evidence).await?),
+            job.scene.host.notice(&format!("{path} was changed by somebody else meanwhile and is left as it is"));
+            if written.remove(&path).is_none() {
+                break;
             }
         }
-        self.written.clear();
         Ok(())
     }
 

@@ -92,8 +92,10 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
 /// next line of the code, and the first line.
 fn extents(written: &str, has_ended: bool, old: &str, next: &str) -> Vec<String> {
     let lines: Vec<&str> = written.trim_start().lines().collect();
+    // A line that is the last one of a cut answer may be a part of one.
+    let has_first = has_ended || lines.len() > 1 || written.ends_with('\n');
     let place = |wanted: &str| lines.iter().skip(1).position(|line| line.trim() == wanted).map(|at| at + 1);
-    let ends = [has_ended.then_some(lines.len()), place(old).map(|at| at + 1), place(next), Some(1)];
+    let ends = [has_ended.then_some(lines.len()), place(old).map(|at| at + 1), place(next), has_first.then_some(1)];
     let mut found: Vec<String> = Vec::new();
     for end in ends.into_iter().flatten().filter(|end| *end <= lines.len()) {
         let new = lines[..end].join("\n");
@@ -119,6 +121,8 @@ mod tests {
             ["move(key)\n        return v", "move(key)"]
         );
         assert!(extents("return v", true, "return v", "").is_empty());
+        assert!(extents("return val", false, "return v", "").is_empty(), "it was cut");
+        assert_eq!(extents("return val", true, "return v", ""), ["return val"]);
     }
 
     #[test]

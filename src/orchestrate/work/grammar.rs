@@ -9,9 +9,12 @@ use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
 
-/// Most lines after the head of a definition, and after that of a new test.
+/// Most lines after the head of a definition, after that of a new test, and of any other code or text.
 const CODE_LINES_MAX: usize = 200;
-pub const TEST_LINES_MAX: usize = 16;
+const TEST_LINES_MAX: usize = 24;
+pub const ANY_LINES_MAX: usize = 260;
+/// Lines of the fences around an answer.
+pub const FENCES: usize = 2;
 
 /// The grammar for the code of an item: imports and comments, its head, then lines that belong to it. A long docstring cannot be written, unless
 /// `writes_docstring`.
@@ -61,6 +64,16 @@ const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 /// Like [`LINE`], but not beginning with three quotation marks.
 const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
 
+/// The lines of an answer to [`of_code`] that has as many as may be written, at least: the head and the rest of its line count as one.
+pub fn most_lines(item: &Item) -> usize {
+    let body = match &item.what {
+        What::Add if item.is_new_test() => TEST_LINES_MAX,
+        What::Change(_) | What::Add => CODE_LINES_MAX,
+        _ => return ANY_LINES_MAX + FENCES,
+    };
+    body + 1 + FENCES
+}
+
 /// The opening fence of a block of code, quoted for a grammar.
 fn fence_of(path: &str) -> String {
     let language = language_of(path);
@@ -70,7 +83,7 @@ fn fence_of(path: &str) -> String {
 /// The grammar for a block of any code that begins with the lines `head`.
 pub fn of_any_code(path: &str, head: &str) -> String {
     let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
-    format!("start: {} {head} LINE{{1,260}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
+    format!("start: {} {head} LINE{{1,{ANY_LINES_MAX}}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
 /// The grammar for a block of at most `most` lines after the first, all indented by at least `indent`.

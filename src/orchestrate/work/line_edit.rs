@@ -69,7 +69,8 @@ impl<'a> Within<'a> {
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
         let more = STRETCHES_MAX - 1;
         let grammar = format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | "));
-        Ask { grammar, tokens: NAMES_TOKENS, seed: None, phase: "finding the lines to change" }
+        let lines = usize::MAX;
+        Ask { grammar, tokens: NAMES_TOKENS, lines, seed: None, phase: "finding the lines to change" }
     }
 
     /// The stretches that an answer names, in the order of the function, without those inside another one.
@@ -80,14 +81,14 @@ impl<'a> Within<'a> {
         all
     }
 
-    /// Has the model rewrite lines and returns the changed function; the exchange is appended to `messages`.
+    /// Has the model rewrite lines and returns the changed function, or why what it wrote is not whole; the exchange is appended to `messages`.
     pub async fn write(
         &self,
         job: Job<'_>,
         messages: &mut Vec<Message>,
         purpose: &str,
         seed: Option<usize>,
-    ) -> Result<String, TurnError> {
+    ) -> Result<Result<String, String>, TurnError> {
         let name = &self.item.name;
         let is_short = self.text.lines().count() < context::WHOLE_LINES_MAX;
         let text = if self.is_shown || !is_short { String::new() } else { format!("\n```\n{}\n```", self.text) };
@@ -96,9 +97,9 @@ impl<'a> Within<'a> {
              if two places change."
         )));
         let answer = ask(job, messages, Ask { seed, ..self.names() }).await?;
-        tracing::debug!(answer, "lines");
-        let named = self.named(&answer);
-        messages.push(Message::assistant(answer.clone()));
+        tracing::debug!(answer.text, "lines");
+        let named = self.named(answer.whole_lines());
+        messages.push(Message::assistant(answer.text.clone()));
         let mut text = self.text.to_owned();
         let mut grown = 0isize;
         for stretch in named {
@@ -110,17 +111,22 @@ impl<'a> Within<'a> {
             )));
             let lines = 2 * old.lines().count() + MORE_LINES;
             let grammar = grammar::of_lines(&self.item.path, &stretch.indent, lines);
-            let ask_for = Ask { grammar, tokens: CODE_TOKENS, seed, phase: "writing code" };
+            let lines = lines + 1 + grammar::FENCES;
+            let ask_for = Ask { grammar, tokens: CODE_TOKENS, lines, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
-            tracing::debug!(answer, "written");
-            let code = reply::first(&answer).unwrap_or_default();
-            messages.push(Message::assistant(answer));
+            tracing::debug!(answer.text, "written");
+            let code = answer.whole().map(|text| reply::first(text).unwrap_or_default());
+            messages.push(Message::assistant(answer.text));
+            let code = match code {
+                Ok(code) => code,
+                Err(why) => return Ok(Err(why)),
+            };
             let from = bytes.start.saturating_add_signed(grown);
             let to = bytes.end.saturating_add_signed(grown);
             let code = if stretch.bytes.start < self.begin { code.trim_start() } else { code.as_str() };
             grown += code.len() as isize - old.len() as isize;
             text.replace_range(from..to, code);
         }
-        Ok(text)
+        Ok(Ok(text))
     }
 }

@@ -25,12 +25,13 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
+mod together;
 mod trial;
 mod verify;
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, text_of};
@@ -43,7 +44,7 @@ use crate::protocol::Event;
 use crate::request::{Kind, Step, kind, renames, substitution};
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::Access;
-use crate::tools::{Context, ToolCall};
+use crate::tools::{Context, ToolCall, ToolSpec};
 
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
@@ -108,34 +109,17 @@ impl<'a> Job<'a> {
 
     /// Calls a built-in tool for the step, with consent, checkpoint and evidence.
     pub async fn perform(self, tool: Builtin, arguments: Value, evidence: &mut Evidence) -> Result<&Entry, TurnError> {
+        let (call, spec) = self.call(tool, arguments)?;
+        execute::perform(self.scene, self.step.id, call, spec, evidence).await
+    }
+
+    /// A call of a built-in tool, with its description.
+    fn call(self, tool: Builtin, arguments: Value) -> Result<(ToolCall, &'a ToolSpec), TurnError> {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         let Some(spec) = self.scene.toolkit.catalog.get(tool.name()) else {
             return Err(TurnError::Lost(format!("`{}` is not among the tools; this is a bug in tools", tool.name())));
         };
-        let call = ToolCall { tool: tool.name().to_owned(), arguments };
-        execute::perform(self.scene, self.step.id, call, spec, evidence).await
-    }
-
-    /// Writes a file, whatever it has; returns whether that succeeded.
-    pub async fn write(self, path: &str, text: &str, evidence: &mut Evidence) -> Result<bool, TurnError> {
-        let arguments = json!({ "path": path, "content": text });
-        Ok(self.perform(Builtin::WriteFile, arguments, evidence).await?.succeeded())
-    }
-
-    /// Writes `after` over `before`, the text of a file. A note says so if somebody else has changed the file meanwhile: writing it whole would
-    /// lose that change.
-    pub async fn replace(
-        self,
-        path: &str,
-        before: &str,
-        after: &str,
-        evidence: &mut Evidence,
-    ) -> Result<Done, TurnError> {
-        if self.text(path).as_deref() != Some(before) {
-            return Ok(Done::note(changed_meanwhile(path)));
-        }
-        self.write(path, after, evidence).await?;
-        Ok(Done::default())
+        Ok((ToolCall { tool: tool.name().to_owned(), arguments }, spec))
     }
 }
 
@@ -254,11 +238,6 @@ pub async fn mended(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done
 /// Whether anything is at `path`, whether or not it is in the index.
 pub fn exists(context: &Context, path: &str) -> bool {
     context.root.resolve(path, Access::Read).is_ok_and(|file| file.exists())
-}
-
-/// The note for a file that somebody else changed during the step.
-fn changed_meanwhile(path: &str) -> String {
-    format!("not done: {path} was changed by somebody else meanwhile; ask again")
 }
 
 fn is_prose(path: &str) -> bool {

@@ -88,8 +88,10 @@ async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnErr
         [Message::system(PROMPT), Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job)))];
     let numbers: Vec<String> = (1..=lines.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: {}\n", numbers.join(" | "));
-    let answer = ask(job, &messages, Ask { grammar, tokens: 4, seed: None, phase: "finding the line" }).await?;
-    let chosen = answer.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let form = Ask { grammar, tokens: 4, lines: usize::MAX, seed: None, phase: "finding the line" };
+    let answer = ask(job, &messages, form).await?;
+    let chosen =
+        answer.whole().unwrap_or_default().trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     tracing::debug!(?chosen, "picked");
     Ok(chosen.filter(|at| *at < lines.len()))
 }

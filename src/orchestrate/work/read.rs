@@ -6,7 +6,7 @@ use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
-use crate::orchestrate::{Host, conversation};
+use crate::orchestrate::{Host, conversation, whole};
 use crate::protocol::Exchange;
 use crate::request::{Step, complete};
 use crate::request::{named, steps};
@@ -32,7 +32,12 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = generation(&planner, &request, &toolkit.earlier, TOKENS_MAX);
     let output = toolkit.generate(&planner, generation, "reading the request", host).await?;
-    Ok(complete::covered(steps::read(&output.text), &request))
+    // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
+    let whole = match whole::why_cut(&output) {
+        None => output.text.as_str(),
+        Some(_) => output.text.rfind('\n').map_or("", |end| &output.text[..end]),
+    };
+    Ok(complete::covered(steps::read(whole), &request))
 }
 
 /// The generation that has the model split `request` into steps, with at most `tokens` tokens.

@@ -2,15 +2,15 @@
 
 use std::io::{Error, ErrorKind};
 
-use serde_json::json;
-
 use crate::context::mentions::{self, Mentions};
 use crate::edit::relocate;
-use crate::edit::rename::Plan;
+use crate::edit::rename::{Plan, Read};
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
-use crate::tools::builtin::Builtin;
+use crate::tools::files::left_out;
 
+use super::together::FileEdit;
 use super::{Done, Job, rename};
 
 /// Moves the file that the step names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
@@ -23,14 +23,36 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
         job.text(path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
     };
-    let planned = only_one(what, from, &known).and_then(|()| destination(place, from, &known)).and_then(|to| {
+    let to = only_one(what, from, &known).and_then(|()| destination(place, from, &known));
+    let work_out = || {
+        let to = to.clone()?;
         let plan = relocate::file(job.index, &read, from, &to).map_err(|error| error.to_string())?;
-        Ok((plan, to))
-    });
-    match planned {
-        Ok((plan, to)) => write(job, (&plan, from, &to), evidence).await.map(Some),
-        Err(why) => Ok(Some(Done::note(format!("not done: {why}")))),
+        let name = from.rsplit('/').next().unwrap_or(from);
+        let stem = name.split('.').next().unwrap_or(name);
+        let outside = left_out::module(stem).map(|module| rename::outside(job, &module, stem)).unwrap_or_default();
+        Ok((edits(&plan, &read, from, &to)?, outside.clone(), (plan, outside)))
+    };
+    Ok(Some(match job.work_out_and_make(work_out, evidence).await? {
+        Ok((Made::All, (plan, outside))) => Done { said: rename::left(&plan, &outside), ..Done::default() },
+        Ok(_) => Done::default(),
+        Err(why) => Done::note(format!("not done: {why}")),
+    }))
+}
+
+/// The move of the file, then the new texts of those that change with it.
+fn edits(plan: &Plan, read: &Read<'_>, from: &str, to: &str) -> Result<Vec<FileEdit>, String> {
+    let text_of = |path: &str| match read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{path} cannot be read: {error}")),
+    };
+    let moved = text_of(from)?.ok_or_else(|| format!("{from} is gone"))?;
+    let mut edits = vec![FileEdit::move_to(from, &moved, to)];
+    for edit in &plan.edits {
+        let before = if edit.path == to { Some(moved.clone()) } else { text_of(&edit.path)? };
+        edits.push(FileEdit::text(&edit.path, before.as_deref(), &edit.text_after));
     }
+    Ok(edits)
 }
 
 /// The file to move; `None` if a definition in it is meant.
@@ -78,25 +100,6 @@ fn destination(text: &str, from: &str, known: &[String]) -> Result<String, Strin
             .to_owned()),
         (None, None) => Err(format!("`{text}` does not say to which path {from} goes")),
     }
-}
-
-/// Moves the file, then writes the files that import it; if a call fails, a note lists those that are not changed yet.
-async fn write(
-    job: Job<'_>,
-    (plan, from, to): (&Plan, &str, &str),
-    evidence: &mut Evidence,
-) -> Result<Done, TurnError> {
-    let arguments = json!({ "source": from, "destination": to });
-    if !job.perform(Builtin::MoveFile, arguments, evidence).await?.succeeded() {
-        return Ok(Done::default());
-    }
-    for (at, edit) in plan.edits.iter().enumerate() {
-        if !job.write(&edit.path, &edit.text_after, evidence).await? {
-            let open: Vec<&str> = plan.edits[at..].iter().map(|edit| edit.path.as_str()).collect();
-            return Ok(Done::note(format!("the file is moved, and not yet changed is: {}", open.join(", "))));
-        }
-    }
-    Ok(Done { said: rename::left(plan), ..Done::default() })
 }
 
 #[cfg(test)]

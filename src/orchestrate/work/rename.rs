@@ -1,14 +1,18 @@
 //! Renames a symbol with all its uses, by code: the whole plan is worked out before anything is written.
 
+use std::collections::HashSet;
+
 use crate::base::is_listed;
 use crate::context::{is_declaration, mentions};
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
 
-use super::{Done, Job};
+use super::{Done, Job, together};
+use crate::tools::files::left_out;
 
 /// Most mentions, and most doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;
@@ -31,21 +35,29 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         let target = Target { name: name.clone(), file, container: container.clone() };
         rename::plan(index, &read, &target, &to)
     };
-    // The file that the request names need not have the definition.
-    let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
-    let planned = planned.or_else(|error| match &error {
-        RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
-        _ => Err(error),
-    });
-    match planned {
-        Ok(mut plan) => {
-            if includes_mentions(request) {
-                rename_mentions(&mut plan, &read, &name, &to);
-            }
-            write(job, &plan, evidence).await
+    let work_out = || {
+        // The file that the request names need not have the definition.
+        let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
+        let planned = planned.or_else(|error| match &error {
+            RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
+            _ => Err(error),
+        });
+        let mut plan = planned.map_err(|error| error.to_string())?;
+        if includes_mentions(request) {
+            rename_mentions(&mut plan, &read, &name, &to);
         }
-        Err(error) => Ok(refused(error.to_string())),
-    }
+        let edits = plan.edits.iter().map(|edit| {
+            let before = read(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
+            Ok(together::FileEdit::text(&edit.path, Some(&before), &edit.text_after))
+        });
+        let outside = left_out::word(&name).map(|word| outside(job, &word, &name)).unwrap_or_default();
+        Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
+    };
+    Ok(match job.work_out_and_make(work_out, evidence).await? {
+        Ok((Made::All, (plan, outside))) => Done { said: left(&plan, &outside), ..Done::default() },
+        Ok(_) => Done::default(),
+        Err(why) => refused(why),
+    })
 }
 
 /// Whether a request also asks to rename in strings, comments and documentation.
@@ -138,24 +150,36 @@ fn new_name(text: &str, from: &str) -> Option<String> {
     words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
 }
 
-async fn write(job: Job<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    for edit in &plan.edits {
-        if !job.write(&edit.path, &edit.text_after, evidence).await? {
-            return Ok(Done::default());
-        }
+/// The files outside the index that have `what`, which are not changed, a line each for the user.
+pub fn outside(job: Job<'_>, pattern: &left_out::Pattern, what: &str) -> Vec<String> {
+    let indexed: HashSet<String> = job.index.paths().unwrap_or_default().into_iter().collect();
+    let found = left_out::matching(job.scene.context, &indexed, pattern);
+    let shown = found.paths.iter().take(LISTED_MAX);
+    let mut lines: Vec<String> =
+        shown.map(|path| format!("not changed, because it is not in the index: {path}, which has `{what}`")).collect();
+    if found.paths.len() > LISTED_MAX {
+        lines.push(format!(
+            "not changed: {} more files outside the index, which have it",
+            found.paths.len() - LISTED_MAX
+        ));
     }
-    Ok(Done { said: left(plan), ..Done::default() })
+    if !found.all {
+        lines.push(format!(
+            "not every file outside the index was looked at for `{what}`: they are too large or too many"
+        ));
+    }
+    lines
 }
 
-/// Lines for the user about the doubtful places and the mentions that a plan leaves as they are.
-pub fn left(plan: &Plan) -> String {
+/// Lines for the user about the doubtful places, the mentions and the files `outside` the index that a plan leaves as they are.
+pub fn left(plan: &Plan, outside: &[String]) -> String {
     let doubtful = plan.doubtful.iter().take(LISTED_MAX);
     let doubtful =
         doubtful.map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
     let mentions = plan.mentions.iter().take(LISTED_MAX);
     let mentions =
         mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
-    doubtful.chain(mentions).map(|line| format!("- {line}\n")).collect()
+    doubtful.chain(mentions).chain(outside.iter().cloned()).map(|line| format!("- {line}\n")).collect()
 }
 
 #[cfg(test)]

@@ -14,12 +14,14 @@ use crate::edit::{line_of, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::ToolCall;
 use crate::tools::policy::Approved;
 
 use super::copy::{self, Copy};
-use super::{Done, Job, Stretch, changed_meanwhile, fill, verify};
+use super::together::{FileEdit, changed_meanwhile};
+use super::{Done, Job, Stretch, fill, verify};
 
 /// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -160,18 +162,18 @@ async fn by_the_model(
 /// Writes a change into the project and runs the check there; undoes it if the check fails.
 pub async fn keep(job: Job<'_>, mended: Mended, line: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let Place { path, name, lines, text: before, .. } = &*mended.place;
-    if job.text(path).as_ref() != Some(before) {
-        return Ok(Done::note(changed_meanwhile(path)));
-    }
-    if !job.write(path, &mended.text, evidence).await? {
-        return Ok(Done::default());
+    match job.make_all(&[FileEdit::text(path, Some(before), &mended.text)], &[], evidence).await? {
+        Made::All => {}
+        Made::Stale(path) => return Ok(Done::note(changed_meanwhile(&path))),
+        Made::Nothing => return Ok(Done::default()),
     }
     let Some(trouble) = verify::trouble_of(job, line, evidence).await? else {
         let touched = Stretch { path: path.clone(), name: name.clone(), lines: *lines };
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
-    job.write(path, before, evidence).await?;
-    Ok(Done::note(format!("not done, the files are as they were: {trouble}")))
+    let is_back = job.write(path, Some(&mended.text), before, evidence).await?;
+    let state = if is_back { "the files are as they were" } else { "and a change that was tried is left" };
+    Ok(Done::note(format!("not done, {state}: {trouble}")))
 }
 
 /// How many failures a change leaves, and its number in the order of the candidates.

@@ -13,7 +13,6 @@ use crate::edit::failures::{self, Failure, Kind, Report};
 use crate::edit::testing::{self, Checks, Task};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::protocol::StepStatus;
 
 use super::files::Files;
 use super::{Job, command};
@@ -102,7 +101,7 @@ pub fn why_untested(job: Job<'_>) -> Option<String> {
 /// as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
     let entry = command::perform(job, line, Some(LIMIT), evidence).await?;
-    if entry.status == StepStatus::Rejected {
+    if entry.status.is_refused() {
         return Ok(None);
     }
     let took = Duration::from_millis(entry.wall_ms);
@@ -194,7 +193,7 @@ async fn run_examples(
         all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
-    if entry.status == StepStatus::Rejected || entry.succeeded() {
+    if entry.status.is_refused() || entry.succeeded() {
         return Ok(None);
     }
     let names = here.iter().map(|one| one.name.clone()).collect();

@@ -94,7 +94,7 @@ function stepState(turn, { step, state }) {
 
 function called(turn, report) {
   turn.calls.hidden = false;
-  const head = [el("span", { class: `mark ${report.status}` }, report.status), ` ${report.tool}: ${report.summary} (${seconds(report.wall_ms)})`];
+  const head = [el("span", { class: `mark ${report.status}` }, report.status.replaceAll("_", " ")), ` ${report.tool}: ${report.summary} (${seconds(report.wall_ms)})`];
   const inside = [scrolled("Arguments", el("code", {}, JSON.stringify(report.arguments, null, 2)))];
   if (report.diff) inside.unshift(diff(report.diff, `Changes by ${report.tool}`));
   turn.calls.append(el("li", {}, el("details", {}, el("summary", {}, ...head), ...inside)));

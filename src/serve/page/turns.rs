@@ -91,7 +91,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Asks the user. The answer goes to `reply`; if it is dropped, the call is rejected.
+    /// Asks the user. The answer goes to `reply`; if it is dropped, the question is taken back.
     pub fn ask(&self, proposal: Proposal, reply: oneshot::Sender<protocol::Decision>) {
         // Held until the question is known: an answer may come as soon as it is in the log.
         let mut questions = lock(&self.questions);

@@ -17,7 +17,7 @@ const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
 
-/// Calls in the order of the text, never overlapping.
+/// Calls in the order of the text, never overlapping. One that has no end ends the reading: what follows is the inside of it.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let is_bare = is_bare_call(text);
     let mut reader = Reader::new(text);
@@ -25,23 +25,24 @@ pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     while calls.len() < CALLS_MAX && reader.fuel > 0 {
         let Some(c) = reader.peek() else { break };
         let here = reader.at;
-        let found = if c == '{' {
-            attempt(&mut reader, |reader| from_value(&reader.value()?, specs, 0))
+        let (found, start) = if c == '{' {
+            (reader.value().map(|value| from_value(&value, specs, 0).unwrap_or_default()), here)
         } else if c.is_alphabetic() || c == '_' {
             let name = reader.word().trim_end_matches('.');
             reader.at = here + name.len();
-            attempt(&mut reader, |reader| after_name(reader, name, is_bare, specs))
+            (after_name(&mut reader, name, is_bare, specs), here + name.len())
         } else {
-            None
+            (None, here)
         };
-        match found {
+        let has_no_end = found.is_none() && reader.at > start && reader.rest().is_empty();
+        match found.filter(|calls| !calls.is_empty()) {
             Some(mut more) => calls.append(&mut more),
+            None if has_no_end => break,
             // A word is skipped whole, anything else by one character.
-            None if reader.at == here => {
-                reader.at += c.len_utf8();
+            None => {
+                reader.at = start.max(here + c.len_utf8());
                 reader.fuel = reader.fuel.saturating_sub(1);
             }
-            None => {}
         }
     }
     calls
@@ -231,6 +232,11 @@ mod tests {
         check(r#"I call files.read_file(path="a")."#, &[r#"files.read_file {"path":"a"}"#]);
         check(r#"[read_file(path="a"), list_dir()]"#, &[r#"read_file {"path":"a"}"#, "list_dir {}"]);
         check(r#"{"name": "read_file", "arguments": {"path" {"name":"list_dir","arguments":{}}"#, &["list_dir {}"]);
+        check(
+            r#"{"name": "write_file", "arguments": {"path": "a", "content": "call list_dir() or read_file('b')"#,
+            &[],
+        );
+        check(r#"write_file("a", "call list_dir() or read_file('b')"#, &[]);
     }
 
     #[test]

@@ -44,6 +44,14 @@ pub struct Reading {
     pub tier: Option<Tier>,
 }
 
+impl Reading {
+    /// Whether every call is in the notation of the model's family, closed as the notation demands. Only such calls may change or run something:
+    /// the later tiers read what seems to be meant.
+    pub fn is_certain(&self) -> bool {
+        self.tier == Some(Tier::Strict)
+    }
+}
+
 /// Parses calls with the first tier that finds any; no tier after `until` is tried.
 pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
@@ -141,7 +149,46 @@ mod tests {
         }
     }
 
+    /// Text as in a file about tool calls: it holds calls of every notation.
+    fn content() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            "[ -~\n]{0,12}",
+            Just("[delete_file(path='b')]".to_owned()),
+            Just("\n```tool_code\ndelete_file(path='b')\n```\n".to_owned()),
+            Just("<tool_call>{\"name\": \"delete_file\", \"arguments\": {\"path\": \"b\"}}</tool_call>".to_owned()),
+            Just("{'name': 'delete_file', 'arguments': {'path': 'b'}}".to_owned()),
+            Just("[TOOL_CALLS]delete_file[ARGS]{}".to_owned()),
+            Just("<|channel|>commentary to=functions.delete_file <|message|>{}".to_owned()),
+            Just("<｜tool▁sep｜>delete_file\n```json\n{}\n```".to_owned()),
+            Just("<|tool_call_start|>[delete_file(path='b')]<|tool_call_end|>".to_owned()),
+            Just("functools[{\"name\": \"delete_file\", \"arguments\": {}}]".to_owned()),
+        ];
+        proptest::collection::vec(part, 0..4).prop_map(|parts| parts.concat())
+    }
+
     proptest! {
+        /// A call counts only once it is whole, wherever the reply was cut and whatever its text looks like.
+        #[test]
+        fn no_beginning_of_a_call_is_read_as_a_certain_call(content in content(), keep in 0.0..1.0f64) {
+            for name in crate::models::dialect::DIALECTS.into_iter().filter(|name| *name != "auto") {
+                let dialect = by_name(name).expect("a dialect");
+                let arguments = serde_json::json!({ "path": "a", "content": content });
+                let arguments = arguments.as_object().cloned().expect("an object");
+                let (open, close) = dialect.call_marks();
+                let text = format!("{open}{}{close}", dialect.write_call("write_file", &arguments));
+                let whole = RawCall { name: "write_file".to_owned(), arguments };
+                let calls = |text: &str| {
+                    let reading = read(text, Some(&*dialect), Catalog::builtin().specs(), Tier::Prose);
+                    if reading.is_certain() { reading.calls } else { Vec::new() }
+                };
+                prop_assert_eq!(calls(&text), vec![whole.clone()], "{}", text);
+                let at = text.floor_char_boundary((text.len() as f64 * keep) as usize);
+                for cut in [&text[..at], &text[..text.floor_char_boundary(text.len() - close.len())]] {
+                    prop_assert!(calls(cut).iter().all(|call| *call == whole), "{}: {}", name, cut);
+                }
+            }
+        }
+
         #[test]
         fn reading_never_panics(text in "\\PC{0,300}") {
             read(&text, None, Catalog::builtin().specs(), Tier::Prose);

@@ -13,6 +13,7 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::{ConfineError, Inside};
+use crate::tools::files::undone::Seen;
 use crate::tools::files::{replace, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
 use crate::tools::preview::Preview;
@@ -22,7 +23,7 @@ pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Longest search for the smallest diff; after that a coarser one is shown.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// A file gets another text. `before` is `None` when it does not exist yet; `notes` are remarks on how the change
     /// was found, one line each; `names` are the other names of the file (hard links); those in the project get the text too.
@@ -37,10 +38,12 @@ pub enum Change {
     Deletion {
         file: Inside,
         text: Option<String>,
+        seen: Seen,
     },
     Move {
         from: Inside,
         to: Inside,
+        seen: Seen,
     },
 }
 
@@ -77,7 +80,7 @@ impl Change {
                 refuse_marked(file, file.absolute())?;
                 refuse_marked_folder(file)
             }
-            Change::Move { from, to } => {
+            Change::Move { from, to, .. } => {
                 refuse_marked(from, from.absolute())?;
                 refuse_marked_folder(from)?;
                 refuse_marked_folder(to)
@@ -90,15 +93,38 @@ impl Change {
         match self {
             Change::Text { file, names, .. } => [vec![file.relative().into()], changing(names)].concat(),
             Change::Deletion { file, .. } => vec![file.relative().into()],
-            Change::Move { from, to } => vec![from.relative().into(), to.relative().into()],
+            Change::Move { from, to, .. } => vec![from.relative().into(), to.relative().into()],
         }
+    }
+
+    /// The file whose content is changed, removed or moved.
+    pub(super) fn file(&self) -> &Inside {
+        match self {
+            Change::Text { file, .. } | Change::Deletion { file, .. } => file,
+            Change::Move { from, .. } => from,
+        }
+    }
+
+    /// The path of that file, relative to the project.
+    pub fn path(&self) -> String {
+        self.file().relative()
+    }
+
+    /// Whether it changes this text of the file `path`; `None` if it is about another file. Without a text the file does not exist.
+    pub fn is_of(&self, path: &str, text: Option<&str>) -> Option<bool> {
+        (self.path() == path).then(|| match self {
+            Change::Text { before, .. } => before.as_deref() == text,
+            Change::Deletion { seen, .. } | Change::Move { seen, .. } => {
+                text.is_some_and(|text| Seen::of_bytes(text.as_bytes()) == *seen)
+            }
+        })
     }
 
     /// The full text before and after of the file whose text changes.
     fn texts(&self) -> Vec<FileChange> {
         let (file, old, new) = match self {
             Change::Text { file, before, after, .. } if before.as_ref() != Some(after) => (file, before, Some(after)),
-            Change::Deletion { file, text: text @ Some(_) } => (file, text, None),
+            Change::Deletion { file, text: text @ Some(_), .. } => (file, text, None),
             _ => return Vec::new(),
         };
         let [old, new] = [old.as_ref(), new].map(|text| text.map(|text| text.as_str().into()));
@@ -118,7 +144,7 @@ impl Change {
                 text = format!("{} would be made, empty\n", file.relative())
             }
             Change::Deletion { file, .. } if text.is_empty() => text = format!("{} would be gone\n", file.relative()),
-            Change::Move { from, to } => text = format!("{} becomes {}\n", from.relative(), to.relative()),
+            Change::Move { from, to, .. } => text = format!("{} becomes {}\n", from.relative(), to.relative()),
             _ => {}
         }
         if let Change::Text { notes, names, .. } = self {
@@ -127,7 +153,9 @@ impl Change {
         Preview { text, changes }
     }
 
+    /// Makes it, if the file still has the content that it is a change of.
     pub(in crate::tools) fn make(self) -> Result<Outcome, String> {
+        self.is_as_seen()?;
         let (text, diff) = match &self {
             Change::Text { file, before, after, .. } if before.as_ref() == Some(after) => {
                 let path = file.relative();
@@ -142,18 +170,18 @@ impl Change {
                 let links = linked(names).map_or(String::new(), |links| format!("; {links}"));
                 (format!("{verb} {path} (+{added} -{removed} lines){links}{notes}"), Some(diff))
             }
-            Change::Deletion { file, text } => {
+            Change::Deletion { file, text, .. } => {
                 let path = file.relative();
                 fs::remove_file(file.absolute()).map_err(|error| format!("{path}: {error}"))?;
                 (format!("deleted {path}"), text.as_ref().map(|text| diff(&path, Some(text), None)))
             }
-            Change::Move { from, to } => (rename(from, to)?, None),
+            Change::Move { from, to, .. } => (rename(from, to)?, None),
         };
         Ok(Outcome { diff, changes: self.texts(), changed: self.paths(), ..Outcome::ok(text) })
     }
 }
 
-fn rename(from: &Inside, to: &Inside) -> Result<String, String> {
+pub(super) fn rename(from: &Inside, to: &Inside) -> Result<String, String> {
     to.make_parents().map_err(|error| error.to_string())?;
     let (old, new) = (from.relative(), to.relative());
     fs::rename(from.absolute(), to.absolute()).map_err(|error| match error.kind() {
@@ -190,7 +218,7 @@ pub fn text_of(file: &Inside) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text; only text files are changed"))
 }
 
-fn write(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
+pub(super) fn write(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
     file.make_parents()?;
     if fs::symlink_metadata(file.absolute()).is_ok_and(|meta| !meta.is_file()) {
         return Err(ConfineError::Replaced { path: file.relative() });

@@ -42,7 +42,13 @@ fn replaced(path: &str, content: &str, old: &str, new: &str) -> Result<(String, 
 
 /// [`replaced`] for texts with line feeds alone.
 fn replaced_in_plain(path: &str, content: &str, old: &str, new: &str) -> Result<(String, Vec<String>), String> {
-    let places: Vec<usize> = content.match_indices(old).map(|(at, _)| at).take(PLACES_MAX + 1).collect();
+    let all = content.match_indices(old).map(|(at, _)| at);
+    let (within, places): (Vec<usize>, Vec<usize>) =
+        all.take(PLACES_MAX + 1).partition(|at| cuts_a_number(content, *at, at + old.len()));
+    if let ([], [at, ..]) = (&places[..], &within[..]) {
+        let line = line_of(content, *at);
+        return Err(format!("`old` begins or ends inside a number at line {line} of {path}; give the whole number"));
+    }
     match places[..] {
         [] => {}
         [at] => return Ok(([&content[..at], new, &content[at + old.len()..]].concat(), Vec::new())),
@@ -58,6 +64,15 @@ fn replaced_in_plain(path: &str, content: &str, old: &str, new: &str) -> Result<
         return Ok((after, vec![format!("line {first} was found with other blanks between its words")]));
     }
     Err(near::miss(path, content, old))
+}
+
+/// Whether the passage begins or ends between two digits: `limit = 5` is not in `limit = 50`.
+fn cuts_a_number(content: &str, from: usize, to: usize) -> bool {
+    let is_between_digits = |at: usize| {
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        is_digit(content[..at].chars().next_back()) && is_digit(content[at..].chars().next())
+    };
+    is_between_digits(from) || is_between_digits(to)
 }
 
 fn ambiguous(path: &str, lines: Vec<usize>) -> String {
@@ -163,7 +178,8 @@ fn within_a_line(content: &str, old: &str, new: &str) -> Option<Found> {
         return None;
     }
     let pattern = Regex::new(&words.join(r"[ \t]+")).ok()?;
-    let places: Vec<regex::Match<'_>> = pattern.find_iter(content).take(PLACES_MAX + 1).collect();
+    let places = pattern.find_iter(content).filter(|place| !cuts_a_number(content, place.start(), place.end()));
+    let places: Vec<regex::Match<'_>> = places.take(PLACES_MAX + 1).collect();
     match &places[..] {
         [] => None,
         [one] => {
@@ -256,6 +272,16 @@ mod tests {
         );
         let drifted = "`old` occurs 2 times in f, at lines 1, 4; add lines before or after it to say which";
         check("  x\n  y\n\n    x\n    y\n", "x\ny", "z", drifted);
+    }
+
+    #[test]
+    fn a_passage_does_not_end_inside_a_number() {
+        let inside = "`old` begins or ends inside a number at line 1 of f; give the whole number";
+        check("size = 120\n", "size = 12", "size = 13", inside);
+        check("size = 120\n", "20", "30", inside);
+        check("size = 12\nwide = 120\n", "= 12", "= 13", "size = 13\nwide = 120\n");
+        check("size  = 120\n", "size = 12", "size = 13", &near::miss("f", "size  = 120\n", "size = 12"));
+        check("size12 = 1\n", "size", "wide", "wide12 = 1\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
 use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
+use crate::tools::files::undone::Seen;
 
 /// `write_file`: a whole file, new or replaced.
 pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
@@ -28,8 +29,8 @@ pub fn text(arguments: Arguments<'_>, context: &Context) -> Result<Change, Strin
 /// `delete_file`: one file; a checkpoint keeps its content for `undo`.
 pub fn deletion(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
     let file = existing(arguments.text("path")?, context)?;
-    let text = text_of(&file).ok();
-    Ok(Change::Deletion { file, text })
+    let (seen, text) = (Seen::of(&file)?, text_of(&file).ok());
+    Ok(Change::Deletion { file, text, seen })
 }
 
 /// `move_file`: overwrites nothing. With a folder as destination the file keeps its name.
@@ -44,7 +45,8 @@ pub fn moved(arguments: Arguments<'_>, context: &Context) -> Result<Change, Stri
     if to.exists() {
         return Err(format!("`{}` exists already; choose another name, or delete it first", to.relative()));
     }
-    Ok(Change::Move { from, to })
+    let seen = Seen::of(&from)?;
+    Ok(Change::Move { from, to, seen })
 }
 
 fn resolve(path: &str, context: &Context) -> Result<Inside, String> {

@@ -78,6 +78,10 @@ pub enum Refusal {
     NeedsConsent { tool: String, reason: String },
     #[error("`{tool}` was rejected by the user")]
     Rejected { tool: String },
+    #[error("`{tool}` was not run: the question about it was cancelled")]
+    Cancelled { tool: String },
+    #[error("`{tool}` needs consent and nobody could be asked: {why}")]
+    NotAsked { tool: String, why: String },
     #[error("`{tool}` is refused: {reason}")]
     Denied { tool: String, reason: String },
     #[error("the changed arguments cannot be used: {0}")]
@@ -148,6 +152,8 @@ impl Policy {
     pub fn approve(&self, call: ToolCall, spec: &ToolSpec, decision: Decision) -> Result<Approved<ToolCall>, Refusal> {
         let call = match decision {
             Decision::Reject => return Err(Refusal::Rejected { tool: call.tool }),
+            Decision::Cancel => return Err(Refusal::Cancelled { tool: call.tool }),
+            Decision::NotAsked(why) => return Err(Refusal::NotAsked { tool: call.tool, why }),
             Decision::Approve => call,
             Decision::Always => {
                 self.grant(&call, spec);

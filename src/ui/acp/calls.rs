@@ -32,8 +32,14 @@ pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
         return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
     }
-    proposal.changes.iter().map(|change| diff(change, project)).collect()
+    let diffs = proposal.changes.iter().map(|change| diff(change, project));
+    // Of several files the reason also says what no difference shows.
+    let reason = proposal.arguments.contains_key(FILES).then(|| text(&proposal.reason));
+    reason.into_iter().chain(diffs).collect()
 }
+
+/// The argument with the paths of files that change together.
+const FILES: &str = "files";
 
 /// What a call has done or found.
 pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
@@ -73,9 +79,12 @@ fn title(tool: &str, arguments: &Map<String, Value>) -> (String, ToolKind) {
     };
     // Without a path the project's folder is listed.
     let unsaid = if *builtin == Builtin::ListDir { "." } else { "" };
+    let files: Vec<&str> = files(arguments).collect();
+    let files = files.join(", ");
     let said = |name: &str| {
         let said = arguments.get(name).and_then(Value::as_str);
-        said.filter(|said| !said.is_empty()).unwrap_or(unsaid)
+        let together = Some(files.as_str()).filter(|_| name == "path");
+        said.or(together).filter(|said| !said.is_empty()).unwrap_or(unsaid)
     };
     let mut pieces = form.split(['{', '}']);
     let mut title = pieces.next().unwrap_or_default().to_owned();
@@ -87,11 +96,20 @@ fn title(tool: &str, arguments: &Map<String, Value>) -> (String, ToolKind) {
     (cut_line(title.trim_end(), most), *kind)
 }
 
+/// The files that change together.
+fn files(arguments: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    arguments.get(FILES).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// The files that the arguments name, so that an editor can follow.
 fn places(arguments: &Map<String, Value>, project: &Path) -> Vec<ToolCallLocation> {
     let line = arguments.get("start_line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let named = ["path", "source", "destination"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
-    named.take(PLACES_MAX).map(|path| ToolCallLocation::new(project.join(path)).line(line)).collect()
+    named
+        .chain(files(arguments))
+        .take(PLACES_MAX)
+        .map(|path| ToolCallLocation::new(project.join(path)).line(line))
+        .collect()
 }
 
 fn diff(change: &FileChange, project: &Path) -> ToolCallContent {

@@ -15,7 +15,7 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision. What is no clear consent is a rejection.
+/// The user's decision, or why nobody could be asked. What is no clear consent is none.
 pub async fn ask(
     client: &Client,
     session: &SessionId,
@@ -26,11 +26,7 @@ pub async fn ask(
     let request = question(session, call, proposal, project);
     match client.ask::<_, RequestPermissionResponse>("session/request_permission", &request).await {
         Ok(response) => decision(&response.outcome, proposal),
-        Err(why) => {
-            let tool = crate::base::visible(&proposal.tool);
-            tell!("monobloc: note: `{tool}` counts as rejected: {why}");
-            Decision::Reject
-        }
+        Err(why) => Decision::NotAsked(why.to_string()),
     }
 }
 
@@ -48,7 +44,7 @@ fn question(session: &SessionId, call: ToolCallId, proposal: &Proposal, project:
 
 /// An answer counts as consent only if it is one of the options that were offered.
 fn decision(outcome: &RequestPermissionOutcome, proposal: &Proposal) -> Decision {
-    let RequestPermissionOutcome::Selected(selected) = outcome else { return Decision::Reject };
+    let RequestPermissionOutcome::Selected(selected) = outcome else { return Decision::Cancel };
     match selected.option_id.0.as_ref() {
         ONCE => Decision::Approve,
         ALWAYS if proposal.always.is_some() => Decision::Always,
@@ -91,6 +87,6 @@ mod tests {
         check(selected("allow-always"), Some("x"), Decision::Always);
         check(selected("allow-always"), None, Decision::Reject);
         check(selected("yes"), Some("x"), Decision::Reject);
-        check(json!({ "outcome": "cancelled" }), Some("x"), Decision::Reject);
+        check(json!({ "outcome": "cancelled" }), Some("x"), Decision::Cancel);
     }
 }

@@ -35,7 +35,7 @@ struct Planned {
     step: StepId,
     text: String,
     state: StepState,
-    /// Whether the user said no to a call of it.
+    /// Whether a call of it had no right to run.
     is_refused: bool,
     /// Whether a call of it that may change something succeeded.
     is_made: bool,
@@ -148,12 +148,12 @@ impl Updates {
 
     fn ended(&mut self, report: &StepReport) -> SessionUpdate {
         if let Some(planned) = self.plan.iter_mut().find(|planned| planned.step == report.step) {
-            planned.is_refused |= report.status == StepStatus::Rejected;
+            planned.is_refused |= report.status.is_refused();
             planned.is_made |= report.status == StepStatus::Succeeded && report.executing;
         }
         let status = match report.status {
             StepStatus::Succeeded => ToolCallStatus::Completed,
-            StepStatus::Failed | StepStatus::Rejected | StepStatus::Skipped => ToolCallStatus::Failed,
+            _ => ToolCallStatus::Failed,
         };
         let content = calls::result(report, &self.project);
         if let Some(id) = self.open.remove(&report.step) {

@@ -42,7 +42,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Asks the user for a decision. `yes` approves without asking; without a terminal the call is rejected.
+    /// Asks the user for a decision. `yes` approves without asking; without a terminal nobody can be asked.
     pub fn consent(&mut self, proposal: Proposal, yes: bool) -> Result<Decision> {
         if yes {
             return Ok(Decision::Approve);
@@ -52,7 +52,7 @@ impl Printer {
             tell!(
                 "monobloc: `{tool}` needs consent ({reason}), and nobody can be asked here: not done; --yes approves"
             );
-            return Ok(Decision::Reject);
+            return Ok(Decision::NotAsked("there is no terminal; --yes approves".to_owned()));
         }
         self.preview(&proposal);
         let (reply, mut decided) = oneshot::channel();
@@ -62,8 +62,8 @@ impl Printer {
             let Some(line) = lines.next().transpose()? else { break };
             open = question.answer(&line);
         }
-        // A question that was dropped without an answer counts as a rejection.
-        Ok(decided.try_recv().unwrap_or(Decision::Reject))
+        // At the end of the input the question is dropped without an answer.
+        Ok(decided.try_recv().unwrap_or(Decision::Cancel))
     }
 
     /// Prints text between events; nothing in JSON output.
@@ -124,7 +124,7 @@ impl Text {
         let mark = match report.status {
             StepStatus::Succeeded => mark.green(),
             StepStatus::Failed => mark.red(),
-            StepStatus::Rejected | StepStatus::Skipped => mark.yellow(),
+            _ => mark.yellow(),
         };
         let call = report.call.map_or(String::new(), |call| format!(" [{call}]"));
         let arguments = words::arguments(&report.arguments);

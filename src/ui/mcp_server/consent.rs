@@ -1,4 +1,4 @@
-//! Asks the client's user for consent to a call, by elicitation. What is no clear consent is a rejection.
+//! Asks the client's user for consent to a call, by elicitation. What is no clear consent is none.
 
 use std::time::Duration;
 
@@ -8,23 +8,25 @@ use serde_json::{Value, json};
 
 use crate::protocol::{Decision, Proposal};
 
-/// How long a person has to answer; after it the call is rejected and the turn goes on.
+/// How long a person has to answer; after it the turn goes on without the call.
 const ANSWER_MAX: Duration = Duration::from_secs(300);
 
 const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow always";
 const REJECT: &str = "reject";
 
-/// The user's decision; `Err` says why nobody could be asked, which counts as a rejection.
-pub async fn ask(peer: &Peer<RoleServer>, proposal: &Proposal) -> Result<Decision, String> {
+/// The user's decision, or why nobody could be asked.
+pub async fn ask(peer: &Peer<RoleServer>, proposal: &Proposal) -> Decision {
     if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
-        let why = "this client cannot ask its user (no elicitation)";
-        return Err(format!("`{}` needs consent ({}), and {why}: not done", proposal.tool, proposal.reason));
+        return Decision::NotAsked("this client cannot ask its user (no elicitation)".to_owned());
     }
-    let question = question(proposal).map_err(|why| why.to_string())?;
+    let question = match question(proposal) {
+        Ok(question) => question,
+        Err(why) => return Decision::NotAsked(why.to_string()),
+    };
     match peer.create_elicitation_with_timeout(question, Some(ANSWER_MAX)).await {
-        Ok(answer) => Ok(decision(&answer, proposal)),
-        Err(why) => Err(format!("`{}` needs consent, and there was no answer ({why}): not done", proposal.tool)),
+        Ok(answer) => decision(&answer, proposal),
+        Err(why) => Decision::NotAsked(format!("there was no answer ({why})")),
     }
 }
 
@@ -49,6 +51,7 @@ fn decision(answer: &ElicitResult, proposal: &Proposal) -> Decision {
     match (&answer.action, said) {
         (ElicitationAction::Accept, Some(ONCE)) => Decision::Approve,
         (ElicitationAction::Accept, Some(ALWAYS)) if proposal.always.is_some() => Decision::Always,
+        (ElicitationAction::Cancel, _) => Decision::Cancel,
         _ => Decision::Reject,
     }
 }
@@ -75,6 +78,6 @@ mod tests {
         check(ElicitationAction::Accept, json!({ "decision": "allow always" }), false, Decision::Reject);
         check(ElicitationAction::Accept, json!({}), false, Decision::Reject);
         check(ElicitationAction::Decline, json!({ "decision": "allow once" }), false, Decision::Reject);
-        check(ElicitationAction::Cancel, Value::Null, false, Decision::Reject);
+        check(ElicitationAction::Cancel, Value::Null, false, Decision::Cancel);
     }
 }

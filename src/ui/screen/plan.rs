@@ -80,7 +80,7 @@ pub fn call(report: &StepReport, theme: Theme, unfolded: bool) -> Vec<Line<'stat
     let style = match report.status {
         StepStatus::Succeeded => theme.good(),
         StepStatus::Failed => theme.bad(),
-        StepStatus::Rejected | StepStatus::Skipped => theme.warning(),
+        _ => theme.warning(),
     };
     let mut spans = vec![
         Span::styled("  └ ", theme.dim()),

@@ -193,6 +193,7 @@ impl Screen {
             Decision::Approve => "yes",
             Decision::Always => "always",
             Decision::Reject => "no",
+            Decision::Cancel | Decision::NotAsked(_) => "no answer",
             Decision::Modify(_) => "yes, with other arguments",
         };
         self.transcript.push(Entry::Decided { preview: question.proposal.preview, decision: said });

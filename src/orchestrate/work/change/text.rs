@@ -31,7 +31,9 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
         let pack = Pack::default();
         return create(job, path, &pack, evidence).await;
     }
-    let wanted = wanted(job, path, &before, &all).await?;
+    let Some(wanted) = wanted(job, path, &before, &all).await? else {
+        return Ok(Done::note(format!("not done: which passage of {path} is meant is not clear; name its heading")));
+    };
     let chosen = match wanted {
         Place::Change(at) => passage::narrowed(&before, &all[at], &job.step.text),
         Place::After(at) => all[at].clone(),
@@ -39,14 +41,14 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
     write(job, Target { path, before: &before, wanted, chosen }, evidence).await
 }
 
-/// Where the change belongs: at the passage that the step names or clearly means, else where the model says.
-async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Place, TurnError> {
+/// Where the change belongs: at the passage that the step names or clearly means, else where the model says, if it does.
+async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     let adds = mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let called = passage::called(all, &job.step.text);
     match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
-        Some(at) => Ok(Place::Change(at)),
+        Some(at) => Ok(Some(Place::Change(at))),
         None => place(job, path, all).await,
     }
 }
@@ -145,10 +147,10 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     }
 }
 
-/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed.
-async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Place, TurnError> {
+/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
+async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
     if all.len() == 1 {
-        return Ok(Place::Change(0));
+        return Ok(Some(Place::Change(0)));
     }
     let listed: Vec<String> = all.iter().enumerate().map(|(at, one)| format!("{}. {}", at + 1, one.title)).collect();
     let messages = [
@@ -160,11 +162,13 @@ async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Place, TurnE
     ];
     let numbers: Vec<String> = (1..=all.len()).map(|number| format!("\"{number}\"")).collect();
     let grammar = format!("start: (\"change \" | \"new after \") N\nN: {}\n", numbers.join(" | "));
-    let answer = ask(job, &messages, Ask { grammar, tokens: 8, seed: None, phase: "finding the passage" }).await?;
+    let form = Ask { grammar, tokens: 8, lines: usize::MAX, seed: None, phase: "finding the passage" };
+    let answer = ask(job, &messages, form).await?;
+    let Ok(answer) = answer.whole() else { return Ok(None) };
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);
     let place = match answer.strip_prefix("new after ") {
         Some(rest) => number(rest).map(Place::After),
         None => answer.strip_prefix("change ").and_then(number).map(Place::Change),
     };
-    Ok(place.unwrap_or(Place::Change(0)))
+    Ok(place)
 }

@@ -16,7 +16,7 @@ use super::ROUNDS_MAX;
 const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 400;
 const LONGEST_TOKENS: usize = 900;
-const TEST_TOKENS: usize = 260;
+const TEST_TOKENS: usize = 340;
 /// Most cases of a new test; without a limit a model goes on and on with further numbers.
 const CASES_MAX: usize = 5;
 /// Most samples of a definition until one differs from the existing code.
@@ -25,6 +25,9 @@ const DRAFTS_MAX: usize = 3;
 const DRAWN_LINES_MAX: usize = 25;
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
 const WITHIN_ROUNDS: usize = 3;
+
+/// The code of an item; the error says why it is not whole.
+pub(super) type Code = Result<String, String>;
 
 /// What the model writes with in one round.
 pub(super) struct Writer<'a> {
@@ -41,12 +44,13 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Has the model name items, unless `given` are all, and write each; returns them with their code. The exchange is appended to `messages`.
+    /// Has the model name items, unless `given` are all, and write each; returns them with their code, or with why it is not whole. The exchange
+    /// is appended to `messages`.
     pub async fn pieces(
         &self,
         given: Option<(Vec<Item>, bool)>,
         messages: &mut Vec<Message>,
-    ) -> Result<Vec<(Item, String)>, TurnError> {
+    ) -> Result<Vec<(Item, Code)>, TurnError> {
         let items = self.items(given, messages).await?;
         let named: Vec<String> = items.iter().map(|item| self.choices.line(item)).collect();
         tracing::debug!(round = self.round, ?named);
@@ -54,8 +58,12 @@ impl Writer<'_> {
         let mut pieces = Vec::new();
         for item in items {
             let is_removed = matches!(item.what, What::Remove(_));
-            let code = if is_removed { String::new() } else { self.code(&item, messages).await? };
+            let code = if is_removed { Ok(String::new()) } else { self.code(&item, messages).await? };
+            let is_cut = code.is_err();
             pieces.push((item, code));
+            if is_cut {
+                break;
+            }
         }
         Ok(pieces)
     }
@@ -69,12 +77,13 @@ impl Writer<'_> {
         // What a check found is wrong is one item.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let grammar = self.choices.grammar(&given, most);
-        let form = Ask { grammar, tokens: NAMES_TOKENS, seed: None, phase: "finding what to change" };
-        Ok(self.choices.read(&ask(self.job, messages, form).await?))
+        let form =
+            Ask { grammar, tokens: NAMES_TOKENS, lines: usize::MAX, seed: None, phase: "finding what to change" };
+        Ok(self.choices.read(ask(self.job, messages, form).await?.whole_lines()))
     }
 
     /// Has the model write an item: some lines of a long function, else the whole.
-    async fn code(&self, item: &Item, messages: &mut Vec<Message>) -> Result<String, TurnError> {
+    async fn code(&self, item: &Item, messages: &mut Vec<Message>) -> Result<Code, TurnError> {
         let Writer { job, files, text, trouble, round, .. } = *self;
         let warned = if trouble.is_empty() { String::new() } else { format!("\nA first attempt was wrong. {trouble}") };
         let purpose = format!("It is for this: {text}{warned}");
@@ -89,39 +98,32 @@ impl Writer<'_> {
     }
 
     /// The answer of the model with a whole item, and the code in it. Samples of a short one are drawn until one differs from the existing code.
-    async fn whole(&self, item: &Item, messages: &[Message]) -> Result<(String, String), TurnError> {
+    async fn whole(&self, item: &Item, messages: &[Message]) -> Result<(String, Code), TurnError> {
         let Writer { job, files, text, round, .. } = *self;
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => grammar::of_code(item, files.text(&item.path), comments::speaks_of_words(text)),
         };
         let mut answer = String::new();
-        let mut code = String::new();
+        let mut code = Ok(String::new());
         // Greedy decoding would repeat what a check has refused.
         let is_drawn = round > 0;
         let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
         for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
-            let form = Ask { grammar: grammar.clone(), tokens: most_tokens(item, files), seed, phase: "writing code" };
-            answer = ask(job, messages, form).await?;
-            tracing::debug!(round, draft, answer, "written");
-            code = code_in(&answer, item);
-            if !files.has(item, &code) {
+            let (tokens, lines) = (most_tokens(item, files), grammar::most_lines(item));
+            let form = Ask { grammar: grammar.clone(), tokens, lines, seed, phase: "writing code" };
+            let written = ask(job, messages, form).await?;
+            tracing::debug!(round, draft, written.text, "written");
+            code = written.whole().map(|text| reply::first(text).unwrap_or_default());
+            answer = written.text;
+            // A sample that was cut would be cut again.
+            if !code.as_ref().is_ok_and(|code| files.has(item, code)) {
                 break;
             }
         }
         Ok((answer, code))
     }
-}
-
-/// The code of an answer, without what was cut off at its end.
-fn code_in(answer: &str, item: &Item) -> String {
-    let mut code = reply::first(answer).unwrap_or_default();
-    let is_cut = item.is_new_test() && code.lines().count() >= grammar::TEST_LINES_MAX;
-    if is_cut || !answer.trim_end().ends_with("```") {
-        code = reply::up_to_a_whole(&item.path, &code);
-    }
-    code
 }
 
 /// Longest code for an item, in tokens.

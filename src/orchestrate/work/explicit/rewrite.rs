@@ -28,7 +28,7 @@ pub(super) struct Rewrite {
     /// The rule that made it, for the log.
     pub way: &'static str,
     pub path: String,
-    before: String,
+    pub before: String,
     pub after: String,
 }
 

@@ -16,7 +16,7 @@ fn choices(proposal: &Proposal) -> String {
     format!("[y]es,{always} [n]o, [e]dit the arguments")
 }
 
-/// A question that waits for a line of input. Dropping it rejects the call.
+/// A question that waits for a line of input. Dropping it takes the question back.
 pub struct Question {
     proposal: Proposal,
     reply: oneshot::Sender<Decision>,
@@ -69,7 +69,11 @@ impl Question {
     /// The question again, unless there were too many unclear answers.
     fn again(mut self) -> Option<Question> {
         self.tries -= 1;
-        (self.tries > 0).then_some(self)
+        if self.tries > 0 {
+            return Some(self);
+        }
+        let _: Result<(), Decision> = self.reply.send(Decision::Reject);
+        None
     }
 }
 
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_a_clear_answer_is_dropped_which_rejects_the_call() {
-        check(&["?", "?", "?"], None);
+    fn a_question_without_a_clear_answer_is_a_no() {
+        check(&["?", "?", "?"], Some(Decision::Reject));
     }
 }

@@ -110,7 +110,7 @@ impl Conversation {
             tokio::select! {
                 line = lines.recv(), if room => match line {
                     Some(line) => self.hear(line)?,
-                    // At the end of the input an open question is rejected.
+                    // At the end of the input an open question is taken back.
                     None => (self.listening, self.question) = (false, None),
                 },
                 message = next(&mut self.running) => self.take(message)?,

@@ -1,0 +1,14 @@
+//! Says why a generation is not whole: what was cut changes and runs nothing.
+
+use crate::engine::{Finish, Output};
+
+/// Why `output` has no end of its own, for the model that wrote it; `None` if it ended by itself.
+pub fn why_cut(output: &Output) -> Option<String> {
+    let tokens = output.tokens.len();
+    match output.finish {
+        Finish::End => None,
+        Finish::MaxTokens => Some(format!("it was cut at {tokens} tokens")),
+        Finish::ContextFull => Some(format!("it was cut at {tokens} tokens, because the context is full")),
+        Finish::Repetition => Some(format!("it was stopped at {tokens} tokens, because it repeated itself")),
+    }
+}

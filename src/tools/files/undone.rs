@@ -1,0 +1,120 @@
+//! Compares a change with the content that it is a change of, right before it is made, and takes it back.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::base::overwrite::{self, About};
+use crate::tools::confine::Inside;
+use crate::tools::files::change::{Change, rename, text_of, write};
+use crate::tools::planned::Back;
+
+/// The content of a file, by its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen([u8; 32]);
+
+impl Seen {
+    pub(super) fn of_bytes(bytes: &[u8]) -> Seen {
+        Seen(Sha256::digest(bytes).into())
+    }
+
+    pub fn of(file: &Inside) -> Result<Seen, String> {
+        let mut bytes = Vec::new();
+        let read = file.open().map_err(|error| error.to_string())?.read_to_end(&mut bytes);
+        read.map_err(|error| format!("{}: {error}", file.relative()))?;
+        Ok(Seen::of_bytes(&bytes))
+    }
+}
+
+impl Change {
+    /// An error if the file has another content than this is a change of.
+    pub(super) fn is_as_seen(&self) -> Result<(), String> {
+        let as_seen = match self {
+            Change::Text { file, before: Some(before), .. } => text_of(file).is_ok_and(|now| now == *before),
+            Change::Text { file, before: None, .. } => !file.exists(),
+            Change::Deletion { file, seen, .. } => Seen::of(file).is_ok_and(|now| now == *seen),
+            Change::Move { from, to, seen } => Seen::of(from).is_ok_and(|now| now == *seen) && !to.exists(),
+        };
+        if as_seen { Ok(()) } else { Err(format!("{} was changed meanwhile", self.path())) }
+    }
+
+    /// An error if a folder in which it writes cannot be written. Marks are looked at before, see `Change::plan`.
+    pub(in crate::tools) fn may_be_made(&self) -> Result<(), String> {
+        let target = match self {
+            Change::Move { to, .. } => to,
+            other => other.file(),
+        };
+        for file in [self.file(), target] {
+            let folder = file.absolute().ancestors().skip(1).find(|folder| folder.exists());
+            if let Some(folder) = folder.filter(|folder| !may_write(folder)) {
+                return Err(format!("{}: the folder {} cannot be written", file.relative(), folder.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What takes it back after it was made. To be called before that.
+    pub(in crate::tools) fn way_back(&self) -> Result<Back, String> {
+        let cannot = |path: &str, error: &dyn std::fmt::Display| format!("{path}: {error}");
+        Ok(match self.clone() {
+            Change::Text { file, before, after, .. } => {
+                let folders = missing_folders(&file);
+                Box::new(move || {
+                    let path = file.relative();
+                    if !text_of(&file).is_ok_and(|now| now == after) {
+                        return Err(format!("{path} was changed meanwhile"));
+                    }
+                    match before {
+                        Some(before) => write(&file, before.as_bytes()).map_err(|error| cannot(&path, &error)),
+                        None => {
+                            fs::remove_file(file.absolute()).map_err(|error| cannot(&path, &error))?;
+                            remove_empty(&folders);
+                            Ok(())
+                        }
+                    }
+                })
+            }
+            Change::Deletion { file, .. } => {
+                let path = file.relative();
+                let content = fs::read(file.absolute()).map_err(|error| cannot(&path, &error))?;
+                let about = About::of(file.absolute()).map_err(|error| cannot(&path, &error))?;
+                Box::new(move || {
+                    if file.exists() {
+                        return Err(format!("{path} is there again"));
+                    }
+                    overwrite::write(file.absolute(), &content, Some(&about), file.root())
+                        .map_err(|error| cannot(&path, &error))
+                })
+            }
+            Change::Move { from, to, .. } => {
+                let folders = missing_folders(&to);
+                Box::new(move || {
+                    if from.exists() {
+                        return Err(format!("{} is there again", from.relative()));
+                    }
+                    rename(&to, &from)?;
+                    remove_empty(&folders);
+                    Ok(())
+                })
+            }
+        })
+    }
+}
+
+/// The folders that have to be made for `file`, the innermost first.
+fn missing_folders(file: &Inside) -> Vec<PathBuf> {
+    let above = file.absolute().ancestors().skip(1);
+    above.take_while(|folder| fs::symlink_metadata(folder).is_err()).map(PathBuf::from).collect()
+}
+
+/// Removes these folders as far as they are empty.
+fn remove_empty(folders: &[PathBuf]) {
+    let _ = folders.iter().try_for_each(fs::remove_dir);
+}
+
+/// Whether files can be made in a folder.
+fn may_write(folder: &Path) -> bool {
+    tempfile::tempfile_in(folder).is_ok()
+}

@@ -1,0 +1,194 @@
+//! Works out what calls that belong together do to files, and makes all of it or none.
+
+use std::path::PathBuf;
+
+use crate::base::line_ends;
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::builtin::Builtin;
+use crate::tools::call::ToolCall;
+use crate::tools::files::change::{Change, text_of};
+use crate::tools::outcome::Outcome;
+use crate::tools::preview::Preview;
+
+/// The changes of calls, with the content of the files that they are changes of. Two are equal if they do the same to the same content: what was
+/// shown is made only as long as it is still the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned(Vec<Change>);
+
+impl Planned {
+    /// What `calls` would do, one after the other; `None` if one of them does more than change files, as a command. An error is the one that the
+    /// first of them would fail with.
+    pub fn of(calls: &[ToolCall], context: &Context) -> Result<Option<Planned>, String> {
+        let mut changes: Vec<Change> = Vec::new();
+        for call in calls {
+            let Some(builtin) = Builtin::by_name(&call.tool).filter(|builtin| builtin.changes_files()) else {
+                return Ok(None);
+            };
+            let change = Change::plan(builtin, Arguments(&call.arguments), context)?;
+            changes.push(after_move(&changes, change)?);
+        }
+        Ok(Some(Planned(changes)))
+    }
+
+    /// The paths that change, relative to the project.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.0.iter().flat_map(Change::paths).collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// The first of `basis` that is not the text that the changes are worked out from: a path with its text, `None` if there was no file.
+    pub fn other_than<'b>(&self, basis: &'b [(String, Option<String>)]) -> Option<&'b str> {
+        let is_other = |(path, text): &&(String, Option<String>)| {
+            self.0.iter().any(|change| change.is_of(path, text.as_deref()) == Some(false))
+        };
+        basis.iter().find(is_other).map(|(path, _)| path.as_str())
+    }
+
+    /// The first file of which another content is changed in `other`.
+    pub fn differs_from(&self, other: &Planned) -> Option<String> {
+        let differs = |(at, change): (usize, &Change)| (other.0.get(at) != Some(change)).then(|| change.path());
+        self.0.iter().enumerate().find_map(differs)
+    }
+
+    /// The file that is changed first.
+    pub fn first_path(&self) -> String {
+        self.0.first().map(Change::path).unwrap_or_default()
+    }
+
+    /// What the user sees before it is made.
+    pub fn preview(&self) -> Preview {
+        let mut whole = Preview::from(String::new());
+        for preview in self.0.iter().map(Change::preview) {
+            whole.text.push_str(&preview.text);
+            whole.changes.extend(preview.changes);
+        }
+        whole
+    }
+
+    /// Makes the changes in their order; the outcome of each. If one fails, those before it are taken back.
+    pub(super) fn make(self) -> Result<Vec<Outcome>, String> {
+        let count = self.0.len();
+        if count > 1 {
+            self.0.iter().try_for_each(Change::may_be_made)?;
+        }
+        let (mut outcomes, mut made) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for change in self.0 {
+            let back = if count > 1 { Some(change.way_back()?) } else { None };
+            match change.make() {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(why) => return Err(format!("{why}; {}", taken_back(made))),
+            }
+            made.extend(back);
+        }
+        Ok(outcomes)
+    }
+}
+
+/// `change`, for which `before` has been made: a moved file has its text at its new place.
+fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
+    let Change::Text { file, before: None, after, notes, .. } = &change else { return Ok(change) };
+    let moved = before.iter().find_map(|earlier| match earlier {
+        Change::Move { from, to, .. } if to == file => Some(from),
+        _ => None,
+    });
+    let Some(from) = moved else { return Ok(change) };
+    let (text, names) = (text_of(from)?, Vec::new());
+    let (file, notes, after) = (file.clone(), notes.clone(), line_ends::kept(&text, after));
+    Ok(Change::Text { file, before: Some(text), after, notes, names })
+}
+
+/// Takes changes back, the last one first; says what came of it.
+fn taken_back(made: Vec<Back>) -> String {
+    let mut left = Vec::new();
+    for back in made.into_iter().rev() {
+        if let Err(why) = back() {
+            left.push(why);
+        }
+    }
+    match left.as_slice() {
+        [] => "nothing was changed".to_owned(),
+        left => format!("what was changed before it could not all be taken back: {}", left.join("; ")),
+    }
+}
+
+/// Takes a change back once it was made; an error says what stays as it is now.
+pub(super) type Back = Box<dyn FnOnce() -> Result<(), String> + Send>;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::tools::files::walk::testing::Project;
+
+    fn call(tool: &str, arguments: Value) -> ToolCall {
+        ToolCall { tool: tool.to_owned(), arguments: arguments.as_object().cloned().unwrap() }
+    }
+
+    fn write(path: &str, content: &str) -> ToolCall {
+        call("write_file", json!({ "path": path, "content": content }))
+    }
+
+    fn planned(project: &Project, calls: &[ToolCall]) -> Planned {
+        Planned::of(calls, &project.context).unwrap().unwrap()
+    }
+
+    #[test]
+    fn if_the_last_change_fails_the_others_are_taken_back() {
+        let project = Project::with(&[("a.txt", "a\n"), ("b.txt", "b\n"), ("c.txt", "c\n"), ("d/e.txt", "e\n")]);
+        let root = project.dir.path();
+        let mode = fs::Permissions::from_mode(0o750);
+        fs::set_permissions(root.join("b.txt"), mode.clone()).unwrap();
+        let calls = [
+            write("a.txt", "A\n"),
+            write("new/deep/n.txt", "n\n"),
+            call("delete_file", json!({ "path": "b.txt" })),
+            call("move_file", json!({ "source": "d/e.txt", "destination": "f/e.txt" })),
+            write("f/e.txt", "E\n"),
+            write("c.txt", "C\n"),
+        ];
+        let plan = planned(&project, &calls);
+        // Somebody else writes the last file after it was worked out.
+        fs::write(root.join("c.txt"), "theirs\n").unwrap();
+        let why = plan.make().unwrap_err();
+        assert_eq!(why, "c.txt was changed meanwhile; nothing was changed");
+        let texts = ["a.txt", "b.txt", "c.txt", "d/e.txt"].map(|path| project.text(path));
+        assert_eq!(texts, ["a\n", "b\n", "theirs\n", "e\n"]);
+        assert_eq!(fs::metadata(root.join("b.txt")).unwrap().permissions().mode() & 0o777, 0o750);
+        assert_eq!(fs::read_dir(root).unwrap().count(), 4, "no new folder is left");
+        let outcomes = planned(&project, &calls).make().unwrap();
+        assert_eq!(outcomes.len(), calls.len());
+        assert_eq!((project.text("f/e.txt").as_str(), project.text("c.txt").as_str()), ("E\n", "C\n"));
+    }
+
+    #[test]
+    fn what_is_made_is_compared_with_what_it_was_worked_out_from() {
+        let project = Project::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+        let calls = [write("a.txt", "A\n"), call("move_file", json!({ "source": "b.txt", "destination": "c.txt" }))];
+        let plan = planned(&project, &calls);
+        let text = |path: &str, text: Option<&str>| vec![(path.to_owned(), text.map(str::to_owned))];
+        assert_eq!(plan.other_than(&text("a.txt", Some("a\n"))), None);
+        assert_eq!(plan.other_than(&text("a.txt", Some("older\n"))), Some("a.txt"));
+        assert_eq!(plan.other_than(&text("a.txt", None)), Some("a.txt"));
+        assert_eq!(plan.other_than(&text("b.txt", Some("b\n"))), None);
+        assert_eq!(plan.other_than(&text("b.txt", Some("older\n"))), Some("b.txt"));
+        fs::write(project.dir.path().join("b.txt"), "c\n").unwrap();
+        assert_eq!(plan.differs_from(&planned(&project, &calls)).as_deref(), Some("b.txt"));
+        assert_eq!(plan.make().unwrap_err(), "b.txt was changed meanwhile; nothing was changed");
+        assert_eq!(project.text("a.txt"), "a\n");
+    }
+
+    #[test]
+    fn what_no_file_tool_does_is_not_planned() {
+        let project = Project::with(&[]);
+        let command = call("run_command", json!({ "command": "true" }));
+        assert_eq!(Planned::of(&[command], &project.context), Ok(None));
+        assert!(Planned::of(&[call("delete_file", json!({ "path": "none" }))], &project.context).is_err());
+    }
+}
