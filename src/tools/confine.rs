@@ -132,7 +132,7 @@ impl Root {
 
     /// A path that a walk over the project came to, whatever bytes its name has. Opening it checks that it is still inside.
     pub fn walked(&self, absolute: &Path) -> Inside {
-        Inside { root: self.real.clone(), absolute: absolute.to_owned() }
+        Inside { root: self.real.clone(), absolute: absolute.to_owned(), hidden: self.hidden.clone() }
     }
 
     /// Replaces `at` by its target if it is a link. False when nothing exists there.

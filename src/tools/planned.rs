@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::line_ends;
+use crate::base::overwrite::Names;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
@@ -95,7 +96,7 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
         _ => None,
     });
     let Some(from) = moved else { return Ok(change) };
-    let (text, names) = (text_of(from)?, Vec::new());
+    let (text, names) = (text_of(from)?, Names::default());
     let (file, notes, after) = (file.clone(), notes.clone(), line_ends::kept(&text, after));
     Ok(Change::Text { file, before: Some(text), after, notes, names })
 }

@@ -108,10 +108,7 @@ fn worked_out(job: Job<'_>, places: &Places, mentions: &Mentions, wanted: &Wante
 /// What a step settles in the files that it names.
 enum Settled {
     Edits(Vec<FileEdit>),
-    Refused {
-        why: String,
-        is_certain: bool,
-    },
+    Refused { why: String, is_certain: bool },
     Unsaid,
 }
 
