@@ -29,6 +29,8 @@ pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 /// # Errors
 /// The step names no new value, or no line matches it, or several match about equally.
 pub fn settle_edit(step: &str, file: &str) -> Result<Edit, Unsettled> {
+    // A byte order mark is no part of the first line.
+    let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     settle(&intent::read(step, file).ok_or(Unsettled::Unsaid)?, file)
 }
 

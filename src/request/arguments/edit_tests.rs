@@ -90,6 +90,7 @@ fn a_constant_is_found_by_its_description() {
     );
     check("change the timeout from 5 to 10 seconds", PULL, "pub const TIMEOUT_S: u64 = 10;");
     check("Set the timeout to 8 in src/models/pull.rs", PULL, "pub const TIMEOUT_S: u64 = 8;");
+    check("change the port from 80 to 81", "\u{feff}port = 80\nhost = a\n", "\u{feff}port = 81");
     check("change ATTEMPTS_DEFAULT to 7", PULL, "pub const ATTEMPTS_DEFAULT: u32 = 7;");
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::base::overwrite;
+use crate::base::overwrite::{self, Names};
 use crate::protocol::FileChange;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
@@ -25,13 +25,13 @@ const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A file gets another text. `before` is `None` when it does not exist yet; `notes` are remarks on how the change
-    /// was found, one line each; `names` are the other names of the file (hard links), which get the text too.
+    /// was found, one line each; `names` are the other names of the file (hard links); those in the project get the text too.
     Text {
         file: Inside,
         before: Option<String>,
         after: String,
         notes: Vec<String>,
-        names: Vec<PathBuf>,
+        names: Names,
     },
     /// `text` is `None` if the file is not text or has over 1 MiB.
     Deletion {
@@ -60,20 +60,10 @@ impl Change {
 
     /// A change of one file's text.
     pub fn text(file: Inside, before: Option<String>, after: String, notes: Vec<String>) -> Result<Change, String> {
-        let (mut notes, mut names) = (notes, Vec::new());
-        if before.is_some() {
-            let others = file.other_names().map_err(|error| error.to_string())?;
-            if others.elsewhere {
-                notes.push(
-                    "the file has another name outside the project (a hard link), which keeps the old text".into(),
-                );
-            } else {
-                names = others.inside;
-                let shown =
-                    |path: &PathBuf| format!("{} is the same file (a hard link) and changes too", path.display());
-                notes.extend(names.iter().map(shown));
-            }
-        }
+        let names = match before {
+            Some(_) => file.other_names().map_err(|error| error.to_string())?,
+            None => Names::default(),
+        };
         Ok(Change::Text { file, before, after, notes, names })
     }
 
@@ -98,7 +88,7 @@ impl Change {
     /// The paths that it changes, relative to the project.
     pub fn paths(&self) -> Vec<PathBuf> {
         match self {
-            Change::Text { file, names, .. } => [vec![file.relative().into()], names.clone()].concat(),
+            Change::Text { file, names, .. } => [vec![file.relative().into()], changing(names)].concat(),
             Change::Deletion { file, .. } => vec![file.relative().into()],
             Change::Move { from, to } => vec![from.relative().into(), to.relative().into()],
         }
@@ -131,8 +121,8 @@ impl Change {
             Change::Move { from, to } => text = format!("{} becomes {}\n", from.relative(), to.relative()),
             _ => {}
         }
-        if let Change::Text { notes, .. } = self {
-            notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+        if let Change::Text { notes, names, .. } = self {
+            notes.iter().chain(&linked(names)).for_each(|note| text.push_str(&format!("note: {note}\n")));
         }
         Preview { text, changes }
     }
@@ -143,13 +133,14 @@ impl Change {
                 let path = file.relative();
                 return Ok(Outcome::ok(format!("{path} already has exactly this content; nothing was written")));
             }
-            Change::Text { file, before, after, notes, .. } => {
+            Change::Text { file, before, after, notes, names } => {
                 write(file, after.as_bytes()).map_err(|error| error.to_string())?;
                 let path = file.relative();
                 let verb = if before.is_some() { "changed" } else { "created" };
                 let (diff, added, removed) = compare(&path, before.as_deref(), Some(after));
                 let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
-                (format!("{verb} {path} (+{added} -{removed} lines){notes}"), Some(diff))
+                let links = linked(names).map_or(String::new(), |links| format!("; {links}"));
+                (format!("{verb} {path} (+{added} -{removed} lines){links}{notes}"), Some(diff))
             }
             Change::Deletion { file, text } => {
                 let path = file.relative();
@@ -208,6 +199,21 @@ fn write(file: &Inside, bytes: &[u8]) -> Result<(), ConfineError> {
     written.map_err(|source| ConfineError::Io { path: file.relative(), source })
 }
 
+/// The other names of a file that change with it.
+fn changing(names: &Names) -> Vec<PathBuf> {
+    if names.elsewhere { Vec::new() } else { names.inside.clone() }
+}
+
+/// What happens to the other names of a file, in words.
+fn linked(names: &Names) -> Option<String> {
+    let shown: Vec<String> = changing(names).iter().map(|path| path.display().to_string()).collect();
+    match (names.elsewhere, shown.is_empty()) {
+        (true, _) => Some("its other name outside the project (a hard link) keeps the old text".to_owned()),
+        (false, false) => Some(format!("{} is the same file (a hard link) and changes too", shown.join(", "))),
+        (false, true) => None,
+    }
+}
+
 /// Fails if the file or folder at `at` is marked as read-only.
 fn refuse_marked(inside: &Inside, at: &Path) -> Result<(), String> {
     let Some(mode) = overwrite::read_only_mode(at) else { return Ok(()) };
@@ -253,7 +259,7 @@ mod tests {
         fs::write(outside.path(), "old\n").unwrap();
         fs::hard_link(outside.path(), project.dir.path().join("inside")).unwrap();
         let outcome = write(&project, "inside", "new\n");
-        assert!(outcome.text.contains("another name outside"), "{}", outcome.text);
+        assert!(outcome.text.contains("other name outside"), "{}", outcome.text);
         assert_eq!(fs::read_to_string(outside.path()).unwrap(), "old\n");
     }
 
