@@ -11,4 +11,4 @@ pub(crate) mod handle;
 
 pub use error::EmbedError;
 pub use folder::{fingerprint, memory};
-pub use handle::{Embedder, Options};
+pub use handle::{Embedder, Options, TOKENS_MAX};

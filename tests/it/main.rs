@@ -26,6 +26,7 @@ mod loops;
 mod lora;
 mod mcp;
 mod mcp_serve;
+mod measures;
 mod mixed;
 mod models;
 mod names;

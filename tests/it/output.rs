@@ -8,7 +8,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["--version"],
     &["search", "--help"],
     &["completions", "fish"],
-    &["index", "--json", "."],
+    &["index", "--json"],
     &["index", "status"],
     &["search", "retry"],
     &["search", "retry", "--json"],
