@@ -7,18 +7,15 @@ use crate::cli::Project;
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// A tool as pydantic describes one: stored parts, an optional one, a part of itself, and keys that only tell.
+/// A tool as pydantic describes one: stored parts, an optional one, and keys that only tell.
 fn booking() -> Value {
+    let note = json!({ "anyOf": [{ "type": "string", "maxLength": 5, "format": "markdown" }, { "type": "null" }], "default": null });
     json!({
-        "title": "Booking", "type": "object", "required": ["guest"],
-        "properties": {
-            "guest": { "$ref": "#/$defs/Guest", "description": "Who comes." },
-            "note": { "anyOf": [{ "type": "string", "maxLength": 5, "format": "markdown" }, { "type": "null" }], "default": null },
-        },
+        "title": "Booking", "type": "object", "required": ["guest"], "additionalProperties": false,
+        "properties": { "guest": { "$ref": "#/$defs/Guest", "description": "Who comes." }, "note": note },
         "$defs": { "Guest": {
             "type": "object", "required": ["name"], "additionalProperties": false,
-            "properties": { "name": { "enum": ["Ann", "Bob"] }, "with": { "type": "array", "maxItems": 1,
-                "items": { "$ref": "#/$defs/Guest" } } },
+            "properties": { "name": { "enum": ["Ann", "Bob"] }, "seat": { "type": "integer", "minimum": 1, "maximum": 9 } },
         } },
     })
 }
@@ -34,11 +31,12 @@ fn a_schema_of_a_generator_is_kept_in_every_protocol() {
     };
     let read = |text: &Value| -> Value { serde_json::from_str(text.as_str().expect("a text")).expect("JSON") };
 
-    // A tool with a schema that is none, and one that nothing satisfies, harm no other.
+    // A tool with a schema that is none, one that nothing satisfies and one that contains itself harm no other.
     let tool = |name: &str, parameters: Value| json!({ "type": "function", "function": { "name": name, "parameters": parameters } });
     let never =
         json!({ "type": "object", "properties": { "a": { "allOf": [{ "type": "null" }, { "type": "string" }] } } });
-    let tools = json!([tool("book", booking()), tool("odd", json!("text")), tool("never", never)]);
+    let tree = json!({ "type": "object", "properties": { "below": { "type": "array", "items": { "$ref": "#" } } } });
+    let tools = json!([tool("book", booking()), tool("odd", json!("text")), tool("never", never), tool("tree", tree)]);
     let request = with(with(ask(question, 120), "tools", tools), "tool_choice", json!("required"));
     server.client.post(CHAT, &request).json(200);
     let named = json!({ "type": "function", "function": { "name": "book" } });
