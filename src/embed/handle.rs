@@ -15,6 +15,7 @@ use crate::embed::batch;
 use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::folder::Folder;
+use crate::embed::pieces::{TOKENS_MAX, Tokens, mean};
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
@@ -54,8 +55,6 @@ struct Shared {
     _lease: Option<Lease>,
 }
 
-/// Most tokens of a text that its vector tells of: the limit of OpenAI's embedders, which clients count with.
-pub const TOKENS_MAX: usize = 8_192;
 /// Most bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
 /// text beyond [`TOKENS_MAX`] times this has more tokens anyway.
 const BYTES_A_TOKEN: usize = 512;
@@ -130,37 +129,6 @@ impl Embedder {
     }
 }
 
-/// The tokens of a text, and the special ones that belong around whatever is read of it.
-struct Tokens {
-    before: Vec<u32>,
-    text: Vec<u32>,
-    after: Vec<u32>,
-}
-
-impl Tokens {
-    fn count(&self) -> usize {
-        self.before.len() + self.text.len() + self.after.len()
-    }
-
-    fn around(&self, part: &[u32]) -> Vec<u32> {
-        [&self.before[..], part, &self.after[..]].concat()
-    }
-
-    /// How many tokens of the text are read at once.
-    fn room(&self, max_tokens: usize) -> usize {
-        max_tokens.saturating_sub(self.before.len() + self.after.len()).max(1)
-    }
-
-    /// What is read one after another, each with its special tokens.
-    fn pieces(&self, max_tokens: usize) -> Vec<Vec<u32>> {
-        let text = &self.text[..self.text.len().min(TOKENS_MAX)];
-        if text.is_empty() {
-            return vec![self.around(text)];
-        }
-        text.chunks(self.room(max_tokens)).map(|piece| self.around(piece)).collect()
-    }
-}
-
 impl Shared {
     fn head(&self, tokens: Tokens) -> Vec<u32> {
         let room = tokens.room(self.max_tokens).min(tokens.text.len());
@@ -225,24 +193,6 @@ impl Shared {
         })?;
         Ok(vectors.concat())
     }
-}
-
-/// The mean of unit vectors, each of so many tokens, as a unit vector.
-fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
-    let mut parts = parts.peekable();
-    let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };
-    if parts.peek().is_none() {
-        return sum;
-    }
-    sum.iter_mut().for_each(|x| *x *= tokens as f32);
-    for (tokens, vector) in parts {
-        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x * tokens as f32);
-    }
-    let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if length > 0.0 {
-        sum.iter_mut().for_each(|x| *x /= length);
-    }
-    sum
 }
 
 /// `part(0)` to `part(parts - 1)`, computed on `threads` threads. Each takes the next part when it is done, so that a core
