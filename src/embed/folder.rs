@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{Config, HiddenAct};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::Tokenizer;
 
 use crate::base::{Bytes, hex};
 use crate::embed::bert::Bert;
@@ -57,8 +57,14 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), config, weights })
     }
 
-    /// The tokenizer; it truncates texts to `max_tokens` or to the model's number of positions, whichever is less.
-    pub fn tokenizer(&self, max_tokens: usize) -> Result<Tokenizer, EmbedError> {
+    /// `max_tokens`, or the model's number of positions if that is less. Two special tokens frame every text, so less than three
+    /// would leave nothing of it.
+    pub fn readable(&self, max_tokens: usize) -> usize {
+        max_tokens.clamp(3, self.config.max_position_embeddings.max(3))
+    }
+
+    /// The tokenizer; whatever its file says, it cuts nothing.
+    pub fn tokenizer(&self) -> Result<Tokenizer, EmbedError> {
         let file = self.path.join("tokenizer.json");
         let damaged = |reason: String| EmbedError::Damaged { file: file.clone(), reason };
         let mut tokenizer = Tokenizer::from_bytes(read(&file)?).map_err(|error| damaged(error.to_string()))?;
@@ -66,10 +72,7 @@ impl Folder {
         if ours > models {
             return Err(damaged(format!("it has {ours} tokens, the model {models}")));
         }
-        // Two special tokens frame every text, so less than three would leave nothing of it.
-        let max_length = max_tokens.clamp(3, self.config.max_position_embeddings.max(3));
-        let truncation = TruncationParams { max_length, ..TruncationParams::default() };
-        tokenizer.with_truncation(Some(truncation)).map_err(|error| damaged(error.to_string()))?;
+        tokenizer.with_truncation(None).map_err(|error| damaged(error.to_string()))?;
         tokenizer.with_padding(None);
         Ok(tokenizer)
     }

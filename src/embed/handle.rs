@@ -15,10 +15,11 @@ use crate::embed::batch;
 use crate::embed::bert::Bert;
 use crate::embed::error::EmbedError;
 use crate::embed::folder::Folder;
+use crate::embed::pieces::{TOKENS_MAX, Tokens, mean};
 
 /// Options of an embedder. `Options::default()` shares no permit and holds no memory lease.
 pub struct Options {
-    /// Tokens per text; longer texts are cut. At most the model's number of positions.
+    /// Tokens that are read at once; longer texts are read in pieces. At most the model's number of positions.
     pub max_tokens: usize,
     /// Tokens per batch, which is computed under one permit. With MiniLM 2,048 take two busy cores less than half a second.
     pub batch_tokens: usize,
@@ -55,7 +56,7 @@ struct Shared {
 }
 
 /// Most bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
-/// text beyond `max_tokens` times this would be cut anyway.
+/// text beyond [`TOKENS_MAX`] times this has more tokens anyway.
 const BYTES_A_TOKEN: usize = 512;
 /// Least texts per thread when tokenising; below, a second thread costs more than it saves.
 const TEXTS_A_THREAD: usize = 16;
@@ -70,10 +71,10 @@ impl Embedder {
     pub fn open(folder: &Path, options: Options) -> Result<Embedder, EmbedError> {
         let files = Folder::open(folder)?;
         let shared = Shared {
-            tokenizer: files.tokenizer(options.max_tokens)?,
+            tokenizer: files.tokenizer()?,
             fingerprint: files.fingerprint(options.max_tokens)?,
             bert: files.load()?,
-            max_tokens: options.max_tokens,
+            max_tokens: files.readable(options.max_tokens),
             batch_tokens: options.batch_tokens.max(1),
             threads: match options.threads {
                 0 => thread::available_parallelism().map_or(1, usize::from),
@@ -95,21 +96,27 @@ impl Embedder {
         &self.shared.fingerprint
     }
 
-    /// One unit vector per text, in order. Blocks; call it from a thread that may wait. Ends between two batches if cancelled.
+    /// One unit vector per text, in order: of a text that is too long to be read at once the mean of its pieces, up to
+    /// [`TOKENS_MAX`]. Blocks; call it from a thread that may wait. Ends between two batches if cancelled.
     pub fn embed(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let sequences = self.shared.all_tokens(texts, cancel)?;
-        self.shared.vectors(&sequences, Priority::Background, cancel)
+        self.shared.pooled(&self.shared.all_tokens(texts, cancel)?, Priority::Background, cancel)
+    }
+
+    /// The same of what can be read at once of each text: for chunks of code, whose beginning says what they are.
+    pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let heads: Vec<Vec<u32>> =
+            self.shared.all_tokens(texts, cancel)?.into_iter().map(|text| self.shared.head(text)).collect();
+        self.shared.vectors(&heads, Priority::Background, cancel)
     }
 
     /// The unit vector of a query. Blocks, but only waits for the batch in progress and more urgent work.
     pub fn embed_one(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let sequence = self.shared.tokens(0, text)?;
-        Ok(self.shared.vectors(&[sequence], Priority::Step, &Cancel::new())?.concat())
+        Ok(self.shared.pooled(&[self.shared.tokens(0, text)?], Priority::Step, &Cancel::new())?.concat())
     }
 
-    /// The number of tokens of these texts after cutting, including the two special tokens of each.
-    pub fn count_tokens(&self, texts: &[String]) -> Result<usize, EmbedError> {
-        Ok(self.shared.all_tokens(texts, &Cancel::new())?.iter().map(Vec::len).sum())
+    /// The number of tokens of each text, including the special ones around it. Above [`TOKENS_MAX`] it may be too small.
+    pub fn count_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<usize>, EmbedError> {
+        Ok(self.shared.all_tokens(texts, cancel)?.iter().map(Tokens::count).collect())
     }
 
     /// The text of these tokens, without special ones. Errors if one is not of this vocabulary.
@@ -123,19 +130,38 @@ impl Embedder {
 }
 
 impl Shared {
+    fn head(&self, tokens: Tokens) -> Vec<u32> {
+        let room = tokens.room(self.max_tokens).min(tokens.text.len());
+        tokens.around(&tokens.text[..room])
+    }
+
+    /// The vectors of whole texts.
+    fn pooled(&self, texts: &[Tokens], priority: Priority, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let pieces: Vec<Vec<Vec<u32>>> = texts.iter().map(|text| text.pieces(self.max_tokens)).collect();
+        let counts: Vec<usize> = pieces.iter().map(Vec::len).collect();
+        let flat = pieces.concat();
+        let vectors = self.vectors(&flat, priority, cancel)?;
+        let mut parts = flat.iter().map(Vec::len).zip(vectors);
+        Ok(counts.into_iter().map(|count| mean(parts.by_ref().take(count))).collect())
+    }
+
     /// The tokens of all texts, tokenised on several threads if there are many.
-    fn all_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<u32>>, EmbedError> {
+    fn all_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Tokens>, EmbedError> {
         let threads = (texts.len() / TEXTS_A_THREAD).clamp(1, self.threads);
         spread(threads, texts.len(), |index| {
             if cancel.is_cancelled() { Err(EmbedError::Cancelled) } else { self.tokens(index, &texts[index]) }
         })
     }
 
-    fn tokens(&self, index: usize, text: &str) -> Result<Vec<u32>, EmbedError> {
-        let head = &text[..text.floor_char_boundary(self.max_tokens.saturating_mul(BYTES_A_TOKEN))];
+    fn tokens(&self, index: usize, text: &str) -> Result<Tokens, EmbedError> {
+        let head = &text[..text.floor_char_boundary(TOKENS_MAX.saturating_mul(BYTES_A_TOKEN))];
         let encoding = self.tokenizer.encode_fast(head, true);
         let encoding = encoding.map_err(|error| EmbedError::Tokens { index, reason: error.to_string() })?;
-        Ok(encoding.get_ids().to_vec())
+        let (all, special) = (encoding.get_ids(), encoding.get_special_tokens_mask());
+        let before = special.iter().take_while(|mark| **mark == 1).count();
+        let after = special[before..].iter().rev().take_while(|mark| **mark == 1).count();
+        let end = all.len() - after;
+        Ok(Tokens { before: all[..before].to_vec(), text: all[before..end].to_vec(), after: all[end..].to_vec() })
     }
 
     /// The vectors of the sequences, in order.
@@ -240,7 +266,7 @@ mod tests {
             .map(str::to_owned)
             .collect();
         texts.push("Größe und Gewicht der Änderung, 東京 🚀".into());
-        texts.extend((1..40).map(|n| "parse the configuration file and report errors ".repeat(n)));
+        texts.extend((1..32).map(|n| "parse the configuration file and report errors ".repeat(n)));
         texts
     }
 
@@ -252,7 +278,8 @@ mod tests {
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu).unwrap();
         let model = BertModel::load(weights, &config).unwrap();
         let embed = |text: &String| -> candle_core::Result<Vec<f32>> {
-            let ids = Tensor::new(embedder.shared.tokens(0, text).unwrap(), &Device::Cpu)?.unsqueeze(0)?;
+            let ids = embedder.shared.tokens(0, text).unwrap().pieces(512).remove(0);
+            let ids = Tensor::new(ids, &Device::Cpu)?.unsqueeze(0)?;
             let mean = model.forward(&ids, &ids.zeros_like()?, None)?.mean(1)?.get(0)?;
             mean.broadcast_div(&mean.sqr()?.sum_all()?.sqrt()?)?.to_vec1()
         };
@@ -289,12 +316,27 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_only_the_first_tokens_count() {
+    fn a_long_text_is_read_whole_in_pieces() {
         let embedder = open(Options { max_tokens: 32, ..Options::default() });
         let head = "one two three four ".repeat(20);
-        let million = format!("{head}{}", "something else ".repeat(70_000));
-        assert_eq!(embedder.shared.tokens(0, &million).unwrap().len(), 32);
-        assert_eq!(embedder.embed_one(&head).unwrap(), embedder.embed_one(&million).unwrap());
+        let of = |text: &str| embedder.embed_one(text).unwrap();
+        let (cars, verse) = (of(&format!("{head}engines and wheels")), of(&format!("{head}a poem about spring")));
+        assert!(kernels::cosine(&cars, &verse)[0] < 0.9999, "what differs at the end has another vector");
+        let length: f32 = cars.iter().map(|x| x * x).sum();
+        assert!((length - 1.0).abs() < 1e-4, "{length}");
+        let counted = embedder.count_tokens(&[head.clone(), String::new()], &Cancel::new()).unwrap();
+        assert_eq!(counted, [82, 2]);
+        let texts = [format!("{head}engines"), format!("{head}spring")];
+        let heads = embedder.embed_heads(&texts, &Cancel::new()).unwrap();
+        assert_eq!(heads[0], heads[1], "a head is what is read at once");
+    }
+
+    #[test]
+    fn a_text_of_millions_of_words_is_read_to_the_limit() {
+        let embedder = open(Options::default());
+        let million = "something else ".repeat(70_000);
+        assert!(embedder.count_tokens(std::slice::from_ref(&million), &Cancel::new()).unwrap()[0] > TOKENS_MAX);
+        assert_eq!(embedder.shared.tokens(0, &million).unwrap().pieces(256).len(), TOKENS_MAX.div_ceil(254));
     }
 
     #[test]

@@ -8,7 +8,9 @@ pub(crate) mod bert;
 pub(crate) mod error;
 pub(crate) mod folder;
 pub(crate) mod handle;
+pub(crate) mod pieces;
 
 pub use error::EmbedError;
 pub use folder::{fingerprint, memory};
 pub use handle::{Embedder, Options};
+pub use pieces::TOKENS_MAX;

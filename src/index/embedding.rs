@@ -27,7 +27,13 @@ impl Index {
         cancel: &Cancel,
     ) -> Result<usize, IndexError> {
         let (model, dimensions) = (embedder.fingerprint().to_owned(), embedder.dimensions());
-        self.refresh_vectors_with(&model, dimensions, &mut |texts| Ok(embedder.embed(texts, cancel)?), progress, cancel)
+        self.refresh_vectors_with(
+            &model,
+            dimensions,
+            &mut |texts| Ok(embedder.embed_heads(texts, cancel)?),
+            progress,
+            cancel,
+        )
     }
 
     /// Like `refresh_vectors`, with any function from texts to vectors.

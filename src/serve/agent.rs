@@ -6,7 +6,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 use super::CancelOnDrop;
-use super::ask::{Ask, Turn};
+use super::ask::{Ask, Format, Turn};
 use super::problem::{Kind, Problem};
 use super::reply::{Delta, End, Reason};
 use crate::app::{App, REQUEST_BYTES_MAX, SharedModels};
@@ -40,10 +40,7 @@ impl Agent {
 
     /// Starts the turn that the last message of the user asks for; the messages before it are its conversation.
     pub async fn reply(&self, ask: &Ask) -> Result<TurnReply, Problem> {
-        if !ask.tools.is_empty() {
-            let text = "the model `agent` has its own tools and takes none; send them to `planner`";
-            return Err(Problem::invalid("tools", text));
-        }
+        takes(ask)?;
         let (text, earlier) = conversation(&ask.turns)?;
         let busy = || Problem::new(Kind::Busy, format!("{TURNS_MAX} turns run and {WAITING_MAX} wait; try later"));
         let waits = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
@@ -81,6 +78,22 @@ impl Agent {
         };
         self.shared.get_or_try_init(make).await
     }
+}
+
+/// Refuses what a turn on the project cannot keep to: its answer comes from code and tools as much as from a model.
+fn takes(ask: &Ask) -> Result<(), Problem> {
+    for (is_asked, field, what) in [
+        (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
+        (ask.forces_a_call(), "tool_choice", "has its own tools and chooses among them itself"),
+        (ask.format != Format::Text, "response_format", "answers in words"),
+        (!ask.stop.is_empty(), "stop", "ends where its work ends"),
+        (ask.logprobs.is_some(), "logprobs", "gives no log-probabilities"),
+    ] {
+        if is_asked {
+            return Err(Problem::invalid(field, format!("the model `agent` {what}; ask `planner` for that")));
+        }
+    }
+    Ok(())
 }
 
 /// The last message of the user, and the exchanges before it.
@@ -171,6 +184,19 @@ fn line(report: &StepReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_turn_cannot_keep_to_is_refused_by_the_field() {
+        let with = |change: fn(&mut Ask)| {
+            let mut ask = Ask::new(super::super::ask::Model::Agent, Vec::new());
+            change(&mut ask);
+            takes(&ask).err().and_then(|problem| problem.field)
+        };
+        assert_eq!(with(|_| ()), None);
+        assert_eq!(with(|ask| ask.stop = vec!["END".to_owned()]), Some("stop"));
+        assert_eq!(with(|ask| ask.logprobs = Some(0)), Some("logprobs"));
+        assert_eq!(with(|ask| ask.format = Format::Schema(serde_json::json!({}))), Some("response_format"));
+    }
 
     #[test]
     fn the_last_message_is_the_request_and_those_before_are_its_conversation() {

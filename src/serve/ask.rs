@@ -67,6 +67,8 @@ pub struct Ask {
     pub turns: Vec<Turn>,
     pub tools: Vec<ToolSpec>,
     pub choice: Choice,
+    /// At most one call is made in an answer.
+    pub one_call: bool,
     pub format: Format,
     /// Most tokens of the answer; `None` for all that the context leaves.
     pub max_tokens: Option<usize>,
@@ -87,6 +89,7 @@ impl Ask {
             turns,
             tools: Vec::new(),
             choice: Choice::Auto,
+            one_call: false,
             format: Format::Text,
             max_tokens: None,
             stop: Vec::new(),
@@ -98,8 +101,8 @@ impl Ask {
 
     /// The request, if what it says is possible.
     pub fn checked(self) -> Result<Ask, Problem> {
-        if !self.turns.iter().any(|turn| !matches!(turn, Turn::System(_))) {
-            return Err(Problem::invalid("messages", "the conversation is empty; send a message of the user"));
+        if self.turns.is_empty() {
+            return Err(Problem::invalid("messages", "the conversation is empty; send a message"));
         }
         if self.stop.len() > STOPS_MAX {
             let text = format!("{} stop texts are too many; at most {STOPS_MAX} are taken", self.stop.len());
@@ -121,8 +124,23 @@ impl Ask {
         if self.max_tokens == Some(0) {
             return Err(Problem::invalid("max_tokens", "0 tokens leave no room for an answer; ask for 1 or more"));
         }
-        let sampling = self.sampling.checked().map_err(|error| Problem::invalid("temperature", error.to_string()))?;
-        Ok(Ask { sampling, ..self })
+        Ok(self)
+    }
+
+    /// Whether the answer must be a tool call.
+    pub fn forces_a_call(&self) -> bool {
+        matches!(self.choice, Choice::Required | Choice::Named(_))
+    }
+
+    /// The text of the assistant with which the conversation ends, and which the answer goes on. An answer in a fixed form
+    /// begins anew.
+    pub fn begun(&self) -> Option<&str> {
+        match self.turns.last() {
+            Some(Turn::Assistant { text, calls }) if calls.is_empty() && !text.is_empty() => {
+                Some(text.as_str()).filter(|_| self.format == Format::Text && !self.forces_a_call())
+            }
+            _ => None,
+        }
     }
 }
 

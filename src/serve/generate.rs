@@ -27,11 +27,16 @@ pub struct ModelReply {
     tokens: Vec<TokenLogprobs>,
     held: Held,
     tools: Vec<ToolSpec>,
+    /// The answer must be a call.
+    forced: bool,
+    one_call: bool,
     /// All text so far, if it may hold calls.
     text: String,
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
+    /// Why the answer is none, told after what is ready.
+    failed: Option<Problem>,
 }
 
 impl ModelReply {
@@ -42,14 +47,32 @@ impl ModelReply {
         let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
         let held = Held::at(if tools.is_empty() { Vec::new() } else { openers(&*model.dialect) });
         let stops = Stops::new(ask.stop.clone());
-        let (tokens, text, ready) = (Vec::new(), String::new(), VecDeque::new());
-        Ok(ModelReply { generation, model, stops, tokens, held, tools, text, prompt, ready, counts })
+        let (tokens, text, ready, failed) = (Vec::new(), String::new(), VecDeque::new(), None);
+        let (forced, one_call) = (ask.forces_a_call(), ask.one_call);
+        Ok(ModelReply {
+            generation,
+            model,
+            stops,
+            tokens,
+            held,
+            tools,
+            forced,
+            one_call,
+            text,
+            prompt,
+            ready,
+            counts,
+            failed,
+        })
     }
 
     pub async fn next(&mut self) -> Result<Option<Delta>, Problem> {
         loop {
             if let Some(delta) = self.ready.pop_front() {
                 return Ok(Some(delta));
+            }
+            if let Some(problem) = self.failed.take() {
+                return Err(problem);
             }
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
@@ -110,14 +133,27 @@ impl ModelReply {
         self.counts.add(tally);
         let held = self.held.flush();
         let (mut words, mut calls) = (held.as_str(), Vec::new());
-        // The client runs what it is given, so an answer that was cut has no calls: what follows them may belong to them.
-        if !self.tools.is_empty() && reason != Reason::Length {
-            // Text that the client has already is a call only in the family's own marks, and so is one before a stop text.
-            let is_stopped = matches!(reason, Reason::StopText(_));
-            let tier = if held.is_empty() || is_stopped { Tier::Strict } else { Tier::Lenient };
-            calls = self.read(if held.is_empty() { &self.text } else { &held }, tier);
-            if !calls.is_empty() {
-                words = self.held.mark().and_then(|mark| held.find(mark)).map_or("", |at| &held[..at]);
+        if !self.tools.is_empty() {
+            let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
+            let text = if held.is_empty() { self.text.as_str() } else { held.as_str() };
+            calls = match reason {
+                // The client runs what it is given, and what follows may belong to the calls before it.
+                Reason::Length => Vec::new(),
+                // What the family's own mark closes before a stop text is whole.
+                Reason::StopText(_) => self.read(closed(text, self.model.dialect.call_marks().1), Tier::Strict),
+                // Text that the client has already is a call only in the family's own marks.
+                _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
+            };
+            if self.one_call {
+                calls.truncate(1);
+            }
+            // Half a call is no text for a client.
+            let mark = self.held.mark().filter(|mark| !calls.is_empty() || mark.len() > 1 && is_cut);
+            if !calls.is_empty() || self.forced {
+                words = "";
+            }
+            if let (false, Some(at)) = (self.forced, mark.and_then(|mark| held.find(mark))) {
+                words = &held[..at];
             }
         }
         let words = if words.trim().is_empty() { "" } else { words };
@@ -125,6 +161,10 @@ impl ModelReply {
             self.ready.push_back(Delta::Text(words.to_owned(), std::mem::take(&mut self.tokens)));
         }
         let is_call = !calls.is_empty();
+        if self.forced && !is_call && reason != Reason::Length {
+            self.failed = Some(no_call(reason));
+            return;
+        }
         self.ready.extend(calls.into_iter().map(Delta::Call));
         let reason = if is_call { Reason::Calls } else { reason };
         let (prompt, cached, generated) = (tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens);
@@ -161,6 +201,25 @@ impl ModelReply {
     }
 }
 
+/// `text` up to the last mark `close` that ends a call; nothing if the family has no mark that tells an end from a part of JSON.
+fn closed<'t>(text: &'t str, close: &str) -> &'t str {
+    let close = close.lines().last().unwrap_or_default().trim_matches(['}', ']', ')', '"', '`', ' ']);
+    if close.is_empty() { "" } else { text.rfind(close).map_or("", |at| &text[..at + close.len()]) }
+}
+
+/// Why there is no call in an answer that had to be one.
+fn no_call(reason: Reason) -> Problem {
+    match reason {
+        Reason::StopText(_) => {
+            let text = "a stop text came inside the call that `tool_choice` demands; leave it out or choose another";
+            Problem::invalid("stop", text)
+        }
+        _ => {
+            Problem::failed("the model ended without the call that `tool_choice` demands; ask again, or a larger model")
+        }
+    }
+}
+
 fn logprobs(generation: &mut Generation) -> Vec<TokenLogprobs> {
     let taken = generation.take_logprobs();
     let bytes = |token| generation.bytes_of(token).to_vec();
@@ -170,4 +229,19 @@ fn logprobs(generation: &mut Generation) -> Vec<TokenLogprobs> {
         top: token.top.into_iter().map(|(token, logprob)| (bytes(token), logprob)).collect(),
     };
     taken.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closed;
+
+    #[test]
+    fn of_a_text_that_was_cut_only_closed_calls_count() {
+        let close = "}\n</tool_call>";
+        let whole = "<tool_call>\n{\"name\": \"f\"}\n</tool_call>";
+        assert_eq!(closed(&format!("{whole}\n<tool_call>\n{{\"name\": \"g\", \"argu"), close), whole);
+        assert_eq!(closed("<tool_call>\n{\"name\": \"f\", \"arguments\": {}}", close), "");
+        assert_eq!(closed("[f(a=[1])", ")]"), "", "a bracket also ends a list");
+        assert_eq!(closed("a<|call|>b", "<|call|>"), "a<|call|>");
+    }
 }

@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
 };
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -108,7 +108,7 @@ impl Guard {
             Area::Files => Ok(()),
             Area::Apis => {
                 self.has_token(headers)?;
-                if changes { is_json(headers) } else { Ok(()) }
+                if changes && *method != Method::OPTIONS { is_json(headers) } else { Ok(()) }
             }
             Area::Enter => is_of_the_page(headers).and_then(|()| is_json(headers)).and_then(|()| is_by_script(headers)),
             Area::Page => {
@@ -122,13 +122,20 @@ impl Guard {
 
     /// Host and origin must be this server, under one name: another user's program may listen at another of its names.
     fn is_from_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let is_own = |host: &&str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+        // The port of the scheme may be left out (RFC 9110, 4.2.3).
+        let same = |own: &str, host: &str| {
+            own.eq_ignore_ascii_case(host) || own.strip_suffix(":80").is_some_and(|own| own.eq_ignore_ascii_case(host))
+        };
+        let is_own = |host: &&str| self.hosts.iter().any(|own| same(own, host));
         let Some(host) = only(headers, HOST).filter(is_own) else {
             let text = format!("the Host header names another server; this one is {}", self.hosts.join(", "));
             return Err(Problem::new(Kind::Forbidden, text));
         };
-        let is_here =
-            |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+        let is_here = |origin: &str| {
+            origin.split_once("://").is_some_and(|(scheme, origin)| {
+                scheme.eq_ignore_ascii_case("http") && origin.eq_ignore_ascii_case(host)
+            })
+        };
         if headers.contains_key(ORIGIN) && !only(headers, ORIGIN).is_some_and(is_here) {
             return Err(Problem::new(Kind::Forbidden, "pages of other sites may not ask this server"));
         }
@@ -136,7 +143,9 @@ impl Guard {
     }
 
     fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let bearer = only(headers, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        // RFC 9110, 11.1 and 11.4: a scheme in letters of either case, blanks, and what it takes.
+        let scheme = only(headers, AUTHORIZATION).and_then(|value| value.trim().split_once(' '));
+        let bearer = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given);
         // Anthropic's clients send the other one.
         if bearer.or(only(headers, "x-api-key")).is_some_and(|given| self.token.is(given.trim())) {
             return Ok(());
@@ -205,8 +214,16 @@ fn is_of_the_page(headers: &HeaderMap) -> Result<(), Problem> {
 pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let (area, anthropic) = (Area::of(path), path.starts_with("/v1/messages"));
+    let asks_what_there_is = request.method() == Method::OPTIONS;
     let response = match admitted(&guard, area, request).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => {
+            let mut response = next.run(request).await;
+            // The header `Allow` is the answer (RFC 9110, 9.3.7).
+            if asks_what_there_is && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            response
+        }
         Err(problem) if anthropic => wire::messages::refused(&problem),
         Err(problem) => problem.into_response(),
     };

@@ -18,7 +18,9 @@ const DEADLINE: Duration = Duration::from_secs(3600);
 pub fn prompt(ask: &Ask, dialect: &dyn Dialect) -> Prompt {
     let mut system: Vec<String> = Vec::new();
     let mut messages = Vec::new();
-    for turn in &ask.turns {
+    let begun = ask.begun();
+    let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
+    for turn in whole {
         match turn {
             // One system message, first: families know no other, and tools stand in it.
             Turn::System(text) => system.push(text.clone()),
@@ -34,7 +36,12 @@ pub fn prompt(ask: &Ask, dialect: &dyn Dialect) -> Prompt {
     if !system.is_empty() {
         messages.insert(0, Message::system(system.join("\n\n")));
     }
-    dialect.render(&messages)
+    let prompt = dialect.render(&messages);
+    match begun {
+        Some(text) if dialect.words_mark().is_empty() => prompt.text(text),
+        Some(text) => prompt.special(dialect.words_mark()).text(text),
+        None => prompt,
+    }
 }
 
 /// What the model said, with its calls as it wrote them.
@@ -60,6 +67,7 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
     let tools = offered(ask);
     let reply = match &ask.choice {
         Choice::Required | Choice::Named(_) => Some(Reply::Call),
+        Choice::Auto if ask.begun().is_some() => None,
         Choice::Auto if model.measured.as_ref().is_some_and(|measured| measured.grammar_helps()) => Some(Reply::Either),
         Choice::Auto | Choice::None => None,
     };
@@ -103,4 +111,33 @@ pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
     let request = if silent { model.engine.without_thinking(request) } else { request };
     let left = model.engine.limits().context.saturating_sub(request.prompt.len());
     Request { max_tokens: ask.max_tokens.unwrap_or(left).min(left.max(1)), ..request }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::dialect::by_name;
+    use crate::serve::ask::Model;
+
+    fn flat(turns: Vec<Turn>, choice: Choice) -> String {
+        let ask = Ask { choice, ..Ask::new(Model::Planner, turns) };
+        prompt(&ask, &*by_name("chatml").expect("a dialect")).flat()
+    }
+
+    #[test]
+    fn an_answer_goes_on_where_the_assistants_last_message_ends() {
+        let turns = || {
+            let said = Turn::Assistant { text: "The colour is".to_owned(), calls: Vec::new() };
+            vec![Turn::User("Which?".to_owned()), said]
+        };
+        assert!(flat(turns(), Choice::Auto).ends_with("<|im_start|>assistant\nThe colour is"));
+        // A call cannot begin in the middle of a text.
+        assert!(flat(turns(), Choice::Required).ends_with("<|im_start|>assistant\n"));
+    }
+
+    #[test]
+    fn a_system_message_alone_asks_for_an_answer() {
+        let prompt = flat(vec![Turn::System("Name a town.".to_owned())], Choice::Auto);
+        assert!(prompt.contains("Name a town.") && prompt.ends_with("<|im_start|>assistant\n"), "{prompt}");
+    }
 }

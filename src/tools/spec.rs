@@ -71,6 +71,15 @@ impl ToolSpec {
     }
 }
 
+impl ToolSpec {
+    /// Whether a call may have arguments that [`ToolSpec::parameters`] does not list.
+    pub fn takes_others(&self) -> bool {
+        let says = |key: &str| self.parameters.get(key);
+        let parts = ["anyOf", "oneOf", "allOf", "patternProperties"].iter().any(|key| says(key).is_some());
+        parts || says("additionalProperties").is_some_and(|others| *others == true || others.is_object())
+    }
+}
+
 impl<'a> Parameter<'a> {
     pub fn description(&self) -> &'a str {
         self.schema.get("description").and_then(Value::as_str).unwrap_or("")

@@ -26,6 +26,7 @@ macro_rules! say {
 
 /// A line on standard error.
 macro_rules! tell {
+    () => { $crate::ui::out::tell(format_args!("")) };
     ($($part:tt)*) => { $crate::ui::out::tell(format_args!($($part)*)) };
 }
 
@@ -41,6 +42,11 @@ pub fn putln(text: Arguments) {
 /// Nobody can be told that standard error takes nothing, so that is no failure.
 pub fn tell(text: Arguments) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// The same without the end of a line.
+pub fn whisper(text: Arguments) {
+    let _ = io::stderr().lock().write_fmt(text);
 }
 
 /// Writes what standard output still holds back.

@@ -361,9 +361,9 @@ fn links_and_embedded_texts_are_read() {
     let session = editor.open(&project);
     let uri = format!("file://{}", project.path().join("src/retry.ts").display());
     let blocks = json!([
-        { "type": "text", "text": "Read " },
+        { "type": "text", "text": "Read" },
         { "type": "resource_link", "name": "retry.ts", "uri": uri },
-        { "type": "text", "text": " and tell me how many times a request is tried" },
+        { "type": "text", "text": "and tell me how many times a request is tried" },
     ]);
     let said = editor.call("session/prompt", json!({ "sessionId": session, "prompt": blocks }));
     assert_eq!(said["stopReason"], "end_turn");

@@ -27,6 +27,7 @@ mod lora;
 mod mcp;
 mod mcp_serve;
 mod meanwhile;
+mod measures;
 mod mixed;
 mod models;
 mod names;

@@ -14,7 +14,7 @@ use rmcp::{ClientHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use crate::cli::{Project, Run};
+use crate::cli::{Project, Run, Running};
 
 const QUESTION: &str = "Read src/retry.ts and tell me how many times a request is tried";
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
@@ -193,4 +193,32 @@ async fn the_end_of_the_input_ends_a_running_request() {
     let world = World::new(&project, Client::default()).await;
     world.told("ask", json!({ "request": "Hello! Tell me a story", "wait_s": 0 })).await;
     world.end().await;
+}
+
+#[test]
+fn what_cannot_be_read_is_answered_and_the_next_message_is_read() {
+    let project = Project::todo();
+    let mut server = Run::new(&project, &["mcp", "serve"]).talk();
+    let check = |server: &mut Running, line: &str, id: Value, code: i64| {
+        server.say(line);
+        server.until(&format!("\"code\":{code}"));
+        let shown = server.shown();
+        let last: Value = serde_json::from_str(shown.trim_end().lines().last().expect("a line")).expect("JSON");
+        assert_eq!((&last["id"], &last["error"]["code"]), (&id, &json!(code)), "{line}");
+    };
+    check(&mut server, "hello", Value::Null, -32700);
+    check(&mut server, r#"[{"jsonrpc":"2.0","id":4,"method":"ping"}]"#, Value::Null, -32600);
+    server.say(&format!("\"{}\"", "y".repeat(5 << 20)));
+    server.until("4194304 bytes");
+    let hello = json!({ "jsonrpc": "2.0", "id": "one", "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    server.say(&hello.to_string());
+    server.until("serverInfo");
+    server.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    server.say(r#"{"jsonrpc":"2.0","id":"two","method":"tools/call","params":7}"#);
+    server.until("\"id\":\"two\"");
+    server.say(r#"{"jsonrpc":"2.0","id":"three","method":"tools/list"}"#);
+    server.until("inputSchema");
+    server.hang_up();
+    assert_eq!(server.end().code, Some(0));
 }

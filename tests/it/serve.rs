@@ -6,6 +6,7 @@ pub mod client;
 mod flood;
 mod inside;
 mod kept;
+mod shapes;
 
 use serde_json::{Value, json};
 

@@ -137,7 +137,7 @@ fn questions(index: &Index, count: usize) -> Result<Vec<String>> {
 
 /// Tokens per second for embedding `texts`.
 fn rate(embedder: &Embedder, texts: &[String], cancel: &Cancel) -> Result<f64> {
-    let tokens = embedder.count_tokens(texts)?;
+    let tokens: usize = embedder.count_tokens(texts, cancel)?.iter().sum();
     let (_, ms) = timed(|| embedder.embed(texts, cancel))?;
     Ok(tokens as f64 * 1000.0 / ms)
 }

@@ -90,7 +90,8 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
         for path in ["/", "/api/enter", "/api/turns", "/v1/models"] {
             for method in [Method::GET, Method::POST, Method::OPTIONS] {
                 let got = status(&guard, path, &method, &headers);
-                let expected = expected(path, method == Method::GET, (right, value(6).is_some()));
+                let reads = method == Method::GET || (method == Method::OPTIONS && path == "/v1/models");
+                let expected = expected(path, reads, (right, value(6).is_some()));
                 assert_eq!(got, expected, "{method} {path} {headers:?}");
                 *admitted.entry(path).or_default() += usize::from(got == 200);
             }
@@ -98,7 +99,7 @@ fn only_a_request_that_is_right_in_all_respects_is_admitted() {
     }
     // Three hosts are right without an origin, and one with its own. What a path does not look at, all of its choices pass.
     let api = 4 * 2 * 6 * 5 * 3;
-    assert_eq!(admitted["/v1/models"], api * 4 + 2 * api * 2);
+    assert_eq!(admitted["/v1/models"], 2 * api * 4 + api * 2);
     assert_eq!(admitted["/api/turns"], 4 * 2 * 5 * 2 * (4 + 2 * 2));
     assert_eq!(admitted["/api/enter"], 4 * 2 * 5 * 6 * 3 * (2 * 2));
     assert_eq!(admitted["/"], 4 * 5 * 5 * 6 * 4 * 3);
@@ -130,6 +131,46 @@ fn a_page_at_another_name_of_this_host_is_another_site() {
     check("[::1]:8765", "http://[::1]:8765", 200);
     check("127.0.0.1:8765", "http://[::1]:8765", 403);
     check("127.0.0.1:8765", "http://localhost:8765", 403);
+}
+
+#[test]
+fn what_a_standard_compares_without_case_is_compared_so() {
+    let guard = guard();
+    let check = |name: &str, value: &str, expected: u16| {
+        let others = [("host", "127.0.0.1:8765"), ("authorization", &*format!("Bearer {TOKEN}"))];
+        let mut headers: Vec<(&str, &str)> = others.into_iter().filter(|(other, _)| *other != name).collect();
+        headers.extend(
+            [(name, value), ("content-type", "application/json")].into_iter().take(if name == "content-type" {
+                1
+            } else {
+                2
+            }),
+        );
+        assert_eq!(status(&guard, "/v1/completions", &Method::POST, &headers), expected, "{name}: {value}");
+    };
+    check("authorization", &format!("BEARER {TOKEN}"), 200);
+    check("authorization", &format!("bearer   {TOKEN} "), 200);
+    check("authorization", &format!("Basic {TOKEN}"), 401);
+    check("authorization", TOKEN, 401);
+    check("origin", "HTTP://127.0.0.1:8765", 200);
+    check("origin", "https://127.0.0.1:8765", 403);
+    check("content-type", "APPLICATION/json;charset=UTF-8", 200);
+    check("content-type", "application/json-seq", 400);
+}
+
+#[test]
+fn the_port_of_the_scheme_may_be_left_out() {
+    let (token, key) = (Token::fresh().unwrap(), Token::fresh().unwrap());
+    let bearer = format!("Bearer {}", token.text());
+    let guard = Guard::new(token, key, "127.0.0.1:80".parse().unwrap()).unwrap();
+    for (host, origin, expected) in [
+        ("127.0.0.1", "http://127.0.0.1", 200),
+        ("localhost:80", "http://localhost:80", 200),
+        ("127.0.0.1:8", "http://127.0.0.1:8", 403),
+    ] {
+        let headers = [("host", host), ("origin", origin), ("authorization", bearer.as_str())];
+        assert_eq!(status(&guard, "/v1/models", &Method::GET, &headers), expected, "{host}");
+    }
 }
 
 #[test]

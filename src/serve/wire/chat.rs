@@ -1,4 +1,4 @@
-//! OpenAI's `/v1/chat/completions`: what is not known is left alone, what cannot be done is refused by name.
+//! OpenAI's `/v1/chat/completions`: what is not known is told as ignored, what cannot be done is refused by name.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -6,46 +6,24 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::body::{Fields, Ignored};
 use super::conversation::{self, Conversation};
-use super::fields::{self, Given, OneOrMore, limit, or_default};
+use super::fields;
 use super::stream::{Wire, answered, event};
 use super::{now, openai_error};
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Call, Model, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
+use crate::tools::ToolSpec;
 
 /// Most of the likeliest tokens that are given beside each token.
 const TOP_LOGPROBS_MAX: usize = 20;
 
-#[derive(Deserialize)]
-struct Request {
-    #[serde(default = "super::planner")]
-    model: String,
-    messages: Vec<Message>,
-    tools: Option<Vec<Value>>,
-    tool_choice: Option<Value>,
-    response_format: Option<Value>,
-    #[serde(default, deserialize_with = "limit")]
-    max_tokens: Option<usize>,
-    #[serde(default, deserialize_with = "limit")]
-    max_completion_tokens: Option<usize>,
-    stop: Option<OneOrMore>,
-    n: Option<usize>,
-    logprobs: Option<bool>,
-    top_logprobs: Option<usize>,
-    reasoning_effort: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    stream: bool,
-    stream_options: Option<StreamOptions>,
-    #[serde(flatten)]
-    given: Given,
-}
-
-#[derive(Deserialize)]
+/// `stream_options`.
+#[derive(Default, Deserialize)]
 struct StreamOptions {
-    #[serde(default, deserialize_with = "or_default")]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -53,57 +31,125 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
-    #[serde(default, deserialize_with = "or_default")]
-    tool_call_id: String,
+    tool_call_id: Option<String>,
     tool_calls: Option<Vec<Value>>,
+    /// The older form of a call.
+    function_call: Option<Value>,
+    refusal: Option<String>,
+    audio: Option<Value>,
 }
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let request: Request = super::read(&body)?;
-    let (streams, model) = (request.stream, request.model.clone());
-    let usage = request.stream_options.as_ref().is_some_and(|options| options.include_usage);
-    let ask = request.ask(server.model(&model)?)?;
+    let mut fields = super::fields(&body)?;
+    let model = fields.take::<String>("model")?.unwrap_or_else(|| "planner".to_owned());
+    let streams = fields.take("stream")?.unwrap_or(false);
+    let options = fields.take::<StreamOptions>("stream_options")?.unwrap_or_default();
+    let (ask, ignored) = read(fields, server.model(&model)?)?;
     let (id, created, logprobs) = (fresh_id("chatcmpl-"), now(), ask.logprobs.is_some());
-    let answer = Answer { id, created, model, logprobs, usage, calls: 0 };
-    answered(streams, async move { server.reply(ask).await }, answer).await
+    let answer = Answer { id, created, model, logprobs, usage: options.include_usage == Some(true), calls: 0 };
+    answered(streams, async move { server.reply(ask).await }, answer).await.map(|response| ignored.told(response))
 }
 
-impl Request {
-    fn ask(self, model: Model) -> Result<Ask, Problem> {
-        if self.n.is_some_and(|n| n != 1) {
-            return Err(Problem::invalid("n", "one answer is given to a request; send it again for more"));
+fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
+    let (tools, choice): (Option<Vec<Value>>, Option<Value>) = (fields.take("tools")?, fields.take("tool_choice")?);
+    let tools = tools.iter().flatten().map(tool).collect::<Result<_, _>>()?;
+    let messages = fields.take("messages")?.ok_or_else(|| Problem::invalid("messages", "`messages` is missing"))?;
+    let ask = Ask {
+        tools,
+        choice: fields::choice(choice.as_ref())?,
+        one_call: fields.take("parallel_tool_calls")? == Some(false),
+        format: fields::format("response_format", fields.take("response_format")?.as_ref())?,
+        max_tokens: max_tokens(&mut fields)?,
+        stop: fields.texts("stop")?.unwrap_or_default(),
+        sampling: fields.sampling()?,
+        thinks: thinks(&mut fields)?,
+        logprobs: top(&mut fields)?,
+        ..Ask::new(model, turns(messages)?)
+    };
+    Ok((ask, fields.rest()?))
+}
+
+fn tool(tool: &Value) -> Result<ToolSpec, Problem> {
+    let Some(function) = tool.get("function").filter(|function| function.is_object()) else {
+        let text = format!(
+            "a tool must be `{{\"type\": \"function\", \"function\": …}}`; this one is of type {}",
+            tool["type"]
+        );
+        return Err(Problem::invalid("tools", text));
+    };
+    fields::tool(function, &function["parameters"])
+}
+
+/// The limit under its newer or its older name.
+fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, Problem> {
+    match (fields.limit("max_completion_tokens")?, fields.limit("max_tokens")?) {
+        (Some(new), Some(old)) if new != old => {
+            let text = format!("`max_completion_tokens` is {new} and `max_tokens` is {old}; send one of them");
+            Err(Problem::invalid("max_completion_tokens", text))
         }
-        let top = self.top_logprobs.unwrap_or(0);
-        if top > TOP_LOGPROBS_MAX {
-            let text = format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given beside each");
-            return Err(Problem::invalid("top_logprobs", text));
-        }
-        let described = self.tools.iter().flatten().filter_map(|tool| tool.get("function"));
-        Ok(Ask {
-            tools: described.map(|tool| fields::tool(tool, &tool["parameters"])).collect::<Result<_, _>>()?,
-            choice: fields::choice(self.tool_choice.as_ref())?,
-            format: fields::format("response_format", self.response_format.as_ref())?,
-            max_tokens: self.max_completion_tokens.or(self.max_tokens),
-            stop: self.stop.map(Into::into).unwrap_or_default(),
-            sampling: self.given.sampling(),
-            thinks: self.reasoning_effort.as_deref() != Some("none"),
-            logprobs: (self.logprobs == Some(true)).then_some(top),
-            ..Ask::new(model, turns(self.messages)?)
-        })
+        (new, old) => Ok(new.or(old)),
     }
+}
+
+/// How many of the likeliest tokens are given beside each; `None` for no log-probabilities.
+fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
+    let (wanted, top) = (fields.take::<bool>("logprobs")?, fields.take::<usize>("top_logprobs")?);
+    let refused = |text: String| Err(Problem::invalid("top_logprobs", text));
+    match (wanted, top.unwrap_or(0)) {
+        (_, top) if top > TOP_LOGPROBS_MAX => {
+            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given beside each"))
+        }
+        (Some(true), top) => Ok(Some(top)),
+        (_, 0) => Ok(None),
+        _ => refused("`top_logprobs` needs `logprobs`: true".to_owned()),
+    }
+}
+
+/// Whether the model thinks first: OpenAI's `reasoning_effort`, and what other servers and their clients call it.
+fn thinks(fields: &mut Fields) -> Result<bool, Problem> {
+    #[derive(Default, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Reasoning {
+        effort: Option<String>,
+        enabled: Option<bool>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Template {
+        enable_thinking: Option<bool>,
+    }
+    let effort: Option<String> = fields.take("reasoning_effort")?;
+    let reasoning: Reasoning = fields.take("reasoning")?.unwrap_or_default();
+    let template: Template = fields.take("chat_template_kwargs")?.unwrap_or_default();
+    let enabled: Option<bool> = fields.take("enable_thinking")?;
+    let efforts = [("reasoning_effort", effort), ("reasoning", reasoning.effort)];
+    let mut thinks = ![reasoning.enabled, template.enable_thinking, enabled].contains(&Some(false));
+    for (field, effort) in efforts {
+        thinks &= fields::thinks(field, effort.as_deref())?;
+    }
+    Ok(thinks)
 }
 
 fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
     let mut conversation = Conversation::default();
     for message in messages {
         if matches!(message.role.as_str(), "tool" | "function") {
-            conversation.result(&message.tool_call_id, conversation::result_text(&message.content)?);
+            let text = conversation::result_text(&message.content)?;
+            conversation.result(message.tool_call_id.as_deref().unwrap_or_default(), text);
             continue;
         }
-        conversation.say("messages", &message.role, &conversation::text("messages", &message.content)?)?;
+        if message.audio.is_some() {
+            return Err(Problem::invalid("messages", "an earlier answer in `audio` is not kept here; send its text"));
+        }
+        let text = conversation::text("messages", &message.content)?;
+        let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };
+        conversation.say("messages", &message.role, &text)?;
         for call in message.tool_calls.unwrap_or_default() {
             let function = &call["function"];
             conversation.call(fields::call(&call["id"], &function["name"], &function["arguments"]));
+        }
+        if let Some(function) = message.function_call {
+            conversation.call(fields::call(&Value::Null, &function["name"], &function["arguments"]));
         }
     }
     Ok(conversation.turns())
@@ -229,98 +275,4 @@ pub fn finite(logprob: f32) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(request: Value) -> Result<Ask, Problem> {
-        serde_json::from_value::<Request>(request).unwrap().ask(Model::Planner).and_then(Ask::checked)
-    }
-
-    #[test]
-    fn a_conversation_with_calls_and_results_is_read_in_order() {
-        let ask = read(json!({ "model": "planner", "unknown": 1, "temperature": 1, "top_k": -1, "messages": [
-            { "role": "developer", "content": "Be brief." },
-            { "role": "user", "content": [{ "type": "text", "text": "List" }, { "type": "text", "text": "it." }] },
-            { "role": "assistant", "content": null, "tool_calls": [
-                { "id": "c1", "type": "function", "function": { "name": "ls", "arguments": "{\"path\": \".\"}" } }] },
-            { "role": "tool", "tool_call_id": "c1", "content": "a.rs" },
-        ]}))
-        .unwrap();
-        let expected = [
-            Turn::System("Be brief.".into()),
-            Turn::User("List\nit.".into()),
-            Turn::Assistant {
-                text: String::new(),
-                calls: vec![fields::call(&json!("c1"), &json!("ls"), &json!({ "path": "." }))],
-            },
-            Turn::Tool("a.rs".into()),
-        ];
-        assert_eq!(ask.turns, expected);
-        assert_eq!((ask.sampling.temperature, ask.sampling.top_k), (1.0, 40));
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_refused_by_the_field() {
-        let with = |name: &str, value: Value| {
-            let mut request = json!({ "messages": [{ "role": "user", "content": "Hi" }] });
-            request[name] = value;
-            read(request).err().and_then(|problem| problem.field)
-        };
-        for (field, value) in [
-            ("n", json!(2)),
-            ("top_logprobs", json!(21)),
-            ("tool_choice", json!("required")),
-            ("response_format", json!({ "type": "xml" })),
-            ("temperature", json!(-1)),
-            ("messages", json!([])),
-            ("messages", json!([{ "role": "user", "content": [{ "type": "image_url" }] }])),
-            ("messages", json!([{ "role": "narrator", "content": "Hi" }])),
-            ("tools", json!([{ "type": "function", "function": { "parameters": {} } }])),
-        ] {
-            assert_eq!(with(field, value), Some(field));
-        }
-        assert_eq!(with("max_tokens", json!(-1)), None, "no limit");
-        assert_eq!(with("stream", json!(null)), None);
-    }
-
-    /// The data of the events.
-    fn data(events: &[String]) -> Vec<Value> {
-        events
-            .iter()
-            .map(|event| serde_json::from_str(event.trim_start_matches("data: ")).unwrap_or_default())
-            .collect()
-    }
-
-    fn answer(logprobs: bool) -> Answer {
-        let (id, model) = ("chatcmpl-1".to_owned(), "planner".to_owned());
-        Answer { id, created: 0, model, logprobs, usage: true, calls: 0 }
-    }
-
-    #[test]
-    fn calls_have_numbers_and_the_stream_ends_with_reason_usage_and_done() {
-        let mut answer = answer(false);
-        for (number, id) in ["a", "b"].into_iter().enumerate() {
-            let chunk = data(&answer.delta(Delta::Call(fields::call(&json!(id), &json!("ls"), &Value::Null))));
-            let call = &chunk[0]["choices"][0]["delta"]["tool_calls"][0];
-            assert_eq!((&call["index"], &call["id"]), (&json!(number), &json!(id)));
-            assert_eq!(call["function"]["arguments"], "{}");
-        }
-        let end = End { reason: Reason::Calls, prompt: 7, cached: 3, generated: 2 };
-        let events = answer.delta(Delta::Finished(end));
-        let last = data(&events);
-        assert_eq!(last[0]["choices"][0]["finish_reason"], "tool_calls");
-        assert_eq!((&last[1]["choices"], &last[1]["usage"]["total_tokens"]), (&json!([]), &json!(9)));
-        assert_eq!(events[2], DONE);
-    }
-
-    #[test]
-    fn log_probabilities_come_with_their_text() {
-        let mut answer = answer(true);
-        let token =
-            TokenLogprobs { bytes: b"a".to_vec(), logprob: -0.5, top: vec![(b"b".to_vec(), f32::NEG_INFINITY)] };
-        let chunk = data(&answer.delta(Delta::Text("a".to_owned(), vec![token])));
-        let content = &chunk[0]["choices"][0]["logprobs"]["content"][0];
-        assert_eq!((&content["token"], &content["logprob"]), (&json!("a"), &json!(-0.5)));
-        assert_eq!(content["top_logprobs"][0]["logprob"], -9999.0);
-    }
-}
+mod tests;

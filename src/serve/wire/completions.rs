@@ -3,15 +3,14 @@
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::body::{Fields, Ignored};
 use super::chat::{DONE, finish, finite, usage};
-use super::fields::{Given, OneOrMore, limit, or_default};
 use super::stream::{Wire, answered, event};
 use super::{now, openai_error};
 use crate::serve::Server;
-use crate::serve::ask::{Ask, Turn, fresh_id};
+use crate::serve::ask::{Ask, Model, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
@@ -20,66 +19,43 @@ const LOGPROBS_MAX: usize = 5;
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
 
-#[derive(Deserialize)]
-struct Request {
-    #[serde(default = "super::planner")]
-    model: String,
-    prompt: OneOrMore,
-    #[serde(default, deserialize_with = "limit")]
-    max_tokens: Option<usize>,
-    stop: Option<OneOrMore>,
-    n: Option<usize>,
-    logprobs: Option<usize>,
-    #[serde(default, deserialize_with = "or_default")]
-    echo: bool,
-    #[serde(default, deserialize_with = "or_default")]
-    suffix: String,
-    #[serde(default, deserialize_with = "or_default")]
-    stream: bool,
-    #[serde(flatten)]
-    given: Given,
-}
-
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let request: Request = super::read(&body)?;
-    let (streams, echoes, model) = (request.stream, request.echo, request.model.clone());
-    let (ask, prompt) = request.ask(&server)?;
+    let mut fields = super::fields(&body)?;
+    let model = fields.take::<String>("model")?.unwrap_or_else(|| "planner".to_owned());
+    let streams = fields.take("stream")?.unwrap_or(false);
+    // The last chunk says what an answer took in any case.
+    fields.take::<Value>("stream_options")?;
+    let echoes = fields.take("echo")?.unwrap_or(false);
+    let (ask, prompt, ignored) = read(fields, server.model(&model)?, echoes)?;
     let (id, created, logprobs) = (fresh_id("cmpl-"), now(), ask.logprobs.is_some());
     let echo = if echoes { prompt.clone() } else { String::new() };
     let answer = Answer { id, created, model, logprobs, echo };
-    answered(streams, async move { server.complete(ask, prompt).await }, answer).await
+    answered(streams, async move { server.complete(ask, prompt).await }, answer)
+        .await
+        .map(|response| ignored.told(response))
 }
 
-impl Request {
-    /// The request, and the prompt that goes on.
-    fn ask(self, server: &Server) -> Result<(Ask, String), Problem> {
-        let prompts: Vec<String> = self.prompt.into();
-        let [prompt] = <[String; 1]>::try_from(prompts).map_err(|all| {
-            Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len()))
-        })?;
-        for (is_asked, field, text) in [
-            (self.n.is_some_and(|n| n != 1), "n", "one answer is given to a request; send it again for more"),
-            (
-                self.echo && self.logprobs.is_some(),
-                "echo",
-                "log-probabilities of the prompt are not given; ask without `echo`",
-            ),
-            (!self.suffix.is_empty(), "suffix", "write the model's own marks for what follows into the prompt"),
-            (self.logprobs.is_some_and(|top| top > LOGPROBS_MAX), "logprobs", "at most 5 are given beside each token"),
-        ] {
-            if is_asked {
-                return Err(Problem::invalid(field, text));
-            }
-        }
-        let ask = Ask {
-            max_tokens: Some(self.max_tokens.unwrap_or(MAX_TOKENS)),
-            stop: self.stop.map(Into::into).unwrap_or_default(),
-            sampling: self.given.sampling(),
-            logprobs: self.logprobs,
-            ..Ask::new(server.model(&self.model)?, vec![Turn::User(prompt.clone())])
-        };
-        Ok((ask, prompt))
+/// The request, and the prompt that goes on.
+fn read(mut fields: Fields, model: Model, echoes: bool) -> Result<(Ask, String, Ignored), Problem> {
+    let prompts = fields.texts("prompt")?.ok_or_else(|| Problem::invalid("prompt", "`prompt` is missing"))?;
+    let [prompt] = <[String; 1]>::try_from(prompts)
+        .map_err(|all| Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len())))?;
+    let logprobs: Option<usize> = fields.take("logprobs")?;
+    if logprobs.is_some_and(|top| top > LOGPROBS_MAX) {
+        return Err(Problem::invalid("logprobs", "at most 5 are given beside each token"));
     }
+    if echoes && logprobs.is_some() {
+        let text = "log-probabilities of the prompt are not given; ask without `echo`";
+        return Err(Problem::invalid("echo", text));
+    }
+    let ask = Ask {
+        max_tokens: Some(fields.limit("max_tokens")?.unwrap_or(MAX_TOKENS)),
+        stop: fields.texts("stop")?.unwrap_or_default(),
+        sampling: fields.sampling()?,
+        logprobs,
+        ..Ask::new(model, vec![Turn::User(prompt.clone())])
+    };
+    Ok((ask, prompt, fields.rest()?))
 }
 
 struct Answer {
@@ -142,4 +118,33 @@ fn logprobs(tokens: &[TokenLogprobs]) -> Value {
         "token_logprobs": tokens.iter().map(|one| finite(one.logprob)).collect::<Vec<_>>(),
         "top_logprobs": tokens.iter().map(top).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_raw_completion_cannot_do_is_refused_by_the_field() {
+        let with = |name: &str, value: Value| {
+            let mut request = json!({ "prompt": "Once" });
+            request[name] = value;
+            read(Fields::new(request.as_object().unwrap().clone()), Model::Planner, true)
+                .err()
+                .and_then(|why| why.field)
+        };
+        for (field, value) in [
+            ("prompt", json!(["a", "b"])),
+            ("prompt", json!([1, 2])),
+            ("suffix", json!("end")),
+            ("best_of", json!(3)),
+            ("logprobs", json!(6)),
+            ("stop", json!(1)),
+        ] {
+            assert_eq!(with(field, value), Some(field));
+        }
+        assert_eq!(with("logprobs", json!(1)), Some("echo"));
+        assert_eq!(with("suffix", json!("")), None);
+        assert_eq!(with("best_of", json!(1)), None);
+    }
 }

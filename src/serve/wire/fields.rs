@@ -1,72 +1,12 @@
-//! Reads the fields that several protocols have, each in its own shape: sampling, tools, calls, choice and form of the answer.
+//! Reads the fields that several protocols have, each in its own shape: tools, calls, choice and form of the answer, thoughts.
 
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use crate::engine::Sampling;
+use crate::engine::expressible::{Expressible, expressible};
 use crate::serve::ask::{Call, Choice, Format};
 use crate::serve::problem::Problem;
 use crate::tools::ToolSpec;
-use crate::tools::spec::standardize;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Given {
-    temperature: Option<f32>,
-    top_p: Option<f32>,
-    #[serde(deserialize_with = "limit")]
-    top_k: Option<usize>,
-    min_p: Option<f32>,
-    frequency_penalty: Option<f32>,
-    presence_penalty: Option<f32>,
-    repetition_penalty: Option<f32>,
-    seed: Option<i64>,
-}
-
-impl Given {
-    /// Without a temperature the likeliest token is taken: small models do best so. With one, llama.cpp's truncations hold.
-    pub fn sampling(&self) -> Sampling {
-        let plain = Sampling::prose();
-        Sampling {
-            temperature: self.temperature.unwrap_or(plain.temperature),
-            top_k: self.top_k.unwrap_or(40),
-            top_p: self.top_p.unwrap_or(0.95),
-            min_p: self.min_p.unwrap_or(0.05),
-            frequency_penalty: self.frequency_penalty.unwrap_or(plain.frequency_penalty),
-            presence_penalty: self.presence_penalty.unwrap_or(plain.presence_penalty),
-            repetition_penalty: self.repetition_penalty.unwrap_or(plain.repetition_penalty),
-            seed: self.seed.map_or_else(|| fastrand::u64(..), |seed| seed as u64),
-            ..plain
-        }
-    }
-}
-
-/// A field that may be `null`, which stands for its default.
-pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(field)?.unwrap_or_default())
-}
-
-/// A number that may be negative, which stands for "no limit".
-pub fn limit<'de, D: Deserializer<'de>>(field: D) -> Result<Option<usize>, D::Error> {
-    let number: Option<i64> = Option::deserialize(field)?;
-    Ok(number.and_then(|number| usize::try_from(number).ok()))
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub enum OneOrMore {
-    One(String),
-    More(Vec<String>),
-}
-
-impl From<OneOrMore> for Vec<String> {
-    fn from(texts: OneOrMore) -> Vec<String> {
-        match texts {
-            OneOrMore::One(text) => vec![text],
-            OneOrMore::More(texts) => texts,
-        }
-    }
-}
+use crate::tools::schema::standalone;
 
 /// A tool of a client with the name and description that `described` has. `parameters` is a JSON schema; without one the
 /// tool takes nothing.
@@ -76,11 +16,29 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
     if name.is_empty() {
         return Err(Problem::invalid("tools", "a tool has no name"));
     }
-    let nothing = || json!({ "type": "object", "properties": {} });
-    let mut parameters = Some(parameters).filter(|schema| schema.is_object()).cloned().unwrap_or_else(nothing);
-    standardize(&mut parameters);
+    let parameters = match parameters {
+        Value::Object(_) => standalone(parameters.clone()),
+        Value::Null => json!({ "type": "object", "properties": {} }),
+        other => {
+            // One tool that is described wrongly is no reason to refuse the others.
+            tracing::warn!(tool = name, %other, "the parameters are no JSON schema; the tool may be called with any");
+            json!({ "type": "object" })
+        }
+    };
     let (description, server) = (text("description"), String::new());
     Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters })
+}
+
+/// Whether a model thinks first that is asked for this much effort; `field` has it.
+pub fn thinks(field: &'static str, effort: Option<&str>) -> Result<bool, Problem> {
+    match effort {
+        None | Some("low" | "medium" | "high" | "xhigh" | "max") => Ok(true),
+        Some("none" | "minimal") => Ok(false),
+        Some(other) => {
+            let text = format!("`{other}` is no effort; it must be none, minimal, low, medium, high or xhigh");
+            Err(Problem::invalid(field, text))
+        }
+    }
 }
 
 /// A call that a client sends back. Arguments are a JSON object, or its text.
@@ -118,17 +76,34 @@ pub fn choice(given: Option<&Value>) -> Result<Choice, Problem> {
 /// The form of the answer, of type `text`, `json_object` or `json_schema`; `field` is the name of what has it.
 pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Problem> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(Format::Text) };
-    let schema = given.pointer("/json_schema/schema").or_else(|| given.get("schema")).filter(|it| it.is_object());
+    let schema =
+        given.pointer("/json_schema/schema").or_else(|| given.get("schema")).filter(|schema| !schema.is_null());
     match (given["type"].as_str(), schema) {
-        (None | Some("text"), _) => Ok(Format::Text),
-        (Some("json_object" | "json_schema"), Some(schema)) => Ok(Format::Schema(schema.clone())),
+        (Some("text"), _) => Ok(Format::Text),
         (Some("json_object"), None) => Ok(Format::Schema(json!({ "type": "object" }))),
-        (Some("json_schema"), None) => Err(Problem::invalid(field, "a format of type json_schema needs a `schema`")),
-        (Some(kind), _) => {
-            let text = format!("the format `{kind}` is unknown; it must be text, json_object or json_schema");
+        (Some("json_object" | "json_schema"), Some(schema @ Value::Object(_))) => {
+            kept(field, schema).map(Format::Schema)
+        }
+        (Some("json_object" | "json_schema"), _) => {
+            Err(Problem::invalid(field, "a format of type json_schema needs a `schema`, which is a JSON object"))
+        }
+        (kind, _) => {
+            let kind = kind.map_or_else(|| given.to_string(), str::to_owned);
+            let text =
+                format!("the format `{kind}` is unknown; it must have the type text, json_object or json_schema");
             Err(Problem::invalid(field, text))
         }
     }
+}
+
+/// What of a schema an answer is held to; what it is not held to is in the log.
+fn kept(field: &'static str, schema: &Value) -> Result<Value, Problem> {
+    let Expressible { schema, notes } =
+        expressible(&standalone(schema.clone())).map_err(|why| Problem::invalid(field, why))?;
+    for note in notes {
+        tracing::warn!(field, note, "a schema is kept in part");
+    }
+    Ok(schema)
 }
 
 #[cfg(test)]
@@ -173,6 +148,24 @@ mod tests {
         check(json!({ "type": "text" }), Some(Format::Text));
         check(json!({ "type": "json_schema" }), None);
         check(json!({ "type": "xml" }), None);
+        check(json!("json"), None);
+        check(json!({}), None);
+        check(json!({ "type": "json_schema", "schema": "integer" }), None);
+        check(
+            json!({ "type": "json_schema", "schema": { "allOf": [{ "type": "string" }, { "type": "null" }] } }),
+            None,
+        );
+        let referring = json!({ "$ref": "#/$defs/N", "$defs": { "N": { "type": "integer", "format": "int32" } } });
+        check(
+            json!({ "type": "json_schema", "schema": referring }),
+            Some(Format::Schema(json!({ "type": "integer" }))),
+        );
+    }
+
+    #[test]
+    fn a_tool_whose_schema_is_none_may_be_called_with_anything() {
+        let tool = tool(&json!({ "name": "ls" }), &json!("path: string")).ok().unwrap();
+        assert_eq!(tool.parameters, json!({ "type": "object" }));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The protocols that clients speak: each reads its requests into an `Ask` and writes answers in its own shape.
 
+mod body;
 pub mod chat;
 pub mod completions;
 mod conversation;
@@ -11,21 +12,23 @@ mod stream;
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::body::Fields;
 use super::problem::{Kind, Problem};
 
-/// Reads the body of a request. Unknown fields are left alone, as clients send many.
+/// Reads the body of a request.
 pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
     serde_json::from_slice(body)
         .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
 }
 
-/// The model of a request that names none.
-fn planner() -> String {
-    "planner".to_owned()
+/// The body of a request as fields that are taken by name.
+fn fields(body: &Bytes) -> Result<Fields, Problem> {
+    read(body).map(Fields::new)
 }
 
 /// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.
@@ -50,8 +53,18 @@ fn openai_error(problem: &Problem) -> Value {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        (self.status(), Json(openai_error(&self))).into_response()
+        refused(&self, openai_error(&self))
     }
+}
+
+/// The response of a problem that a protocol writes as `error`.
+fn refused(problem: &Problem, error: Value) -> Response {
+    let mut response = (problem.status(), Json(error)).into_response();
+    // RFC 9110, 15.5.2: who is not let in is told how to get in.
+    if problem.kind == Kind::Unauthorized {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
 }
 
 /// Seconds since 1970, as OpenAI's objects say when they were made.

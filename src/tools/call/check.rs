@@ -10,7 +10,7 @@ use crate::models::dialect::RawCall;
 use crate::tools::call::ToolCall;
 use crate::tools::call::fit;
 use crate::tools::outcome::cut_line;
-use crate::tools::spec::{Parameter, ToolSpec, without_server};
+use crate::tools::spec::{ToolSpec, without_server};
 
 /// A call that fits its tool's schema, and everything that was changed to make it fit.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
         repairs.push(Repair::Tool { from: call.name.clone(), to: spec.name.clone() });
     }
     let parameters = spec.parameters();
-    let given = named(&call.arguments, &parameters, &mut repairs);
+    let given = named(&call.arguments, spec, &mut repairs);
     let mut arguments = Map::new();
     for parameter in &parameters {
         let value = given.get(parameter.name).filter(|value| !value.is_null() || fit::allows_null(parameter.schema));
@@ -87,6 +87,8 @@ pub fn check(call: &RawCall, specs: &[ToolSpec]) -> Result<Checked, CallProblem>
             None => {}
         }
     }
+    let others = given.iter().filter(|(name, _)| !parameters.iter().any(|parameter| parameter.name == name.as_str()));
+    arguments.extend(others.map(|(name, value)| (name.clone(), value.clone())));
     Ok(Checked { call: ToolCall { tool: spec.name.clone(), arguments }, repairs })
 }
 
@@ -131,8 +133,9 @@ const SAME: [&[&str]; 9] = [
 ];
 
 /// The arguments under the names of the schema. An unknown name is renamed if exactly one unused parameter matches it,
-/// else dropped.
-fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut Vec<Repair>) -> Map<String, Value> {
+/// else dropped, unless the schema takes names that it does not list.
+fn named(given: &Map<String, Value>, spec: &ToolSpec, repairs: &mut Vec<Repair>) -> Map<String, Value> {
+    let (parameters, takes_others) = (spec.parameters(), spec.takes_others());
     let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
     let mut arguments: Map<String, Value> =
         given.iter().filter(|(name, _)| known(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -144,6 +147,7 @@ fn named(given: &Map<String, Value>, parameters: &[Parameter<'_>], repairs: &mut
                 repairs.push(Repair::Argument { from: cut_line(name, 100), to: to.to_owned() });
                 arguments.insert(to.to_owned(), value.clone());
             }
+            None if takes_others => drop(arguments.insert(name.clone(), value.clone())),
             None => repairs.push(Repair::Dropped { argument: cut_line(name, 100) }),
         }
     }
@@ -194,7 +198,13 @@ mod tests {
             "hours": { "type": "array", "items": { "type": "integer" } },
             "spot": { "type": "object", "properties": { "x": { "type": "number" } } }
         }, "required": ["color", "fade"] });
-        let more = [outside("lamp.setColor", lamp), outside("heater.stop", json!({})), outside("lamp.stop", json!({}))];
+        let either = json!({ "anyOf": [{ "properties": { "room": {} } }, { "properties": { "floor": {} } }] });
+        let more = [
+            outside("lamp.setColor", lamp),
+            outside("heater.stop", json!({})),
+            outside("lamp.stop", json!({})),
+            outside("blinds.move", either),
+        ];
         [crate::tools::Catalog::builtin().specs(), &more[..]].concat()
     }
 
@@ -262,6 +272,11 @@ mod tests {
             r#"`spot` of `lamp.setColor` is {"x":"up"}, expected object with `x`: number"#,
         );
         lamp(json!({ "color": "red", "level": 2 }), "`level` of `lamp.setColor` is 2, expected number of at most 1");
+    }
+
+    #[test]
+    fn arguments_that_a_schema_does_not_list_but_takes_are_kept() {
+        check("blinds.move", json!({ "floor": 2 }), r#"blinds.move {"floor":2} 0"#);
     }
 
     #[test]

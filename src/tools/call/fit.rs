@@ -5,6 +5,10 @@ use serde_json::{Map, Number, Value};
 /// The value itself or an equivalent one: `"3"` → `3`, `"true"` → `true`, `3` → `"3"`, `3` → `[3]`, also inside lists
 /// and objects. An error says what was expected.
 pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
+    if value.is_null() && allows_null(schema) {
+        return Ok(Value::Null);
+    }
+    let value = &in_alternatives(value, schema)?;
     let kinds = kinds(schema);
     let fitted = if kinds.is_empty() || kinds.iter().any(|kind| is_of(value, kind)) {
         value.clone()
@@ -15,6 +19,26 @@ pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> 
     let fitted = in_choices(inside(fitted, schema)?, schema)?;
     in_range(&fitted, schema)?;
     Ok(fitted)
+}
+
+/// The value as `anyOf` or `oneOf` has it, and every schema of `allOf`: as it is if one of the alternatives takes it so, else as the
+/// first makes it.
+fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
+    let schemas =
+        |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+    let mut fitted = value.clone();
+    for part in schemas("allOf") {
+        fitted = fit(&fitted, part)?;
+    }
+    let tried: Vec<Result<Value, String>> =
+        schemas("anyOf").chain(schemas("oneOf")).map(|alternative| fit(&fitted, alternative)).collect();
+    if tried.is_empty() || tried.iter().flatten().any(|one| *one == fitted) {
+        return Ok(fitted);
+    }
+    match tried.iter().flatten().next() {
+        Some(converted) => Ok(converted.clone()),
+        None => Err(tried.into_iter().filter_map(Result::err).collect::<Vec<_>>().join(" or ")),
+    }
 }
 
 /// A list with fitted elements, or an object with fitted fields; any other value as it is. Goes as deep as the schema.
@@ -38,7 +62,10 @@ fn inside(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
 }
 
 pub fn allows_null(schema: &Map<String, Value>) -> bool {
+    let alternatives = ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(*key)?.as_array()).flatten();
     kinds(schema).contains(&"null")
+        || schema.get("nullable") == Some(&Value::Bool(true))
+        || alternatives.filter_map(Value::as_object).any(allows_null)
 }
 
 /// The types a schema names; empty when it allows any.
@@ -100,9 +127,9 @@ fn number(text: &str) -> Option<Value> {
 
 /// The allowed value that equals `value`, else the only one that differs just in case, `-`, `_` and blanks.
 fn in_choices(value: Value, schema: &Map<String, Value>) -> Result<Value, String> {
-    let Some(choices) = schema.get("enum").and_then(Value::as_array).filter(|all| !all.contains(&value)) else {
-        return Ok(value);
-    };
+    let only = schema.get("const").map(std::slice::from_ref);
+    let all = only.or_else(|| schema.get("enum").and_then(Value::as_array).map(Vec::as_slice));
+    let Some(choices) = all.filter(|all| !all.contains(&value)) else { return Ok(value) };
     let plain = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
@@ -126,5 +153,30 @@ fn in_range(value: &Value, schema: &Map<String, Value>) -> Result<(), String> {
         (Some(least), _) if number < least => Err(format!("{kind} of at least {least}")),
         (_, Some(most)) if number > most => Err(format!("{kind} of at most {most}")),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(value: Value, schema: Value, expected: Result<Value, &str>) {
+        let found = fit(&value, schema.as_object().unwrap());
+        assert_eq!(found, expected.map_err(str::to_owned), "{value} {schema}");
+    }
+
+    #[test]
+    fn a_value_fits_one_of_several_schemas() {
+        let optional = || json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }], "default": null });
+        check(json!(3), optional(), Ok(json!(3)));
+        check(json!("3"), optional(), Ok(json!(3)));
+        check(Value::Null, optional(), Ok(Value::Null));
+        check(json!("three"), optional(), Err("integer or null"));
+        check(json!("a"), json!({ "oneOf": [{ "type": "integer" }, { "type": "string" }] }), Ok(json!("a")));
+        check(json!("7"), json!({ "allOf": [{ "type": "integer" }, { "maximum": 9 }] }), Ok(json!(7)));
+        check(Value::Null, json!({ "type": "string", "nullable": true }), Ok(Value::Null));
+        check(json!("Circle"), json!({ "const": "circle" }), Ok(json!("circle")));
+        check(json!("square"), json!({ "const": "circle" }), Err("one of \"circle\""));
     }
 }

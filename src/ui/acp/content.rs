@@ -17,15 +17,15 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
     for (at, block) in blocks.into_iter().enumerate() {
         let refused = |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; text and files are taken"));
         match block {
-            ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::ResourceLink(link) => text.push_str(&named(&link.uri, &link.name, project)),
+            ContentBlock::Text(block) => add(&mut text, &block.text),
+            ContentBlock::ResourceLink(link) => add(&mut text, &named(&link.uri, &link.name, project)),
             ContentBlock::Resource(embedded) => match embedded.resource {
                 EmbeddedResourceResource::TextResourceContents(one) => {
                     let name = named(&one.uri, &one.uri, project);
                     if hidden.hides(&name) {
                         return Err(invalid(format!("session/prompt: {name} is not read: a rule denies it")));
                     }
-                    text.push_str(&name);
+                    add(&mut text, &name);
                     if !is_on_disk(&project.join(&name), &one.text, one.uri.contains('#')) {
                         given.push(Given { name, text: one.text });
                     }
@@ -39,6 +39,15 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
     }
     fits(&text, &given)?;
     Ok(Ask { text, mode, given })
+}
+
+/// Adds a block, apart from the one before it: clients also hand over files that the user did not put in the middle of a text.
+fn add(text: &mut String, block: &str) {
+    let is_apart = text.ends_with(char::is_whitespace) || block.starts_with(char::is_whitespace);
+    if !text.is_empty() && !block.is_empty() && !is_apart {
+        text.push(' ');
+    }
+    text.push_str(block);
 }
 
 fn fits(text: &str, given: &[Given]) -> Result<(), Error> {
@@ -114,6 +123,18 @@ mod tests {
         check(json!([said("See "), page]), Ok(("See a page", &[])));
         let outside = json!({ "type": "resource_link", "name": "x", "uri": "file:///no/such" });
         check(json!([outside]), Ok(("/no/such", &[])));
+    }
+
+    #[test]
+    fn blocks_do_not_run_together() {
+        let link =
+            |name: &str| json!({ "type": "resource_link", "name": name, "uri": format!("file://PROJECT/{name}") });
+        let said = |text: &str| json!({ "type": "text", "text": text });
+        check(json!([said("Compare"), link("a.md"), link("b.md"), said("now")]), Ok(("Compare a.md b.md now", &[])));
+        check(json!([said("First."), said("Second.")]), Ok(("First. Second.", &[])));
+        check(json!([said("Read\n"), said(""), link("a.md")]), Ok(("Read\na.md", &[])));
+        let given = embedded("file://PROJECT/new.md", "text");
+        check(json!([said("Explain"), given]), Ok(("Explain new.md", &["new.md"])));
     }
 
     #[test]

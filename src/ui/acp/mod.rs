@@ -14,7 +14,7 @@ mod replay;
 mod servers;
 mod talk;
 mod updates;
-mod wire;
+pub(in crate::ui) mod wire;
 
 use std::io::{BufRead, Write};
 

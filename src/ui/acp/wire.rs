@@ -62,9 +62,7 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     }
     let params = message.remove("params").unwrap_or_default();
     match (message.remove("method"), id) {
-        (Some(Value::String(method)), Some(id)) if id.is_string() || id.is_number() || id.is_null() => {
-            Ok(Incoming::Request { id, method, params })
-        }
+        (Some(Value::String(method)), Some(id)) if is_id(&id) => Ok(Incoming::Request { id, method, params }),
         (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
         (Some(Value::String(_)), Some(_)) => wrong(None),
         (None, Some(id)) => match (id.as_u64(), message.remove("result"), message.remove("error")) {
@@ -75,6 +73,11 @@ pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
         },
         (_, id) => wrong(id),
     }
+}
+
+/// JSON-RPC 2.0, 4: an id has no fraction.
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64() || id.is_null()
 }
 
 /// The parameters of `method`; the error names both and what is wrong.
@@ -121,6 +124,7 @@ mod tests {
         check(r#"{"id":5,"method":"m"}"#, Err((json!(5), -32600)));
         check(r#"{"jsonrpc":"2.0","id":5,"method":7}"#, Err((json!(5), -32600)));
         check(r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, Err((Value::Null, -32600)));
+        check(r#"{"jsonrpc":"2.0","id":0.5,"method":"m"}"#, Err((Value::Null, -32600)));
         check(r#"{"jsonrpc":"2.0","id":5}"#, Err((json!(5), -32600)));
         check(r#"{"jsonrpc":"2.0"}"#, Err((Value::Null, -32600)));
     }

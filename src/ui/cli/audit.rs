@@ -42,6 +42,9 @@ struct Verify {
 struct Export {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
+    /// Print one JSON object about the file that was written; records are JSON in any case
+    #[arg(long, requires = "file")]
+    json: bool,
 }
 
 /// Run the tool calls of a turn again on a copy of the project as it was, and compare the results
@@ -100,7 +103,13 @@ impl Export {
             None => Box::new(Out),
         };
         match session::export(open(journal)?, &mut out)? {
-            Ok(_) => Ok(out.flush()?),
+            Ok(end) => {
+                out.flush()?;
+                if self.json {
+                    putln!("{}", json!({ "file": self.file, "records": end.seq }));
+                }
+                Ok(())
+            }
             Err(damage) => bail!("{}: {damage}; the records before it were written", journal.display()),
         }
     }

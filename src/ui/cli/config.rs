@@ -25,7 +25,10 @@ enum Command {
         json: bool,
     },
     /// The files that settings are read from; the second overrides the first
-    Path,
+    Path {
+        #[arg(long)]
+        json: bool,
+    },
     /// Trust the project's file with its present content: it may then loosen rules, raise limits and start servers
     Trust {
         /// Withdraw the trust
@@ -34,6 +37,9 @@ enum Command {
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
+        /// Print one JSON object and ask nobody
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -42,9 +48,9 @@ impl Config {
         match self.command {
             Command::Show { json: true } => putln!("{}", as_json(settings)),
             Command::Show { json: false } => show(settings),
-            Command::Path => path(settings),
-            Command::Trust { forget: true, .. } => forget_project(settings)?,
-            Command::Trust { yes, .. } => trust(settings, yes)?,
+            Command::Path { json } => path(settings, json),
+            Command::Trust { forget: true, json, .. } => forget_project(settings, json)?,
+            Command::Trust { yes, json, .. } => trust(settings, yes, json)?,
         }
         Ok(())
     }
@@ -108,22 +114,31 @@ fn show(settings: &Settings) {
     }
 }
 
-fn path(settings: &Settings) {
+fn path(settings: &Settings, json: bool) {
+    if json {
+        let file = |path: &std::path::Path| json!({ "file": path, "exists": path.exists() });
+        let mut project = file(&settings.project_file);
+        project["trusted"] = settings.consented.into();
+        putln!("{}", json!({ "user": file(&settings.user_file), "project": project }));
+        return;
+    }
     let there = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
     putln!("{}{}", settings.user_file.display(), there(&settings.user_file));
     let trusted = if settings.consented { " (trusted)" } else { "" };
     putln!("{}{}{trusted}", settings.project_file.display(), there(&settings.project_file));
 }
 
-fn trust(settings: &Settings, yes: bool) -> Result<()> {
+fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let file = &settings.project_file;
     let Some(text) = file::text(file)? else {
         bail!("{} does not exist; there is nothing to consent to", file.display())
     };
     // Control characters could make the terminal show another text than the one that is trusted.
-    text.lines().for_each(|line| say!("  {line}"));
+    if !json {
+        text.lines().for_each(|line| say!("  {line}"));
+    }
     if !yes {
-        if !std::io::stdin().is_terminal() {
+        if json || !std::io::stdin().is_terminal() {
             bail!("nobody can be asked here whether this file may count; read it, then give --yes");
         }
         put!("Let all of this count as if you had written it? [y]es, [n]o: ");
@@ -136,18 +151,24 @@ fn trust(settings: &Settings, yes: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    putln!("{} counts as it stands; once it changes you will have to look again", file.display());
+    told(json, file, true, format_args!("counts as it stands; once it changes you will have to look again"));
     Ok(())
 }
 
-fn forget_project(settings: &Settings) -> Result<()> {
+fn forget_project(settings: &Settings, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
-    if consent::withdraw(&store, project(settings))? {
-        putln!("{} counts no more", settings.project_file.display());
-    } else {
-        putln!("{} was not trusted", settings.project_file.display());
-    }
+    let words = if consent::withdraw(&store, project(settings))? { "counts no more" } else { "was not trusted" };
+    told(json, &settings.project_file, false, format_args!("{words}"));
     Ok(())
+}
+
+/// Whether a project's file counts now.
+fn told(json: bool, file: &std::path::Path, trusted: bool, words: std::fmt::Arguments) {
+    if json {
+        putln!("{}", json!({ "file": file, "trusted": trusted }));
+    } else {
+        putln!("{} {words}", file.display());
+    }
 }
 
 /// The project's folder: the one that contains `.monobloc/config.toml`.

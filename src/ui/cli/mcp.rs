@@ -1,5 +1,7 @@
 //! `monobloc mcp`: lists and tests the configured MCP servers, calls one of their tools, and is a server itself.
 
+use std::io::{self, BufReader};
+
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -55,7 +57,7 @@ enum Command {
 impl Mcp {
     pub async fn run(self, app: &App) -> Result<()> {
         match self.command {
-            Command::Serve => mcp_server::serve(app, tokio::io::stdin(), tokio::io::stdout()).await,
+            Command::Serve => mcp_server::serve(app, BufReader::new(io::stdin()), tokio::io::stdout()).await,
             Command::List { json } => list(app, json),
             Command::Test { server, json } => test(app, server.as_deref(), json),
             Command::Call { tool, arguments, json, yes } => call(app, &tool, &arguments, json, yes).await,

@@ -40,6 +40,9 @@ enum Command {
         role: Role,
         /// Part of the model's name, if models.toml lists several
         name: Option<String>,
+        /// Print one JSON object per file
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -54,7 +57,7 @@ impl Models {
             Command::Probe(probe) => probe.run(app).await,
             Command::List { json } => list(app, json),
             Command::Show { file, json } => show(app, file, json),
-            Command::Pull { role, name } => fetch(app, role, name.as_deref()),
+            Command::Pull { role, name, json } => fetch(app, role, name.as_deref(), json),
         }
     }
 }
@@ -156,7 +159,7 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn fetch(app: &App, role: Role, name: Option<&str>) -> Result<()> {
+fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
     let registry = app.registry()?;
     let wanted = name.unwrap_or("").to_lowercase();
     let hubs: Vec<_> = registry
@@ -177,7 +180,10 @@ fn fetch(app: &App, role: Role, name: Option<&str>) -> Result<()> {
             bar.set_length(total.0);
             bar.set_position(done.0);
         })?;
-        bar.suspend(|| putln!("{}", path.display()));
+        bar.suspend(|| match json {
+            true => putln!("{}", json!({ "role": role.to_string(), "file": path })),
+            false => putln!("{}", path.display()),
+        });
     }
     bar.finish_and_clear();
     Ok(())

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::chat::consent::Question;
 use crate::base::visible;
 use crate::protocol::{Decision, Event, PlanView, Proposal, Record, StepReport, StepStatus};
-use crate::ui::words;
+use crate::ui::{out, words};
 
 pub enum Printer {
     Json,
@@ -24,11 +24,13 @@ pub struct Text {
     bar: Option<ProgressBar>,
     /// Whether the last thing written was a piece of the answer.
     in_answer: bool,
+    /// Whether the last thing on standard error was a piece of the model's thinking.
+    in_thought: bool,
 }
 
 impl Printer {
     pub fn new(json: bool) -> Printer {
-        if json { Printer::Json } else { Printer::Text(Text { bar: None, in_answer: false }) }
+        if json { Printer::Json } else { Printer::Text(Text { bar: None, in_answer: false, in_thought: false }) }
     }
 
     pub fn print(&mut self, record: &Record) -> Result<()> {
@@ -92,7 +94,8 @@ impl Text {
             Event::Fallback { from, reason } => {
                 self.marked(style("fallback: ").yellow(), &format!("{from} → single-model loop: {reason}"))
             }
-            Event::Token { text } => self.token(text)?,
+            Event::Token { text } => self.token(text),
+            Event::Thinking { text } => self.thought(text),
             Event::TurnFinished(finished) => {
                 self.clear();
                 putln!("\n\n{}", style(words::cost(&finished.usage)).dim());
@@ -136,14 +139,22 @@ impl Text {
     }
 
     /// A piece of the answer; the first one begins a new line.
-    fn token(&mut self, text: &str) -> Result<()> {
+    fn token(&mut self, text: &str) {
         self.clear();
         if !self.in_answer {
             putln!();
         }
         self.in_answer = true;
         put!("{}", visible(text));
-        Ok(())
+    }
+
+    /// A piece of the model's thinking, which is no part of the answer: on standard error, so that an answer can be piped.
+    fn thought(&mut self, text: &str) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        self.in_thought = true;
+        out::whisper(format_args!("{}", style(visible(text)).for_stderr().dim()));
     }
 
     fn line(&mut self, text: &str) {
@@ -196,6 +207,9 @@ impl Text {
     fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
+        }
+        if std::mem::take(&mut self.in_thought) {
+            tell!();
         }
     }
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use serde_json::json;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::app::App;
@@ -27,6 +28,9 @@ pub struct Serve {
     /// Print the address of the web page, and open it in the browser of the desktop; keep the address to yourself
     #[arg(long)]
     open: bool,
+    /// Print one JSON object once requests are answered: its address, the token file, the page with --open
+    #[arg(long)]
+    json: bool,
 }
 
 impl Serve {
@@ -40,9 +44,14 @@ impl Serve {
         // Held until the server ends: the browser may read it late.
         let mut opened = None;
         let ready = |Ready { address, page }: Ready| {
-            putln!("listening on http://{address}");
+            let shown = self.open.then_some(&page);
+            if self.json {
+                putln!("{}", json!({ "address": format!("http://{address}"), "token_file": name, "page": shown }));
+            } else {
+                putln!("listening on http://{address}");
+                shown.into_iter().for_each(|page| putln!("page: {page}"));
+            }
             if self.open {
-                putln!("page: {page}");
                 opened = super::or_note(open(&page)).flatten();
             }
             tell!("monobloc: the token is in {name}; models planner, router, embedder, agent; Ctrl-C ends");

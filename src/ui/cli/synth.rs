@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::json;
 
 use crate::app::App;
 use crate::measure::{self, Quant, Shape};
@@ -22,6 +23,9 @@ pub struct Synth {
     /// A GGUF whose vocabulary is copied, up to 65,536 tokens of it [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     /// The file to write
     file: PathBuf,
 }
@@ -47,7 +51,11 @@ impl Synth {
             &app.cancel,
         )?;
         bar.finish_and_clear();
-        putln!("{}: {written}, random weights: its text means nothing", self.file.display());
+        if self.json {
+            putln!("{}", json!({ "file": self.file, "bytes": written.0 }));
+        } else {
+            say!("{}: {written}, random weights: its text means nothing", self.file.display());
+        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 mod asks;
 mod consent;
+mod gate;
 mod lookups;
 mod progress;
 mod project;
@@ -12,7 +13,9 @@ mod tools;
 mod turn;
 
 use std::borrow::Cow;
+use std::io::BufRead;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use rmcp::model::{
@@ -33,6 +36,8 @@ use crate::protocol::Ask;
 
 /// Longest line that is read from the client.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// How long the last lines may take to be written when the connection ends.
+const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 const INSTRUCTIONS: &str = "Looks up code of one project in its index: search, context and graph tools only read and answer at once. \
     `ask` hands a whole request to an agent with local models, which plans, changes files with consent and answers.";
@@ -40,7 +45,7 @@ const INSTRUCTIONS: &str = "Looks up code of one project in its index: search, c
 /// Serves one client until its input ends.
 pub async fn serve(
     app: &App,
-    input: impl AsyncRead + Send + Unpin + 'static,
+    input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<()> {
     // Texts are for models, whatever the variables of a terminal say.
@@ -48,12 +53,15 @@ pub async fn serve(
     let project = Arc::new(Project::of(app.clone()));
     let server = Server { asks: Asks::on(project.clone()), project };
     let asks = server.asks.clone();
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LINE_BYTES_MAX);
+    let gate = gate::between(input, output, LINE_BYTES_MAX);
+    let transport = AsyncRwTransport::new_server(gate.input, gate.output).with_max_line_length(LINE_BYTES_MAX);
     let ended = tokio::select! {
         ended = until_closed(server, transport) => ended,
         () = app.cancel.cancelled() => Err(anyhow!("cancelled")),
     };
     asks.end().await;
+    // The last answers are written; a client that does not read cannot hold up the end.
+    let _ = tokio::time::timeout(LAST_LINES_MAX, gate.writer).await;
     ended
 }
 

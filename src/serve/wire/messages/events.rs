@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::request::Request;
 use crate::serve::ask::{Call, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, Whole};
@@ -33,9 +32,9 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn new(request: &Request) -> Events {
-        let (id, model) = (fresh_id("msg_"), request.model.clone());
-        Events { id, model, stop: request.stop_sequences.clone().unwrap_or_default(), open: None, index: 0, pings: 0 }
+    /// `stop` are the texts at which the answer ends.
+    pub fn new(model: String, stop: Vec<String>) -> Events {
+        Events { id: fresh_id("msg_"), model, stop, open: None, index: 0, pings: 0 }
     }
 
     /// The message with this content; before its end nothing is known of usage and reason.

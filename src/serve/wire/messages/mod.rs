@@ -10,28 +10,29 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use self::events::Events;
-use self::request::Request;
-use super::read;
+use super::fields;
 use super::stream::answered;
 use crate::serve::Server;
 use crate::serve::problem::{Kind, Problem};
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Response {
     let answer = async {
-        let request: Request = read(&body)?;
-        let model = server.model(&request.model)?;
-        let (streams, events) = (request.stream.unwrap_or(false), Events::new(&request));
-        let (ask, server) = (request.ask(model)?, server.clone());
-        answered(streams, async move { server.reply(ask).await }, events).await
+        let mut fields = fields(&body)?;
+        let model = fields.take::<String>("model")?.unwrap_or_default();
+        let streams = fields.take("stream")?.unwrap_or(false);
+        let (ask, ignored) = request::read(fields, server.model(&model)?)?;
+        let (events, server) = (Events::new(model, ask.stop.clone()), server.clone());
+        answered(streams, async move { server.reply(ask).await }, events).await.map(|response| ignored.told(response))
     };
     answer.await.unwrap_or_else(|problem| refused(&problem))
 }
 
 pub async fn count_tokens(State(server): State<Server>, body: Bytes) -> Response {
     let count = async {
-        let request: Request = read(&body)?;
-        let model = server.model(&request.model)?;
-        server.count(&request.ask(model)?).await
+        let mut fields = fields(&body)?;
+        let model = fields.take::<String>("model")?.unwrap_or_default();
+        fields.take::<bool>("stream")?;
+        server.count(&request::read(fields, server.model(&model)?)?.0).await
     };
     match count.await {
         Ok(tokens) => Json(json!({ "input_tokens": tokens })).into_response(),
@@ -40,7 +41,7 @@ pub async fn count_tokens(State(server): State<Server>, body: Bytes) -> Response
 }
 
 pub fn refused(problem: &Problem) -> Response {
-    (problem.status(), Json(error(problem))).into_response()
+    super::refused(problem, error(problem))
 }
 
 /// A problem as Anthropic's clients read it: `{"type": "error", "error": {type, message}}`.

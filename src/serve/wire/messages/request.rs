@@ -1,37 +1,18 @@
 //! Reads a request to `/v1/messages` into an `Ask`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::serve::ask::{Ask, Model};
 use crate::serve::problem::Problem;
+use crate::serve::wire::body::{Fields, Ignored};
 use crate::serve::wire::conversation::{self, Conversation};
-use crate::serve::wire::fields::{self, Given};
+use crate::serve::wire::fields;
 
 /// Claude Code puts this line at the front of the system text: `x-anthropic-billing-header: cc_version=…; cch=fa690;`.
 /// Its `cch` is new in each request. The model has no use for the line, and with it no prompt would begin like the one
 /// before, so that nothing of the cache could be used (ggml-org/llama.cpp#20623, anthropics/claude-code#68900).
 const BILLING_LINE: &str = "x-anthropic-billing-header:";
-
-/// The fields that mean something here.
-#[derive(Debug, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub model: String,
-    #[serde(default)]
-    messages: Vec<Message>,
-    #[serde(default)]
-    system: Value,
-    tools: Option<Vec<Value>>,
-    tool_choice: Option<Value>,
-    max_tokens: Option<usize>,
-    pub stop_sequences: Option<Vec<String>>,
-    thinking: Option<Value>,
-    output_config: Option<Value>,
-    pub stream: Option<bool>,
-    #[serde(flatten)]
-    given: Given,
-}
 
 #[derive(Debug, Deserialize)]
 struct Message {
@@ -40,30 +21,39 @@ struct Message {
     content: Value,
 }
 
-impl Request {
-    pub fn ask(self, model: Model) -> Result<Ask, Problem> {
-        let mut conversation = Conversation::default();
-        for block in blocks(&self.system) {
-            let text = text("system", &self.system, block)?;
-            conversation.say("system", "system", without_billing_line(&text))?;
-        }
-        for message in &self.messages {
-            read_message(&mut conversation, message)?;
-        }
-        // Tools with a kind of their own, such as `web_search_20250305`, run at Anthropic or have a schema that only its models know.
-        let tools = self.tools.iter().flatten().filter(|tool| matches!(tool["type"].as_str(), None | Some("custom")));
-        Ok(Ask {
-            tools: tools.map(|tool| fields::tool(tool, &tool["input_schema"])).collect::<Result<_, _>>()?,
-            choice: fields::choice(self.tool_choice.as_ref())?,
-            format: fields::format("output_config", self.output_config.as_ref().and_then(|it| it.get("format")))?,
-            max_tokens: self.max_tokens,
-            stop: self.stop_sequences.unwrap_or_default(),
-            sampling: self.given.sampling(),
-            // Without the field Anthropic's models do not think, and simple clients take the first block for the text.
-            thinks: self.thinking.is_some_and(|thinking| thinking["type"] != "disabled"),
-            ..Ask::new(model, conversation.turns())
-        })
+/// What is asked. `model` and `stream` are taken already.
+pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
+    let mut conversation = Conversation::default();
+    let system = fields.take::<Value>("system")?.unwrap_or_default();
+    for block in blocks(&system) {
+        let text = text("system", &system, block)?;
+        conversation.say("system", "system", without_billing_line(&text))?;
     }
+    for message in fields.take::<Vec<Message>>("messages")?.unwrap_or_default() {
+        read_message(&mut conversation, &message)?;
+    }
+    let (tools, choice): (Option<Vec<Value>>, Option<Value>) = (fields.take("tools")?, fields.take("tool_choice")?);
+    // Tools with a kind of their own, such as `web_search_20250305`, run at Anthropic or have a schema that only its models know.
+    let tools = tools.iter().flatten().filter(|tool| matches!(tool["type"].as_str(), None | Some("custom")));
+    let thinking: Option<Map<String, Value>> = fields.take("thinking")?;
+    let output: Option<Map<String, Value>> = fields.take("output_config")?;
+    let format = output.as_ref().and_then(|output| output.get("format"));
+    let ask = Ask {
+        tools: tools.map(|tool| fields::tool(tool, &tool["input_schema"])).collect::<Result<_, _>>()?,
+        one_call: choice.as_ref().is_some_and(|choice| choice["disable_parallel_tool_use"] == true),
+        choice: fields::choice(choice.as_ref())?,
+        format: match fields.take::<Value>("output_format")? {
+            None => fields::format("output_config", format)?,
+            older => fields::format("output_format", older.as_ref())?,
+        },
+        max_tokens: fields.take("max_tokens")?,
+        stop: fields.take("stop_sequences")?.unwrap_or_default(),
+        sampling: fields.sampling()?,
+        // Without the field Anthropic's models do not think, and simple clients take the first block for the text.
+        thinks: thinking.is_some_and(|thinking| thinking.get("type").is_none_or(|kind| kind != "disabled")),
+        ..Ask::new(model, conversation.turns())
+    };
+    Ok((ask, fields.rest()?))
 }
 
 /// The blocks of a text, which is one itself if it has none.
@@ -111,7 +101,7 @@ mod tests {
     use crate::serve::ask::{Choice, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
-        serde_json::from_value::<Request>(request).unwrap().ask(Model::Planner)
+        super::read(Fields::new(request.as_object().unwrap().clone()), Model::Planner).map(|(ask, _)| ask)
     }
 
     fn user(text: &str) -> Turn {
@@ -168,6 +158,27 @@ mod tests {
         assert_eq!(ask.turns, expected);
         let names: Vec<_> = ask.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!((names, ask.choice, ask.thinks), (vec!["Read"], Choice::Named("Read".to_owned()), true));
+    }
+
+    #[test]
+    fn what_changes_an_answer_and_is_not_honoured_is_refused_by_the_field() {
+        let with = |name: &str, value: Value| {
+            let mut request = json!({ "messages": [{ "role": "user", "content": "hey" }] });
+            request[name] = value;
+            read(request).err().and_then(|why| why.field)
+        };
+        for (field, value) in [
+            ("mcp_servers", json!([{ "url": "https://a.example" }])),
+            ("container", json!("c1")),
+            ("stop_sequences", json!("END")),
+            ("thinking", json!("much")),
+            ("max_tokens", json!("all")),
+            ("output_format", json!({ "type": "yaml" })),
+        ] {
+            assert_eq!(with(field, value), Some(field));
+        }
+        assert_eq!(with("mcp_servers", json!([])), None);
+        assert_eq!(with("metadata", json!({ "user_id": "u" })), None);
     }
 
     #[test]

@@ -7,75 +7,79 @@ mod tools;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::events::Events;
 use self::tools::Tools;
-use super::fields::{self, Given};
-use super::read;
+use super::body::{Fields, Ignored};
+use super::fields;
 use super::stream::answered;
 use crate::serve::Server;
 use crate::serve::ask::{Ask, Model};
 use crate::serve::problem::Problem;
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let request: Request = read(&body)?;
-    let (model, streams) = (request.model.clone(), request.stream.unwrap_or(false));
-    let (ask, tools) = request.ask(server.model(&model)?)?;
+    let mut fields = super::fields(&body)?;
+    let model = fields.take::<String>("model")?.unwrap_or_default();
+    let streams = fields.take("stream")?.unwrap_or(false);
+    let (ask, tools, ignored) = read(fields, server.model(&model)?)?;
     let events = Events::new(model, &ask, tools);
-    answered(streams, async move { server.reply(ask).await }, events).await
+    answered(streams, async move { server.reply(ask).await }, events).await.map(|response| ignored.told(response))
 }
 
-/// The fields that mean something here.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Request {
-    model: String,
-    input: Value,
-    instructions: Option<String>,
-    tools: Option<Vec<Value>>,
-    tool_choice: Option<Value>,
-    text: Option<Value>,
-    reasoning: Option<Value>,
-    max_output_tokens: Option<usize>,
-    stream: Option<bool>,
-    background: Option<bool>,
-    previous_response_id: Option<String>,
-    conversation: Option<Value>,
-    #[serde(flatten)]
-    given: Given,
-}
-
-impl Request {
-    /// What is asked, with the client's tools.
-    fn ask(self, model: Model) -> Result<(Ask, Tools), Problem> {
-        // What needs a server that keeps answers.
-        for (is_asked, field, text) in [
-            (self.previous_response_id.is_some(), "previous_response_id", "send the whole conversation in `input`"),
-            (self.conversation.is_some(), "conversation", "send the whole conversation in `input`"),
-            (self.background == Some(true), "background", "use `stream` to see the answer grow"),
-        ] {
-            if is_asked {
-                return Err(Problem::invalid(field, format!("answers and conversations are not kept; {text}")));
-            }
-        }
-        let mut tools = Tools::default();
-        for tool in self.tools.iter().flatten().chain(input::additional_tools(&self.input)) {
-            tools.add(None, tool)?;
-        }
-        let effort = self.reasoning.as_ref().and_then(|reasoning| reasoning["effort"].as_str());
-        let ask = Ask {
-            choice: tools.choice(self.tool_choice.as_ref())?,
-            tools: tools.specs(),
-            format: fields::format("text", self.text.as_ref().and_then(|text| text.get("format")))?,
-            max_tokens: self.max_output_tokens,
-            sampling: self.given.sampling(),
-            thinks: !matches!(effort, Some("none" | "minimal")),
-            ..Ask::new(model, input::turns(self.instructions.as_deref(), &self.input)?)
-        };
-        Ok((ask, tools))
+/// What is asked, with the client's tools. `model` and `stream` are taken already.
+fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Problem> {
+    needs_no_memory(&mut fields)?;
+    // Events come whole, with nothing in them that hides their length.
+    fields.take::<Value>("stream_options")?;
+    let input = fields.take::<Value>("input")?.unwrap_or_default();
+    let mut tools = Tools::default();
+    let given: Option<Vec<Value>> = fields.take("tools")?;
+    for tool in given.iter().flatten().chain(input::additional_tools(&input)) {
+        tools.add(None, tool)?;
     }
+    let reasoning: Option<Map<String, Value>> = fields.take("reasoning")?;
+    let effort = reasoning.as_ref().and_then(|reasoning| reasoning.get("effort")?.as_str());
+    let text: Option<Map<String, Value>> = fields.take("text")?;
+    let text = text.unwrap_or_default();
+    if text.get("verbosity").is_some_and(|much| !much.is_null() && much != "medium") {
+        return Err(Problem::invalid(
+            "text",
+            "`verbosity` is not honoured; say in the input how long the answer is to be",
+        ));
+    }
+    let instructions: Option<String> = fields.take("instructions")?;
+    let choice: Option<Value> = fields.take("tool_choice")?;
+    let ask = Ask {
+        choice: tools.choice(choice.as_ref())?,
+        tools: tools.specs(),
+        one_call: fields.take("parallel_tool_calls")? == Some(false),
+        format: fields::format("text", text.get("format"))?,
+        max_tokens: fields.take("max_output_tokens")?,
+        sampling: fields.sampling()?,
+        thinks: fields::thinks("reasoning", effort)?,
+        ..Ask::new(model, input::turns(instructions.as_deref(), &input)?)
+    };
+    Ok((ask, tools, fields.rest()?))
+}
+
+/// Refuses what needs a server that keeps answers, or parts of an answer that are not there.
+fn needs_no_memory(fields: &mut Fields) -> Result<(), Problem> {
+    let asked: [(Option<Value>, &'static str, &str); 3] = [
+        (fields.take("previous_response_id")?, "previous_response_id", "send the whole conversation in `input`"),
+        (fields.take("conversation")?, "conversation", "send the whole conversation in `input`"),
+        (fields.take("background")?, "background", "use `stream` to see the answer grow"),
+    ];
+    for (value, field, text) in asked {
+        if value.is_some_and(|value| value != false) {
+            return Err(Problem::invalid(field, format!("answers and conversations are not kept; {text}")));
+        }
+    }
+    let include: Vec<String> = fields.take("include")?.unwrap_or_default();
+    if include.iter().any(|part| part.contains("logprobs")) {
+        return Err(Problem::invalid("include", "log-probabilities are given at /v1/chat/completions"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -86,7 +90,7 @@ mod tests {
     use crate::serve::ask::{Choice, Format, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
-        serde_json::from_value::<Request>(request).unwrap().ask(Model::Planner).map(|(ask, _)| ask)
+        super::read(Fields::new(request.as_object().unwrap().clone()), Model::Planner).map(|(ask, ..)| ask)
     }
 
     #[test]
@@ -143,11 +147,31 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_an_answer_and_is_not_honoured_is_refused_by_the_field() {
+        let check = |name: &str, value: Value, refused: Option<&str>| {
+            let field = read(json!({ "input": "hey", name: value })).err().and_then(|why| why.field);
+            assert_eq!(field, refused, "{name} {value}");
+        };
+        check("truncation", json!("auto"), Some("truncation"));
+        check("prompt", json!({ "id": "p" }), Some("prompt"));
+        check("include", json!(["message.output_text.logprobs"]), Some("include"));
+        check("reasoning", json!({ "effort": "huge" }), Some("reasoning"));
+        check("text", json!({ "verbosity": "low" }), Some("text"));
+        check("text", json!("plain"), Some("text"));
+        check("tools", json!({}), Some("tools"));
+        check("background", json!(false), None);
+        check("truncation", json!("disabled"), None);
+        check("max_tool_calls", json!(4), None);
+    }
+
+    #[test]
     fn what_needs_a_memory_is_refused() {
         let check = |request: Value, field| assert_eq!(read(request).unwrap_err().field, Some(field));
         check(json!({ "input": "hey", "previous_response_id": "resp_1" }), "previous_response_id");
         check(json!({ "input": "hey", "conversation": "conv_1" }), "conversation");
         check(json!({ "input": "hey", "background": true }), "background");
+        check(json!({ "input": "hey", "background": "yes" }), "background");
         check(json!({ "input": [{ "type": "item_reference", "id": "msg_1" }] }), "input");
+        check(json!({ "input": "hey", "store": true }), "store");
     }
 }

@@ -10,13 +10,30 @@ use similar::TextDiff;
 use super::entries::Entry;
 use super::setup::{Form, Setup};
 use super::{copies, entries};
-use crate::base::{hex, visible};
+use crate::base::hex;
 
 /// Before the checksum of a file that monobloc made whole, so that it is taken away or renewed only while nobody else has changed it.
 const MARK: &str = "# made by monobloc connect, which may replace or remove this file while it is unchanged: ";
 
-/// Writes what `setup` says. With `dry_run` only the difference is shown.
-pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
+/// What was or would be done to a client's file.
+pub struct Change {
+    pub file: PathBuf,
+    /// The unified difference; `None` if there is none.
+    pub diff: Option<String>,
+    /// Whether the file was written or removed.
+    pub changed: bool,
+    /// What happened, for people.
+    pub words: String,
+}
+
+impl Change {
+    fn none(file: &Path, words: &str) -> Change {
+        Change { file: file.to_owned(), diff: None, changed: false, words: format!("{} {words}", file.display()) }
+    }
+}
+
+/// Writes what `setup` says. With `dry_run` only the difference is returned.
+pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let (file, old, new) = match &setup.form {
         Form::Entries { file, entries } => {
             let old = copies::read(file)?;
@@ -38,20 +55,23 @@ pub fn write(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         }
     };
     if old.as_deref() == Some(new.as_str()) {
-        putln!("{} has this already; nothing was written", file.display());
-        return Ok(());
+        return Ok(Change::none(file, "has this already; nothing was written"));
     }
-    show(file, old.as_deref(), Some(&new));
+    let change = Change {
+        file: file.clone(),
+        diff: Some(difference(file, old.as_deref(), Some(&new))),
+        changed: false,
+        words: "nothing was written (--dry-run)".to_owned(),
+    };
     if dry_run {
-        putln!("nothing was written (--dry-run)");
-        return Ok(());
+        return Ok(change);
     }
     let kept = old.as_deref().map(|old| copies::keep(file, old)).transpose()?;
     copies::replace(file, &new)?;
     let before =
         kept.map_or_else(|| "it was not there before".to_owned(), |copy| format!("the old one is {}", copy.display()));
-    putln!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
-    Ok(())
+    let words = format!("wrote {}; {before}; `monobloc connect {client} --undo` goes back", file.display());
+    Ok(Change { changed: true, words, ..change })
 }
 
 /// Whether monobloc made this text as a whole and nothing was changed since.
@@ -65,15 +85,14 @@ fn sum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Takes out what [`write`] wrote. With `dry_run` only the difference is shown.
-pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
+/// Takes out what [`write`] wrote. With `dry_run` only the difference is returned.
+pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let file = match &setup.form {
         Form::Entries { file, .. } | Form::Whole { file, .. } => file,
         Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to take out"),
     };
     let Some(text) = copies::read(file)? else {
-        putln!("{} is not there; nothing to take out", file.display());
-        return Ok(());
+        return Ok(Change::none(file, "is not there; nothing to take out"));
     };
     let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
@@ -84,30 +103,33 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<()> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        putln!("{} has nothing of monobloc; nothing to take out", file.display());
-        return Ok(());
+        return Ok(Change::none(file, "has nothing of monobloc; nothing to take out"));
     };
-    show(file, Some(&text), bare.as_deref());
+    let change = Change {
+        file: file.clone(),
+        diff: Some(difference(file, Some(&text), bare.as_deref())),
+        changed: false,
+        words: "nothing was written (--dry-run)".to_owned(),
+    };
     if dry_run {
-        putln!("nothing was written (--dry-run)");
-        return Ok(());
+        return Ok(change);
     }
-    match (bare, copy) {
+    let words = match (bare, copy) {
         (Some(bare), Some(copy)) => {
             copies::replace(file, &bare)?;
             fs::remove_file(&copy)?;
-            putln!("{} is as it was before", file.display());
+            format!("{} is as it was before", file.display())
         }
         (Some(bare), None) => {
             copies::replace(file, &bare)?;
-            putln!("took monobloc out of {}; all else in it stays", file.display());
+            format!("took monobloc out of {}; all else in it stays", file.display())
         }
         (None, _) => {
             fs::remove_file(file)?;
-            putln!("removed {}, which had nothing but monobloc in it", file.display());
+            format!("removed {}, which had nothing but monobloc in it", file.display())
         }
-    }
-    Ok(())
+    };
+    Ok(Change { changed: true, words, ..change })
 }
 
 /// How a file gets rid of monobloc.
@@ -145,10 +167,9 @@ fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> 
     Ok(entries::without(file, &with, all)? == bare)
 }
 
-/// Prints the unified difference; `None` where there is no file before or after.
-fn show(file: &Path, old: Option<&str>, new: Option<&str>) {
+/// The unified difference; `None` where there is no file before or after.
+fn difference(file: &Path, old: Option<&str>, new: Option<&str>) -> String {
     let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
     let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());
-    let diff = lines.unified_diff().context_radius(3).header(&name(old), &name(new)).to_string();
-    put!("{}", visible(&diff));
+    lines.unified_diff().context_radius(3).header(&name(old), &name(new)).to_string()
 }

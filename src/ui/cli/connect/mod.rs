@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use serde_json::json;
 
 use crate::app::App;
 use crate::base::near::nearest;
+use crate::base::visible;
 use crate::models::{Role, places};
+use change::Change;
 use setup::{Client, Form, Setup, Wish, clients, shell};
 
 /// Connect an editor or agent to monobloc: print its configuration, write it into its file, or take it out again
@@ -37,6 +40,9 @@ pub struct Connect {
     /// The file with the secret of `monobloc serve` [default: serve-token in the folder of the configuration]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
+    /// Print one JSON object, or one per client
+    #[arg(long)]
+    json: bool,
 }
 
 /// As in `monobloc serve`.
@@ -48,16 +54,20 @@ impl Connect {
             bail!("--listen {}: a client needs the port that `monobloc serve` printed", self.listen);
         }
         let Some(name) = &self.client else {
-            return list(&self.wish(app, None)?);
+            return list(&self.wish(app, None)?, self.json);
         };
         let setup = find(name)?.setup(&self.wish(app, context(app))?)?;
         if self.undo {
-            return change::undo(name, &setup, self.dry_run);
+            told(name, &change::undo(name, &setup, self.dry_run)?, &[], self.json);
+            return Ok(());
         }
         if self.write {
-            change::write(name, &setup, self.dry_run)?;
+            told(name, &change::write(name, &setup, self.dry_run)?, &setup.remarks, self.json);
         } else {
-            print(name, &setup)?;
+            print(name, &setup, self.json)?;
+        }
+        if self.json {
+            return Ok(());
         }
         for remark in &setup.remarks {
             tell!("monobloc: {remark}");
@@ -107,7 +117,28 @@ fn context(app: &App) -> Option<u32> {
     app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
 }
 
-fn list(wish: &Wish) -> Result<()> {
+/// What came of writing or taking out.
+fn told(client: &str, change: &Change, remarks: &[String], json: bool) {
+    let Change { file, diff, changed, words } = change;
+    if json {
+        let all = json!({ "client": client, "file": file, "changed": changed, "diff": diff, "remarks": remarks });
+        putln!("{all}");
+        return;
+    }
+    if let Some(diff) = diff {
+        put!("{}", visible(diff));
+    }
+    putln!("{words}");
+}
+
+fn list(wish: &Wish, json: bool) -> Result<()> {
+    if json {
+        for client in clients()? {
+            let state = state(&client.setup(wish)?.form);
+            putln!("{}", json!({ "client": client.name, "about": client.about, "state": state }));
+        }
+        return Ok(());
+    }
     for client in clients()? {
         putln!("{:<15} {:<27} {}", client.name, client.about, state(&client.setup(wish)?.form));
     }
@@ -135,7 +166,7 @@ fn state(form: &Form) -> String {
 }
 
 /// The configuration goes to standard output alone, so that it can be piped.
-fn print(client: &str, setup: &Setup) -> Result<()> {
+fn print(client: &str, setup: &Setup, json: bool) -> Result<()> {
     let (text, place, how) = match &setup.form {
         Form::Entries { file, entries } => {
             (entries::put(file, "", entries)?, file.display().to_string(), "puts it there")
@@ -143,6 +174,11 @@ fn print(client: &str, setup: &Setup) -> Result<()> {
         Form::Whole { file, text } => (text.clone(), file.display().to_string(), "makes the file if it is not there"),
         Form::Printed { place, text } => (text.clone(), place.clone(), ""),
     };
+    if json {
+        let remarks = &setup.remarks;
+        putln!("{}", json!({ "client": client, "place": place, "text": text, "remarks": remarks }));
+        return Ok(());
+    }
     put!("{text}");
     if how.is_empty() {
         tell!("monobloc: this belongs into {place}");

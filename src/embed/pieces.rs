@@ -1,0 +1,53 @@
+//! Cuts the tokens of a long text into pieces that a model reads one after another, and takes the mean of their vectors.
+
+/// Most tokens of a text that its vector tells of: the limit of OpenAI's embedders, which clients count with.
+pub const TOKENS_MAX: usize = 8_192;
+
+/// The tokens of a text, and the special ones that belong around whatever is read of it.
+pub struct Tokens {
+    pub before: Vec<u32>,
+    pub text: Vec<u32>,
+    pub after: Vec<u32>,
+}
+
+impl Tokens {
+    pub fn count(&self) -> usize {
+        self.before.len() + self.text.len() + self.after.len()
+    }
+
+    pub fn around(&self, part: &[u32]) -> Vec<u32> {
+        [&self.before[..], part, &self.after[..]].concat()
+    }
+
+    /// How many tokens of the text are read at once.
+    pub fn room(&self, max_tokens: usize) -> usize {
+        max_tokens.saturating_sub(self.before.len() + self.after.len()).max(1)
+    }
+
+    /// What is read one after another, each with its special tokens.
+    pub fn pieces(&self, max_tokens: usize) -> Vec<Vec<u32>> {
+        let text = &self.text[..self.text.len().min(TOKENS_MAX)];
+        if text.is_empty() {
+            return vec![self.around(text)];
+        }
+        text.chunks(self.room(max_tokens)).map(|piece| self.around(piece)).collect()
+    }
+}
+
+/// The mean of unit vectors, each of so many tokens, as a unit vector.
+pub fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
+    let mut parts = parts.peekable();
+    let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };
+    if parts.peek().is_none() {
+        return sum;
+    }
+    sum.iter_mut().for_each(|x| *x *= tokens as f32);
+    for (tokens, vector) in parts {
+        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x * tokens as f32);
+    }
+    let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if length > 0.0 {
+        sum.iter_mut().for_each(|x| *x /= length);
+    }
+    sum
+}

@@ -1,0 +1,264 @@
+//! The fields of a request, taken by name: what nobody has taken is harmless, refused by its name, or told to the client as ignored.
+
+use axum::http::HeaderValue;
+use axum::response::Response;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::base::is_listed;
+use crate::engine::{Sampling, SamplingError};
+use crate::serve::problem::Problem;
+
+/// Fields that change nothing of an answer.
+const HARMLESS: &str = "user metadata safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier
+    client_metadata betas context_management cache_control inference_geo max_tool_calls cache_prompt id_slot keep_alive
+    timings_per_token return_progress return_tokens request_id priority mirostat_tau mirostat_eta xtc_threshold
+    dynatemp_exponent dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers spaces_between_special_tokens";
+
+/// Fields that change an answer and are not honoured: each with the values that ask for nothing, as JSON, and the way out.
+/// `null` and `false` ask for nothing anywhere.
+const REFUSED: [(&str, &str, &str); 66] = [
+    ("n", "1", "one answer is given to a request; send it again for more"),
+    ("best_of", "0 1", "one answer is written and given; send the request again for more"),
+    ("logit_bias", "{}", "tokens are neither preferred nor banned; say in the prompt what is not wanted"),
+    ("functions", "[]", "send `tools`"),
+    ("function_call", "\"none\" \"auto\"", "send `tool_choice`"),
+    ("modalities", "[\"text\"]", "answers are text"),
+    ("audio", "", "answers are text"),
+    ("prediction", "", "an answer is not begun from a guess"),
+    ("web_search_options", "", "nothing is searched in the web"),
+    ("verbosity", "\"medium\"", "say in the prompt how long the answer is to be"),
+    ("store", "", "answers are not kept"),
+    ("echo", "", "send the prompt to /v1/completions"),
+    ("suffix", "\"\"", "write the model's own marks for what follows into the prompt"),
+    ("top_logprobs", "0", "log-probabilities are given at /v1/chat/completions"),
+    ("truncation", "\"disabled\"", "nothing is cut; send less"),
+    ("prompt", "", "send the text itself in `input`"),
+    ("container", "", "nothing is run here"),
+    ("mcp_servers", "[]", "send `tools`"),
+    ("moderation", "", "nothing is moderated here"),
+    ("min_tokens", "0", "an answer ends where the model ends it"),
+    ("ignore_eos", "", "an answer ends where the model ends it"),
+    ("stop_token_ids", "[]", "send texts in `stop`"),
+    ("include_stop_str_in_output", "", "a stop text is cut"),
+    ("bad_words", "[]", "words are not banned; say in the prompt what is not wanted"),
+    ("allowed_token_ids", "[]", "tokens are not chosen by number; send a `response_format`"),
+    ("use_beam_search", "", "one answer is written"),
+    ("length_penalty", "1", "one answer is written"),
+    ("early_stopping", "", "one answer is written"),
+    ("skip_special_tokens", "true", "control tokens are not part of an answer"),
+    ("add_generation_prompt", "true", "an answer is always asked for"),
+    ("continue_final_message", "", "a last message of the assistant is continued anyway"),
+    ("add_special_tokens", "true", "the template of the model is used"),
+    ("chat_template", "\"\"", "the template of the model is used"),
+    ("documents", "[]", "send the texts in `messages`"),
+    ("prompt_logprobs", "0", "log-probabilities of the prompt are not given"),
+    ("truncate_prompt_tokens", "-1", "nothing is cut; send less"),
+    ("guided_json", "", "send a `response_format`"),
+    ("guided_regex", "\"\"", "send a `response_format`"),
+    ("guided_choice", "[]", "send a `response_format`"),
+    ("guided_grammar", "\"\"", "send a `response_format`"),
+    ("structured_outputs", "{}", "send a `response_format`"),
+    ("response_schema", "", "send a `response_format`"),
+    ("grammar", "\"\"", "send a `response_format`"),
+    ("json_schema", "{}", "send a `response_format`"),
+    ("format", "\"\"", "send a `response_format`"),
+    ("typical_p", "1", "send `top_p` or `min_p`"),
+    ("tfs_z", "1", "send `top_p` or `min_p`"),
+    ("top_a", "0", "send `top_p` or `min_p`"),
+    ("xtc_probability", "0", "send `top_p` or `min_p`"),
+    ("mirostat", "0", "send `temperature` and `top_p`"),
+    ("dynatemp_range", "0", "send `temperature`"),
+    ("dry_multiplier", "0", "send `repetition_penalty`"),
+    ("repeat_last_n", "64", "the last 64 tokens are looked at"),
+    ("samplers", "[]", "their order is fixed"),
+    ("n_predict", "-1", "send `max_tokens`"),
+    ("n_probs", "0", "send `logprobs`"),
+    ("n_keep", "0", "nothing is cut; send less"),
+    ("n_indent", "0", "say in the prompt how lines are to begin"),
+    ("t_max_predict_ms", "0", "send `max_tokens`"),
+    ("options", "{}", "send each option as a field of its own"),
+    ("raw", "", "send the prompt to /v1/completions"),
+    ("template", "\"\"", "the template of the model is used"),
+    ("images", "[]", "this server reads text only"),
+    ("lora", "[]", "adapters are set in models.toml"),
+    ("models", "[]", "name one `model`"),
+    ("plugins", "[]", "send `tools`"),
+];
+
+/// Names the fields that were not read, in an answer.
+const IGNORED: &str = "x-monobloc-ignored";
+
+/// The fields of a request that are not taken yet.
+#[derive(Debug)]
+pub struct Fields(Map<String, Value>);
+
+impl Fields {
+    pub fn new(fields: Map<String, Value>) -> Fields {
+        Fields(fields)
+    }
+
+    /// The value of a field; `None` if it is not there or null.
+    pub fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
+        let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let wrong = |error| Problem::invalid(name, format!("`{name}` cannot be read: {error}"));
+        serde_json::from_value(value).map(Some).map_err(wrong)
+    }
+
+    /// A number that may be negative, which stands for "no limit".
+    pub fn limit(&mut self, name: &'static str) -> Result<Option<usize>, Problem> {
+        Ok(self.take::<i64>(name)?.and_then(|number| usize::try_from(number).ok()))
+    }
+
+    /// One text or a list of texts.
+    pub fn texts(&mut self, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
+        match self.take::<Value>(name)? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(vec![text])),
+            Some(Value::Array(all)) if all.iter().all(Value::is_string) => {
+                Ok(Some(all.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+            }
+            Some(_) => Err(Problem::invalid(name, format!("`{name}` must be a text or a list of texts"))),
+        }
+    }
+
+    /// Without a temperature the likeliest token is taken: small models do best so. With one, llama.cpp's truncations hold.
+    pub fn sampling(&mut self) -> Result<Sampling, Problem> {
+        let plain = Sampling::prose();
+        let repetition = match self.take("repetition_penalty")? {
+            None => self.take("repeat_penalty")?,
+            given => given,
+        };
+        let sampling = Sampling {
+            temperature: self.take("temperature")?.unwrap_or(plain.temperature),
+            top_k: self.limit("top_k")?.unwrap_or(40),
+            top_p: self.take("top_p")?.unwrap_or(0.95),
+            min_p: self.take("min_p")?.unwrap_or(0.05),
+            frequency_penalty: self.take("frequency_penalty")?.unwrap_or(plain.frequency_penalty),
+            presence_penalty: self.take("presence_penalty")?.unwrap_or(plain.presence_penalty),
+            repetition_penalty: repetition.unwrap_or(plain.repetition_penalty),
+            seed: self.take::<i64>("seed")?.map_or_else(|| fastrand::u64(..), |seed| seed as u64),
+            ..plain
+        };
+        sampling.checked().map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
+    }
+
+    /// Looks at the fields that nobody took. An error names the first that changes an answer and is not honoured; the names that
+    /// are returned are of fields that nobody here knows.
+    pub fn rest(self) -> Result<Ignored, Problem> {
+        let mut ignored = Vec::new();
+        for (name, value) in self.0 {
+            match REFUSED.iter().find(|(known, ..)| *known == name) {
+                Some((name, nothing, way_out)) if !asks_nothing(&value, nothing) => {
+                    return Err(Problem::invalid(name, format!("`{name}` is not honoured here; {way_out}")));
+                }
+                Some(_) => {}
+                None if is_listed(HARMLESS, &name) => {}
+                None => ignored.push(name),
+            }
+        }
+        Ok(Ignored(ignored))
+    }
+}
+
+/// The names of fields that were not read.
+#[derive(Debug)]
+pub struct Ignored(Vec<String>);
+
+impl Ignored {
+    /// The response with a header that tells of them.
+    pub fn told(&self, mut response: Response) -> Response {
+        let plain =
+            |name: &&String| name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+        let names: Vec<&str> = self.0.iter().filter(plain).take(32).map(String::as_str).collect();
+        if let (false, Ok(value)) = (names.is_empty(), HeaderValue::from_str(&names.join(", "))) {
+            response.headers_mut().insert(IGNORED, value);
+        }
+        response
+    }
+}
+
+/// Whether `value` asks for nothing: it is one of `nothing`, which is JSON.
+fn asks_nothing(value: &Value, nothing: &str) -> bool {
+    let same = |one: &str| {
+        let one: Value = serde_json::from_str(one).unwrap_or_default();
+        one == *value || one.as_f64().is_some_and(|one| value.as_f64() == Some(one))
+    };
+    value.is_null() || *value == false || nothing.split_whitespace().any(same)
+}
+
+/// The field that holds the value that is out of range.
+fn field_of(error: &SamplingError) -> &'static str {
+    const FIELDS: [(&str, &str); 6] = [
+        ("temperature", "temperature"),
+        ("top-p", "top_p"),
+        ("min-p", "min_p"),
+        ("repetition penalty", "repetition_penalty"),
+        ("frequency penalty", "frequency_penalty"),
+        ("presence penalty", "presence_penalty"),
+    ];
+    let SamplingError::Range { name: wrong, .. } = error else { return "temperature" };
+    FIELDS.iter().find(|(name, _)| name == wrong).map_or("temperature", |(_, field)| field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fields(given: Value) -> Fields {
+        Fields(given.as_object().cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_field_that_changes_the_answer_is_refused_unless_it_asks_for_nothing() {
+        let check = |name: &str, value: Value, refused: bool| {
+            let found = fields(json!({ name: value })).rest().err().and_then(|problem| problem.field);
+            assert_eq!(found, Some(name).filter(|_| refused), "{name} {value}");
+        };
+        for (name, asks, plain) in [
+            ("best_of", json!(4), json!(1)),
+            ("modalities", json!(["text", "audio"]), json!(["text"])),
+            ("function_call", json!({ "name": "f" }), json!("auto")),
+            ("store", json!(true), json!(false)),
+            ("web_search_options", json!({}), Value::Null),
+            ("mirostat", json!(2), json!(0.0)),
+            ("truncation", json!("auto"), json!("disabled")),
+            ("guided_regex", json!("a+"), json!("")),
+            ("best_of", json!("two"), Value::Null),
+        ] {
+            check(name, asks, true);
+            check(name, plain, false);
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told_and_what_is_harmless_is_not() {
+        let rest = fields(json!({ "user": "u", "metadata": { "a": 1 }, "temprature": 1, "né": 1 })).rest().unwrap();
+        let response = rest.told(Response::default());
+        assert_eq!(response.headers()[IGNORED], "temprature");
+        assert!(fields(json!({ "user": "u" })).rest().unwrap().told(Response::default()).headers().is_empty());
+    }
+
+    #[test]
+    fn a_wrong_type_or_range_is_told_with_the_name_of_the_field() {
+        for (name, value) in [
+            ("temperature", json!("hot")),
+            ("temperature", json!(-1)),
+            ("top_p", json!(0)),
+            ("min_p", json!([])),
+            ("presence_penalty", json!(99)),
+            ("seed", json!("x")),
+            ("top_k", json!({})),
+        ] {
+            let problem = fields(json!({ name: value })).sampling().unwrap_err();
+            assert_eq!(problem.field, Some(name), "{problem}");
+        }
+        assert!(
+            fields(json!({ "stop": 7 })).texts("stop").is_err()
+                && fields(json!({ "stop": [7] })).texts("stop").is_err()
+        );
+        assert_eq!(fields(json!({ "max_tokens": -1 })).limit("max_tokens"), Ok(None));
+        assert!(fields(json!({ "max_tokens": "many" })).limit("max_tokens").is_err());
+    }
+}
