@@ -96,7 +96,7 @@ fn a_search_without_vectors_or_without_hits_says_so() {
     assert!(nothing.notes[1].contains("the index is empty"));
 }
 
-/// The paths that a search in a project of these files finds, best first, each once.
+/// The paths of the hits of a search in a project of these files, best first.
 fn found(files: &[(&str, &str)], query: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -106,13 +106,7 @@ fn found(files: &[(&str, &str)], query: &str) -> Vec<String> {
     }
     let index = Index::open(folder.path()).unwrap();
     index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
-    let mut paths: Vec<String> = Vec::new();
-    for hit in search(&index, query, None, 10).unwrap().hits {
-        if !paths.contains(&hit.path) {
-            paths.push(hit.path);
-        }
-    }
-    paths
+    search(&index, query, None, 10).unwrap().hits.into_iter().map(|hit| hit.path).collect()
 }
 
 #[test]
@@ -203,7 +197,7 @@ fn one_file_does_not_fill_the_first_ten_hits() {
     let mut files: Vec<(&str, &str)> = others.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     files.push(("shop/purses.go", &purses));
     let paths = found(&files, "count coins of a purse");
-    assert_eq!((paths[0].as_str(), paths.len()), ("shop/purses.go", 5), "{paths:?}");
+    assert!(paths[0] == "shop/purses.go" && paths[..3].iter().any(|path| path != "shop/purses.go"), "{paths:?}");
 }
 
 #[test]
