@@ -26,7 +26,9 @@ pub enum Sort {
     History,
     /// Type declarations without code: `.d.ts`.
     Declarations,
-    /// Text, settings and markup: Markdown, JSON, TOML, HTML, ….
+    /// Settings and data: JSON, TOML, YAML.
+    Data,
+    /// Text and markup: Markdown, HTML, ….
     Prose,
 }
 
@@ -56,6 +58,7 @@ const MARKS: &[(Sort, &str, &str)] = &[
     ),
     (Sort::History, "", ""),
     (Sort::Declarations, "", ""),
+    (Sort::Data, "", ""),
     (Sort::Prose, "", ""),
 ];
 
@@ -63,7 +66,8 @@ const MARKS: &[(Sort, &str, &str)] = &[
 pub fn sorts(path: &str) -> Vec<Sort> {
     let lower = path.to_lowercase();
     let (above, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
-    let is_source = syntax::is_source(syntax::language_of(&lower));
+    let language = syntax::language_of(&lower);
+    let is_source = syntax::is_source(language);
     let within = |words: &str| above.split(['/', '-', '_', '.']).any(|word| is_listed(words, word));
     let is_also = |sort: Sort| match sort {
         Sort::Example => {
@@ -87,7 +91,8 @@ pub fn sorts(path: &str) -> Vec<Sort> {
         }
         Sort::Private => lower.split('/').any(|piece| piece.starts_with('_') && !piece.starts_with("__")),
         Sort::Declarations => name.ends_with(".d.ts"),
-        Sort::Prose => !is_source,
+        Sort::Data => is_listed("json toml yaml", language),
+        Sort::Prose => !is_source && !is_listed("json toml yaml", language),
         _ => false,
     };
     let fits = |(sort, folders, parts): &&(Sort, &str, &str)| {
@@ -197,6 +202,7 @@ mod tests {
         check("pkg/__init__.py", &[]);
         check("lib/types.d.ts", &[Sort::Declarations]);
         check("README.md", &[Sort::Prose]);
+        check("package.json", &[Sort::Data]);
         check("src/locales/en.ts", &[Sort::Locale]);
         check("src/till.rb", &[]);
         check("lib/till.ex", &[]);

@@ -19,8 +19,10 @@ use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
 
-/// Candidates taken from the full-text search and from the vector search; in measurements no relevant file ranked lower.
+/// Candidates taken from the vector search, and most chunks that define names of the query.
 const CANDIDATES: usize = 150;
+/// Candidates taken from the full-text search: copies and tests of a whole repository take up to half of them.
+const WORDS_CANDIDATES: usize = 300;
 /// Hits whose neighbours in the graph become candidates, steps walked from them, and most neighbours.
 const GRAPH: (usize, usize, usize) = (5, 2, 40);
 
@@ -59,7 +61,7 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let (chunks, with) = index.chunks_with(&query.words)?;
     let rarity = Rarity::new(&query, chunks, &with);
     let words: Vec<String> = query.words.iter().chain(&query.forms).cloned().collect();
-    let lexical = index.by_words(&words, rank::COLUMN_WEIGHTS, CANDIDATES)?;
+    let lexical = index.by_words(&words, rank::COLUMN_WEIGHTS, WORDS_CANDIDATES)?;
     let dense = by_meaning(index, query_vector, &mut notes);
     let keys = query.keys();
     let definitions = signals::definitions(&query, &rarity, &index.symbols_keyed(&keys)?, &index.handed_on(&keys)?);

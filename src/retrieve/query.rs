@@ -106,9 +106,8 @@ impl Query {
             Sort::Built => &["dist", "build", "bundle", "bundles", "generated", "minified", "amalgamated"],
             Sort::History => &["changelog", "changes", "history", "release", "releases", "upgrade", "migration"],
             Sort::Declarations => &["declaration", "declarations", "typings", "dts"],
-            Sort::Prose => {
-                &["readme", "docs", "documentation", "changelog", "license", "guide", "config", "configuration"]
-            }
+            Sort::Data => &["config", "configuration", "settings", "manifest", "json", "toml", "yaml", "dependencies"],
+            Sort::Prose => &["readme", "docs", "documentation", "changelog", "license", "guide"],
         };
         self.words.iter().any(|word| wanted.contains(&word.as_str()))
     }

@@ -12,11 +12,11 @@ pub const COLUMN_WEIGHTS: [f64; 5] = [3.0, 2.0, 1.5, 1.0, 1.0];
 const MEANING_FOR_SYMBOL: f64 = 0.3;
 const MEANING_FOR_PROSE: f64 = 0.4;
 /// Bonus for chunks of the file with the highest sum of scores; in proportion for other files.
-const COHERENCE: f64 = 0.3;
+const COHERENCE: f64 = 0.15;
 /// Bonus for a direct neighbour of a good hit in the graph; halved with every further step.
 const NEIGHBOUR: f64 = 0.15;
 /// Factor for each further chunk of a file, relative to the one before.
-const REPEAT: f64 = 0.5;
+const REPEAT: f64 = 0.35;
 
 struct Candidate {
     id: i64,
@@ -170,7 +170,7 @@ impl<'q> Ranking<'q> {
         }
     }
 
-    /// The `k` best chunks, chosen one after another; every further chunk of a file counts half of the one before.
+    /// The `k` best chunks, chosen one after another; every further chunk of a file counts a third of the one before.
     pub fn finish(self, k: usize) -> Vec<Ranked> {
         let mut waiting: Vec<(f64, Candidate)> =
             self.candidates.into_iter().filter(|c| c.place.is_some()).map(|c| (c.score(), c)).collect();
