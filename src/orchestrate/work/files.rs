@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::context::mentions::Mentions;
+use crate::base::trial::Trial;
+use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
 use crate::edit::{self, package_function, preserve, testing};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
+use crate::request::kind;
 use crate::tools::builtin::Builtin;
 
 use super::items::{Choices, Item, What};
@@ -28,6 +30,10 @@ pub struct Files {
     new: Vec<String>,
     /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
+    /// Names that the step asks to be made: what was written has to have them.
+    asked_for: Vec<String>,
+    /// New names of the request that a step about documentation has to name.
+    to_describe: Vec<String>,
     /// The request asks to remove something.
     may_remove: bool,
     /// Nothing but tests is asked for.
@@ -48,6 +54,8 @@ pub struct Files {
     aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
+    /// What is written before the change is accepted.
+    trial: Trial,
     touched: Vec<Stretch>,
     /// The function that the package exports without a name.
     own: Option<PackageFunction>,
@@ -94,7 +102,13 @@ impl Files {
         });
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
         let tested = named.chain(touched).collect();
+        let is_docs = job.of_several && kind::speaks_of_docs(&job.step.text) && mentions.asked_for.is_empty();
+        let whole = if is_docs { mentions::of(job.scene.request, job.index).ok() } else { None };
+        let names = whole.iter().flat_map(|whole| &whole.asked_for);
+        let to_describe = names.filter_map(|name| name.rsplit('.').next().map(str::to_owned)).collect();
         Files {
+            asked_for: mentions.asked_for.clone(),
+            to_describe,
             exporting,
             style,
             tested,
@@ -108,6 +122,7 @@ impl Files {
             after: BTreeMap::new(),
             aside: None,
             written: BTreeMap::new(),
+            trial: Trial::default(),
             touched: Vec::new(),
             own: package_function::function_of(job.root()),
         }
@@ -210,6 +225,9 @@ impl Files {
     /// or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
         for (path, text) in &self.after {
+            job.tries(&self.trial, path, text);
+        }
+        for (path, text) in &self.after {
             if job.text(path).as_deref() == Some(text) {
                 continue;
             }
@@ -246,10 +264,13 @@ impl Files {
             }
         }
         self.written.clear();
+        self.trial.accept();
         Ok(())
     }
 
+    /// The change as it is now written stays.
     pub fn done(self, notes: Vec<String>) -> Done {
+        self.trial.accept();
         Done { touched: self.touched, notes, ..Done::default() }
     }
 }
