@@ -15,12 +15,13 @@ pub use fit::{FitRequest, instead};
 pub use past::{Back, CheckpointRow, Went};
 pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
-use crate::base::{self, Bytes, Cancel, Config, state};
+use crate::base::{self, Bytes, Cancel, Config, state, trial};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
 use crate::budget::permit::Permit;
 use crate::budget::watch::Watch;
 use crate::budget::{Lease, Ledger, device};
+use crate::checkpoint::Lock;
 use crate::embed::{self, Embedder};
 use crate::engine::llama::devices;
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
@@ -324,7 +325,15 @@ impl App {
     /// Finishes what a killed process had begun, unless another process is at work. Returns messages about it.
     pub fn recover(&self) -> Result<Vec<String>> {
         let project = self.project()?;
-        Ok(session::recover(&project, &database(&project), &journal(&project))?)
+        let mut notes = Vec::new();
+        if trial::is_left(&project)
+            && let Ok(Ok(_lock)) = Lock::try_take(&project, "monobloc")
+        {
+            let told = |path: &PathBuf| format!("{} is as it was before a change that was only tried", path.display());
+            notes.extend(trial::take_back(&project).iter().map(told));
+        }
+        notes.extend(session::recover(&project, &database(&project), &journal(&project))?);
+        Ok(notes)
     }
 
     /// The project's folder, with symbolic links resolved.
@@ -355,9 +364,10 @@ fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
 
-/// Ends the process at once, and the commands that it has started. Threads that still free a model are not waited for: the libraries of an accelerator take their
+/// Ends the process at once, and the commands that it has started; changes that were only tried are taken back. Threads that still free a model are not waited for: the libraries of an accelerator take their
 /// state down when a process ends normally, and abort it if a thread frees memory after that.
 pub fn exit(code: i32) -> ! {
+    trial::put_back_all();
     sandbox::end_all();
     crate::engine::llama::exit(code)
 }

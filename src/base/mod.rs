@@ -20,6 +20,7 @@ pub mod private;
 pub(crate) mod stamp;
 pub mod state;
 pub mod storage;
+pub mod trial;
 pub(crate) mod units;
 mod visible;
 pub(crate) mod walk;

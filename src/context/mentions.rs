@@ -39,6 +39,8 @@ pub struct Mentions {
     pub speaks_of_tests: bool,
     /// Names of definitions that do not exist yet: the text calls them, or describes them as a function, class or the like.
     pub new_names: Vec<String>,
+    /// New names that the text asks for: it calls them, or describes them as a function, an option or the like.
+    pub asked_for: Vec<String>,
     /// The text speaks of a function, class or the like.
     pub speaks_of_definitions: bool,
     /// Something new is asked for.
@@ -207,6 +209,15 @@ impl Mentions {
             && word.can_be_name()
             && !OF_LANGUAGES.contains(&name)
             && !self.new_names.iter().any(|known| known == name);
+        let is_clear = is_coined || word.is_quoted || word.is_called || word.is_introduced();
+        let is_made = is_declared && is_clear || word.is_after_option() && (is_clear || word.is_given_a_value());
+        if is_made
+            && word.can_be_name()
+            && !OF_LANGUAGES.contains(&name)
+            && !self.asked_for.iter().any(|one| one == name)
+        {
+            self.asked_for.push(name.to_owned());
+        }
         if is_new_name {
             self.new_names.push(name.to_owned());
             declared.extend(is_declared.then_some(name));

@@ -252,6 +252,14 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
+        // What is said to be wrong is never what is expected, of a new function neither.
+        check("ready(0) returns false, but nothing is left to do then", true, &[]);
+        check("ready(0) returns false, however it is ready", true, &[]);
+        check("size('x') must never be 0", true, &[]);
+        let text = "size('x') should not return 2";
+        let found = of(text, &[], &|_| false);
+        assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "2", "{found:?}");
+        check("has(null, 'a') should throw a TypeError, not return false", false, &[("has(null, 'a')", "TypeError")]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod export;
 pub mod failures;
 pub mod imports;
 mod indent;
+pub mod kept;
 pub mod keyed;
 pub mod merge;
 pub mod mutate;

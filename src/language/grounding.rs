@@ -69,6 +69,50 @@ pub fn citations(sentence: &str) -> Vec<String> {
     marked.filter(|inner| is_mark(inner)).map(|inner| format!("[{inner}]")).chain(files).collect()
 }
 
+/// Lines of a text in which a sentence has to find what backs it, and share of its content words that they have to contain.
+const WINDOW_LINES: usize = 24;
+const WINDOW_SHARE: f64 = 0.4;
+
+/// Whether a few neighbouring lines of `shown` say what a sentence says: they have all its marks that the question does not have, and enough of
+/// its words. A sentence that says that something is missing is never backed by what is shown.
+pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
+    let marks = words::marks(sentence);
+    let known = words::content(question);
+    let content: Vec<String> = words::content(sentence).into_iter().filter(|word| !known.contains(word)).collect();
+    let lines: Vec<&str> = shown.lines().collect();
+    let step = WINDOW_LINES / 2;
+    let is_in = |from: usize| {
+        let window = lines[from..lines.len().min(from + WINDOW_LINES)].join("\n");
+        let has = words::content(&window);
+        let held = content.iter().filter(|word| has.contains(*word)).count();
+        marks.iter().all(|mark| has_known_marks(mark, &[&window], question))
+            && held as f64 >= WINDOW_SHARE * content.len() as f64
+    };
+    !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
+}
+
+/// Whether a sentence says that there is no such thing.
+fn says_missing(sentence: &str) -> bool {
+    const MISSING: &[&str] = &[
+        "there is no ",
+        "there are no ",
+        "not exist",
+        "not support",
+        "n't support",
+        "n't exist",
+        "not defined",
+        "not implemented",
+        "no such ",
+        "nothing in the",
+        "not used",
+        "never used",
+        "not called",
+        "not mention",
+    ];
+    let low = sentence.to_lowercase();
+    MISSING.iter().any(|words| low.contains(words))
+}
+
 /// Whether `mark` occurs in `source` as a whole word: `5` is not in `15`, `a.rs` is in `src/a.rs`.
 pub fn is_backed(source: &str, mark: &str) -> bool {
     places(source, mark).next().is_some()
@@ -180,6 +224,19 @@ mod tests {
     fn marks_of_evidence_and_files_are_citations() {
         assert_eq!(citations("It is in lib/x.ts:3 [e12], or [else]."), ["[e12]", "lib/x.ts:3"]);
         assert_eq!(citations("Hello! I can help you with code."), [""; 0]);
+    }
+
+    #[test]
+    fn a_sentence_is_said_by_lines_that_stand_together() {
+        let far = "filler\n".repeat(60);
+        let shown = format!("def load(path):\n    retries = 5\n    return fetch(path, retries)\n{far}PAUSE_MAX = 30\n");
+        let check = |sentence: &str, expected: bool| {
+            assert_eq!(is_said_by(sentence, &shown, "How often does load try?"), expected, "{sentence}");
+        };
+        check("`load` has 5 retries.", true);
+        check("`load` makes 5 retries with a `PAUSE_MAX` between.", false);
+        check("`load` sends mails to the administrator of the cluster.", false);
+        check("There is no retry in load.", false);
     }
 
     #[test]

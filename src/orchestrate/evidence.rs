@@ -15,6 +15,23 @@ pub const GIVEN: &str = "context";
 /// Longest result that a report carries, in bytes.
 const OUTPUT_MAX: usize = 16 << 10;
 
+/// What a command that checks a change can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// It prints what calls give, and expects nothing.
+    Looks,
+    /// It runs the examples of the request.
+    Examples,
+    /// It runs tests that this turn wrote.
+    NewTests,
+    /// It runs tests that were there before.
+    OldTests,
+    /// It is the command that the request wants to pass.
+    Asked,
+    Compiles,
+    Loads,
+}
+
 /// One executed, refused or failed call.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -75,6 +92,8 @@ pub struct Evidence {
     version: usize,
     /// Steps that a call of another step answers too, with the index of that call.
     answered: Vec<(StepId, usize)>,
+    /// What the commands that checked changes can show.
+    checks: HashMap<CallId, Check>,
 }
 
 impl Evidence {
@@ -116,6 +135,16 @@ impl Evidence {
 
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Notes what a command that checked a change can show.
+    pub fn note_check(&mut self, call: CallId, check: Check) {
+        self.checks.insert(call, check);
+    }
+
+    /// What a command can show; `None` if it was no check of a change.
+    pub fn check(&self, call: CallId) -> Option<Check> {
+        self.checks.get(&call).copied()
     }
 
     /// The calls of a step, and the calls of other steps that answer it too.

@@ -60,6 +60,8 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
     } || work::says_what_becomes_what(&step.part.text);
+    // What only asks to look at something changes nothing.
+    let may_change = may_change && !kind::asks_to_tell(&step.part.text);
     let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
     let mut refusal = None;
     if let Some(index) = index {

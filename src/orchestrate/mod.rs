@@ -3,6 +3,7 @@
 //! Code decides the structure; models write the text.
 
 pub(crate) mod call;
+mod claims;
 pub(crate) mod cognitive;
 pub(crate) mod consent;
 mod conversation;

@@ -52,6 +52,12 @@ fn view(step: &Step) -> PlanStep {
 
 /// The plan of a request with these clauses: made by rules or by the planner if it was measured to write, else by [`floor`].
 pub async fn make(toolkit: &Toolkit, request: &str, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
+    let has_project = toolkit.context.is_some() && toolkit.index.is_some();
+    if has_project { of(toolkit, request, parts, host).await } else { Ok(floor(parts)) }
+}
+
+/// The same plan for any tools, with or without a project.
+pub async fn of(toolkit: &Toolkit, request: &str, parts: &[Part], host: &dyn Host) -> Result<Plan, TurnError> {
     if !work::is_for(toolkit, parts, host).await? {
         return Ok(floor(parts));
     }

@@ -135,26 +135,23 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     } else {
         by_example(&lines, question)
     };
-    let is_backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request);
-    let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, is_backed).await?;
+    let backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request).then(|| sentence.to_owned());
+    let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, backed).await?;
     Ok(answer.trim_end().to_owned())
 }
 
-/// Has the model answer; sends on and returns the sentences that are backed, each once.
+/// Has the model answer; sends on and returns what `backed` makes of each of its sentences, each once. What it makes nothing of is left out.
 pub async fn stream_backed(
     toolkit: &Toolkit,
     model: &Leased,
     request: Request,
     host: &dyn Host,
-    is_backed: impl Fn(&str) -> bool,
+    backed: impl Fn(&str) -> Option<String>,
 ) -> Result<String, TurnError> {
     let mut answer = String::new();
-    let mut offer = |sentence: String| {
-        if is_backed(&sentence) && !answer.contains(sentence.trim()) {
-            answer.push_str(&tell(host, &sentence));
-        } else {
-            tracing::info!(sentence, "left out of the answer: nothing backs it");
-        }
+    let mut offer = |sentence: String| match backed(&sentence).filter(|_| !answer.contains(sentence.trim())) {
+        Some(said) => answer.push_str(&tell(host, &said)),
+        None => tracing::info!(sentence, "left out of the answer: nothing backs it"),
     };
     let mut sentences = Sentences::default();
     let take = |text: &str| sentences.push(text).into_iter().for_each(&mut offer);

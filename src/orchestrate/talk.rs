@@ -55,12 +55,11 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
     };
     // The model was shown nothing of the project: it may cite only what was said.
     let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
-    let is_backed = |sentence: &str| {
-        grounding::citations(sentence)
-            .iter()
-            .all(|mark| request.contains(mark.as_str()) || said.contains(mark.as_str()))
+    let backed = |sentence: &str| {
+        let is_known = |mark: &String| request.contains(mark.as_str()) || said.contains(mark.as_str());
+        grounding::citations(sentence).iter().all(is_known).then(|| sentence.to_owned())
     };
-    let answer = stream_backed(toolkit, &model, generation, host, is_backed).await?;
+    let answer = stream_backed(toolkit, &model, generation, host, backed).await?;
     Ok(if answer.trim().is_empty() { tell(host, NOTHING_TO_SAY) } else { answer })
 }
 

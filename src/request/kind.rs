@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
-use crate::language::clauses::{Part, PartKind};
+use crate::language::clauses::{Part, PartKind, names};
 use crate::language::words;
 use crate::language::words::is_coined_word;
 
 use super::small_talk;
+use super::wish::{asks_politely, gives_to_something, is_wish};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +67,14 @@ const ORDERS: &str = "\
     behebe setze ersetze erhöhe erstelle schreibe entferne braucht brauche möchte ajoute corrige passe mets \
     remplace modifie supprime voudrais añade cambia arregla sustituye elimina necesito quiero добавь исправь замени \
     измени удали";
+/// Words of orders that only ask for a repair.
+const MENDING: &str = "\
+    fix make repair correct need needs want wants should must soll sollen sollte muss müssen behebe corrige arregla \
+    исправь";
 const OPENING_ORDERS: &str = "\
     accept allow apply avoid convert disable disallow emit enable escape expand expose extend forbid handle halve \
     ignore improve increase keep lower make normalise normalize permit prefer quote raise reduce refactor refuse \
-    reject require shorten simplify skip strip support swap throw treat trim turn unify use validate warn wrap \
+    reject require shorten simplify skip strip support swap throw treat trim turn unify use validate warn wrap let \
     akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
     utilise acepta admite ignora permite trata usa";
 
@@ -91,11 +96,11 @@ const REMOVES: &str = "\
 const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
 
 /// Words that ask for an answer, and words that say that somebody wants one.
-const QUESTIONS: &str = "\
+pub(super) const QUESTIONS: &str = "\
     what which where how who when why whats wheres whos hows tell explain show describe erkläre sag zeig explique \
     dime explica muestra summarise summarize whose was warum welcher welches wann wer wie wo welche qué cuál quién \
     cuándo cuántos cómo dónde quel quelle quels quelles pourquoi comment где кто почему";
-const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
+pub(super) const KNOW: &str = "know understand wonder curious wissen verstehen saber savoir entender comprendre узнать";
 
 /// Words that report what is wrong, words that ask to look at something, and words of commands.
 const REPORTS: &str = "\
@@ -107,12 +112,20 @@ pub const COMMANDS: &str = "\
     teste lance exécute ejecuta запусти";
 
 /// Beginnings of orders in the form of a question.
-const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|\
+pub(super) const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|\
     kannst du|könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";
 
 /// Number of first words in which a question has its question word (`in which case`, `from how many on`), and fewest words of a sentence.
 const OPENING_WORDS: usize = 3;
 const SENTENCE_WORDS: usize = 4;
+
+/// The kind of the step that one clause asks for by its own words.
+pub fn of_clause(part: &Part) -> Kind {
+    match of(std::slice::from_ref(part)) {
+        Kind::Ask if is_order(&part.text) => ordered(&part.text),
+        kind => kind,
+    }
+}
 
 /// What the clauses of a request ask for together: an edit if one of them changes something, else a run if one of them runs
 /// something, else an answer.
@@ -187,20 +200,33 @@ fn is_polite(text: &str) -> bool {
 }
 
 /// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
-/// states something about code.
+/// states something about code; or it wishes for something, even in the form of a question.
 pub fn is_order(text: &str) -> bool {
+    if asks_politely(text) && !orders_later(text) {
+        return false;
+    }
     let (asks, polite) = (has_question(text), is_polite(text));
     let is_sentence = text.split_whitespace().nth(SENTENCE_WORDS - 1).is_some();
     let tells = || has_word(text, REPORTS) || is_sentence && text.split_whitespace().any(is_coined_word);
     let orders = has_order(text) || begins_with_order(text);
-    orders && (polite || !asks) || polite && text.contains('(') || !asks && !has_word(text, LOOKS) && tells()
+    let hands = gives_to_something(text);
+    let looks = has_word(text, LOOKS) && !hands;
+    hands || is_wish(text) || orders && (polite || !asks) || polite && text.contains('(') || !asks && !looks && tells()
+}
+
+/// Whether an order follows after `and`, `then` or the like: `where is x and remove it?`.
+fn orders_later(text: &str) -> bool {
+    let joins = |word: &str| is_listed("and then und et y и please bitte", word);
+    let all = words::split(text);
+    all.windows(2).any(|pair| joins(&pair[0]) && (is_listed(ORDERS, &pair[1]) || is_listed(OPENING_ORDERS, &pair[1])))
 }
 
 /// Whether a text begins with an imperative: `Treat tabs as spaces`, but not `support for tabs`.
 fn begins_with_order(text: &str) -> bool {
     let all = words::split(text);
     let mut all = all.iter().map(String::as_str).skip_while(|word| matches!(*word, "please" | "bitte"));
-    all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word)) && !matches!(all.next(), Some("for" | "of"))
+    all.next().is_some_and(|word| is_listed(OPENING_ORDERS, word))
+        && !matches!(all.next(), Some("for" | "of" | "me" | "us"))
 }
 
 /// Whether a text has a question outside quotation marks, or says that somebody wants to know something.
@@ -216,7 +242,8 @@ fn has_question(text: &str) -> bool {
 
 /// Whether a whole request asks, orders nothing and reports nothing.
 pub fn is_question(request: &str) -> bool {
-    has_question(request) && first_word(request) != "when" && !is_order(request) && !has_word(request, REPORTS)
+    let orders = is_order(request) || orders_later(request);
+    has_question(request) && first_word(request) != "when" && !orders && !has_word(request, REPORTS)
 }
 
 /// Whether a text begins with a question word and orders nothing: `which error comes then`.
@@ -233,9 +260,7 @@ pub fn only_asks(request: &str) -> bool {
     let is_one = text.ends_with('?') && !["?", "\n", ";", ". ", "! "].into_iter().any(is_inside);
     let all = words::split(text);
     let begins = all.iter().take(OPENING_WORDS).any(|word| is_listed(QUESTIONS, word));
-    let joins = |word: &str| is_listed("and then und et y и please bitte", word);
-    let orders = all.windows(2).any(|pair| joins(&pair[0]) && is_listed(ORDERS, &pair[1]));
-    is_one && begins && !orders && !is_polite(text)
+    is_one && begins && !orders_later(text) && !is_wish(text) && (!is_polite(text) || asks_politely(text))
 }
 
 /// Whether a word in lower case can begin an order, a question or a command.
@@ -246,6 +271,58 @@ pub fn begins_something(word: &str) -> bool {
 /// Whether a clause begins with a word for the form of an answer: `list all of them`.
 pub fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
+}
+
+/// Whether a text asks to remove whatever is of no use, and names nothing: `delete every file that is not needed`.
+pub fn removes_at_large(text: &str) -> bool {
+    let removes = is_listed(
+        "delete remove drop clean purge erase lösche entferne supprime elimina borra удали убери",
+        &first_word(text),
+    );
+    let at_large = has_word(
+        text,
+        "every all any everything anything whatever each unneeded unnecessary useless unused needed junk rubbish alle alles jede tout \
+         tous todo todos все",
+    );
+    let of_what = has_word(
+        text,
+        "file files folder folders stuff code tests data everything anything dateien fichiers archivos файлы",
+    );
+    let names = text
+        .split_whitespace()
+        .any(|word| is_coined_word(word) || names::is_path(word.trim_matches(['`', '"', '\'', '.', ','])))
+        || text.contains(['`', '"', '*']);
+    removes && at_large && of_what && !names
+}
+
+/// Whether a text begins with a word that asks to look or to tell, and orders nothing: `read a.ts`, `show me the callers`.
+pub fn asks_to_tell(text: &str) -> bool {
+    let first = first_word(text);
+    let tells =
+        is_listed(LOOKS, &first) || is_listed("tell explain show describe summarise summarize open check see", &first);
+    tells && !gives_to_something(text) && !has_order(text) && !has_word(text, CHANGING)
+}
+
+/// Whether a text asks anything: it has a question, or asks to look or to tell.
+pub fn asks_something(text: &str) -> bool {
+    has_question(text) || says_how(text) && !gives_to_something(text)
+}
+
+/// Whether a text only says what is to stay as it is: `do not touch the tests`, `and remove nothing`.
+pub fn only_forbids(text: &str) -> bool {
+    static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
+        let begins = r"(?:do not|don't|don’t|never|without|leave|keep|nothing|but not|not)\b";
+        Regex::new(&format!(r"^(?:and |but |please |also )*(?:{begins}|\w+ nothing\b)")).expect("a pattern")
+    });
+    let low = text.trim().to_lowercase();
+    FORBIDS.is_match(&low) && !low.contains(" but ")
+}
+
+/// Whether a text orders nothing but a repair: `get them to pass again`, `find the cause and fix it`.
+pub fn only_mends(text: &str) -> bool {
+    let orders =
+        |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
+    only_forbids(text) || !words::split(text).iter().any(|word| orders(word) && !is_listed(MENDING, word))
 }
 
 /// The kind of an order: a fix if it is about failing tests or a failing quoted command, else an edit.
@@ -270,6 +347,14 @@ pub fn speaks_of_tests(text: &str) -> bool {
         word.starts_with("test") || word.ends_with("tests") || is_listed("unittest pytest doctest", word)
     };
     words::split(text).iter().any(is_it)
+}
+
+/// Whether a text is about documentation.
+pub fn speaks_of_docs(text: &str) -> bool {
+    has_word(
+        text,
+        "readme changelog docs doc documentation docstring documented document mention describe handbook doku",
+    )
 }
 
 /// Whether a text says that something fails.
@@ -308,6 +393,31 @@ mod tests {
         check("Thanks. Now run the tests", Kind::Run);
         check("Прочитай a.rs и исправь опечатку", Kind::Edit);
         check("write me a poem", Kind::Ask);
+    }
+
+    #[test]
+    fn a_removal_that_names_nothing_is_seen() {
+        for text in
+            ["Delete every file that is not needed", "Remove all unused code", "clean up everything we don't need"]
+        {
+            assert!(removes_at_large(text), "{text}");
+        }
+        for text in ["Delete all tests of `load`", "Remove every line with TODO from a.py", "Delete the function keep"]
+        {
+            assert!(!removes_at_large(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn looking_changes_nothing() {
+        for text in ["read src/limits.ts", "Show me the callers of load", "List what is in src", "Count the tests"] {
+            assert!(asks_to_tell(text), "{text}");
+        }
+        for text in
+            ["Show the version and set it to 5", "Give Queue a method", "Check the key before it is used: add a test"]
+        {
+            assert!(!asks_to_tell(text), "{text}");
+        }
     }
 
     #[test]

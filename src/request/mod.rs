@@ -11,6 +11,7 @@ pub(crate) mod renames;
 pub(crate) mod small_talk;
 pub(crate) mod steps;
 pub(crate) mod substitution;
+mod wish;
 
 pub use kind::Kind;
 pub use steps::Step;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::base::StepId;
 use crate::language::clauses::{self, Part, roles};
+use crate::language::{quotations, words as language};
 
 use super::kind::{self, Kind};
 use super::{complete, renames};
@@ -36,6 +37,28 @@ impl Step {
     pub fn of_part(number: usize, part: Part, needs: Vec<StepId>) -> Step {
         let kind = kind::of(std::slice::from_ref(&part));
         Step { id: StepId(number), kind, text: part.full_text(), part, needs }
+    }
+
+    /// Whether this step says more about what `earlier` was to make, tests it, describes it or uses it: it refers back, shares a name in code with it,
+    /// or writes tests or documentation without naming anything of its own.
+    pub fn builds_on(&self, earlier: &Step) -> bool {
+        let words = |text: &str| -> Vec<String> {
+            let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
+            let all =
+                text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ',')).map(|word| word.trim_matches(edges));
+            all.filter(|word| language::is_coined_word(word) && !clauses::names::is_path(word))
+                .map(str::to_owned)
+                .collect()
+        };
+        let (own, others) = (words(&self.text), words(&earlier.text));
+        let refers = || clauses::parts(&self.text).first().is_some_and(|part| part.refers_back);
+        let describes = || kind::speaks_of_tests(&self.text) || kind::speaks_of_docs(&self.text);
+        let names_own = !own.is_empty() || !quotations::of(&self.text).is_empty();
+        match self.kind {
+            Kind::Ask => false,
+            Kind::Run => refers(),
+            _ => refers() || own.iter().any(|name| others.contains(name)) || describes() && !names_own,
+        }
     }
 }
 
@@ -104,7 +127,7 @@ pub fn read(text: &str) -> Vec<(Kind, String)> {
         let text = text.trim().trim_end_matches([',', ';']).to_owned();
         let kind = match Kind::by_name(kind.trim())? {
             Kind::Ask if kind::is_order(&text) => kind::ordered(&text),
-            Kind::Edit if kind::begins_with_question(&text) => Kind::Ask,
+            Kind::Edit if kind::begins_with_question(&text) || kind::asks_to_tell(&text) => Kind::Ask,
             kind => kind,
         };
         Some((kind, text)).filter(|(_, text)| !text.is_empty() && text != "->")
@@ -138,6 +161,24 @@ mod tests {
         assert_eq!(kind("Tell me how to add a tool"), Kind::Ask);
         assert_eq!(kind("Can the cache be changed?"), Kind::Ask);
         assert_eq!(kind("When I save twice, one is lost. Can you fix that?"), Kind::Edit);
+    }
+
+    #[test]
+    fn a_step_builds_on_what_it_describes() {
+        let step = |text: &str| Step::of(1, Kind::Edit, text.to_owned());
+        let first = step("Add an option skipEmpty to merge() in merge.js");
+        for text in [
+            "mention it in the README",
+            "Write a test for it",
+            "update the readme",
+            "add a test",
+            "use skipEmpty in cli.js",
+        ] {
+            assert!(step(text).builds_on(&first), "{text}");
+        }
+        for text in ["Set PORT to 80 in server.js", "fix the typo 'teh' in README.md"] {
+            assert!(!step(text).builds_on(&first), "{text}");
+        }
     }
 
     #[test]

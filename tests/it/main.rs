@@ -5,6 +5,7 @@ mod architecture;
 mod ask;
 mod chat;
 mod choice;
+mod claims;
 mod cli;
 mod clock;
 mod cognitive;

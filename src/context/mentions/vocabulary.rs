@@ -4,6 +4,9 @@
 pub(super) const KINDS: &str = "\
     function func method class struct enum trait type interface constant variable macro decorator property \
     helper funktion methode klasse fonction méthode classe función método clase функция функцию метод класс";
+/// Words that mark the next word as the name of an option, parameter or the like.
+pub(super) const OPTIONS: &str = "\
+    option flag parameter argument attribute field setting keyword schalter parameter paramètre opción parámetro";
 /// Words for tests, in several languages.
 pub(super) const TESTS: &[&str] =
     &["test", "tests", "unittest", "testfall", "prueba", "pruebas", "тест", "тесты", "spec"];

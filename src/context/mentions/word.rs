@@ -6,7 +6,7 @@ use crate::language::words::{is_capitalised, is_coined};
 use crate::request::kind::begins_something;
 
 use super::Project;
-use super::vocabulary::{ADDS, KINDS, PRONOUNS, STOPS, TESTS, TYPES};
+use super::vocabulary::{ADDS, KINDS, OPTIONS, PRONOUNS, STOPS, TESTS, TYPES};
 
 /// Number of words after a verb of `ADDS` in which a word for tests is looked for: `write a few more unit tests`.
 const OBJECT_WORDS: usize = 5;
@@ -52,6 +52,16 @@ impl<'t> Word<'t> {
     /// Whether a word for a function, class or the like comes before it.
     pub fn is_after_kind(&self) -> bool {
         is_listed(KINDS, &self.before)
+    }
+
+    /// Whether a word for an option, a parameter or the like comes before it.
+    pub fn is_after_option(&self) -> bool {
+        is_listed(OPTIONS, &self.before)
+    }
+
+    /// Whether a value comes after it: `units: false`, `depth=3`.
+    pub fn is_given_a_value(&self) -> bool {
+        matches!(self.after, Some(':' | '='))
     }
 
     /// Whether it is a word for tests.

@@ -8,9 +8,35 @@ const GIVES: &[&str] = &[
     "wird", "ist", "donne", "devient", "renvoie", "devuelve", "da", "->", "=>", "==", "=", "→",
 ];
 /// Words before what a call should return.
-const SHOULD: &[&str] = &["should", "must", "shall", "soll", "sollte", "muss", "doit", "debe", "debería", "has"];
+const SHOULD: &[&str] = &[
+    "should", "must", "shall", "expect", "expected", "expects", "soll", "sollte", "muss", "doit", "debe", "debería",
+    "has",
+];
+/// Words that turn what follows into what is not wanted: `should not return 5`, `not 4`.
+const NOT: &[&str] = &["not", "never", "no", "nicht", "nie", "kein", "pas", "jamais", "nunca", "не"];
 /// Words behind a result that say it is wrong.
-const BUT: &[&str] = &["but", "wrong", "bug", "fix", "although", "incorrect", "aber", "falsch", "mais", "pero", "но"];
+const BUT: &[&str] = &[
+    "but",
+    "wrong",
+    "wrongly",
+    "bug",
+    "fix",
+    "although",
+    "though",
+    "however",
+    "yet",
+    "incorrect",
+    "incorrectly",
+    "unfortunately",
+    "aber",
+    "obwohl",
+    "falsch",
+    "leider",
+    "mais",
+    "pero",
+    "aunque",
+    "но",
+];
 /// Filler words between one of these and the result.
 const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
@@ -33,7 +59,7 @@ pub(super) struct Claim {
 impl Claim {
     /// The result it should return or, for a new function, is said to return.
     pub fn expected(&self, is_new: bool) -> Option<String> {
-        self.should.clone().or(self.stated.clone().filter(|_| is_new))
+        self.should.clone().or(self.stated.clone().filter(|_| is_new && !self.is_wrong))
     }
 
     /// Reads the `text` behind a call. `given` is the call's first string; a bare word that resembles it is a result
@@ -44,14 +70,23 @@ impl Claim {
         let mut first = true;
         while let Some((word, after)) = word_of(rest) {
             let low = word.to_lowercase();
-            let follows = if SHOULD.contains(&low.as_str()) {
+            let refuses = ["shouldn't", "shouldn’t", "mustn't", "mustn’t"].contains(&low.as_str());
+            let follows = if SHOULD.contains(&low.as_str()) || refuses {
                 Some(true)
             } else {
                 GIVES.contains(&low.as_str()).then_some(false)
             };
+            let next = word_of(after).filter(|(next, _)| NOT.contains(&next.to_lowercase().as_str()));
             let instead = low == "instead" && after.trim_start().starts_with("of");
             rest = after;
             match follows {
+                // `should not return 5`: nothing says what it should return; 5 is wrong.
+                Some(true) if refuses || next.is_some() => {
+                    let unwanted = values(next.map_or(after, |(_, rest)| rest), given).into_iter().next();
+                    claim.is_wrong = true;
+                    claim.stated = claim.stated.or(unwanted);
+                    break;
+                }
                 Some(true) => {
                     let values = values(after, given);
                     match (values.as_slice(), first || claim.stated.is_some() && !ended(text, after)) {

@@ -26,7 +26,7 @@ struct Counts {
     chain_complete: usize,
 }
 
-/// Divides requests by the clause rules, or with `planner_only` by the planner model alone.
+/// Divides requests as `ask` does, or with `planner_only` by the planner model alone.
 pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: &mut Report) -> Result<Value> {
     let mut counts = Counts::default();
     let mut ms = Vec::new();
@@ -37,7 +37,8 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
         let planned = if planner_only {
             planned(toolkit, &case.prompt).await?
         } else {
-            plan::floor(&orchestrate::parts(toolkit, &case.prompt)).steps
+            let parts = orchestrate::parts(toolkit, &case.prompt);
+            plan::of(toolkit, &case.prompt, &parts, &RejectingHost::default()).await?.steps
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in planned {

@@ -1,4 +1,4 @@
-//! Answers a question: by a list of the index if it asks for one, else by the model, which reads whole definitions.
+//! Answers a question: by what commands of this turn printed, by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
 use crate::budget::permit::Priority;
 use crate::context::{Pack, Purpose, beside};
@@ -13,7 +13,7 @@ use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::request::forms;
 use crate::tools::builtin::Builtin;
 
-use super::{Job, change};
+use super::{Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
@@ -60,9 +60,15 @@ fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
         .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
 }
 
+/// Marks a sentence that the lines shown do not clearly say.
+const UNSURE: &str = "(not certain:)";
+
 /// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
 pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
     let (toolkit, step) = (job.scene.toolkit, job.step);
+    if let Some(said) = results::answer(job, evidence).await? {
+        return Ok(said);
+    }
     let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
     let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
     let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
@@ -81,15 +87,33 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
     }
     let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
     let users = beside::users_of(job.scene.context, job.index, &mentions);
-    backed(job, &format!("{}{users}", pack.text), &pack, &result).await
+    let code = format!("{}{users}", pack.text);
+    // Names that the question has and no line shown: nothing can be said about them.
+    let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
+    unknown.retain(|name| !grounding::is_backed(&code, name) && !grounding::is_backed(&result, name));
+    backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await
 }
 
-/// Has the model answer, keeps the sentences that the code shown backs, and adds the places where it was found.
-async fn backed(job: Job<'_>, code: &str, pack: &Pack, result: &str) -> Result<String, TurnError> {
+/// What an answer may rest on.
+struct Shown<'a> {
+    code: &'a str,
+    pack: &'a Pack,
+    /// What a tool found.
+    result: &'a str,
+    /// Names of the question that are nowhere in it.
+    unknown: &'a [String],
+}
+
+/// Has the model answer, keeps the sentences that the code shown backs, marks those that it does not clearly say, and adds the places where it was
+/// found.
+async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     let scene = job.scene;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
-    let result = if result.is_empty() { String::new() } else { format!("A look into the project gave:\n{result}\n\n") };
-    let shown = format!("{}{code}{result}", given.concat());
+    let result = match known.result {
+        "" => String::new(),
+        result => format!("A look into the project gave:\n{result}\n\n"),
+    };
+    let shown = format!("{}{}{result}", given.concat(), known.code);
     let model = job.model().await?;
     let mut messages = change::opening(job, &model, PROMPT);
     messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
@@ -98,12 +122,22 @@ async fn backed(job: Job<'_>, code: &str, pack: &Pack, result: &str) -> Result<S
         sampling: Sampling::greedy(),
         ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
     };
-    let is_backed = |sentence: &str| grounding::has_known_marks(sentence, &[&shown], scene.request);
-    let mut answer = stream_backed(scene.toolkit, &model, request, scene.host, is_backed).await?;
+    let mut answer = String::new();
+    for name in known.unknown {
+        answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));
+    }
+    let backed = |sentence: &str| {
+        let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
+        let is_known = grounding::has_known_marks(sentence, &[&shown], scene.request) && !is_about_unknown;
+        let is_said = || grounding::is_said_by(sentence, &shown, scene.request);
+        is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
+    };
+    let said = stream_backed(scene.toolkit, &model, request, scene.host, backed).await?;
+    answer.push_str(&said);
     if answer.trim().is_empty() {
         answer = tell(scene.host, NOTHING_BACKED);
     }
-    let places = places(pack, &answer);
+    let places = places(known.pack, &said);
     if !places.is_empty() {
         let gap = if answer.ends_with('\n') { "" } else { "\n" };
         answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));

@@ -5,7 +5,10 @@ mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+use regex::Regex;
 
 use crate::context::Pack;
 use crate::context::mentions::Mentions;
@@ -13,7 +16,7 @@ use crate::edit::failures::Report;
 use crate::engine::pool::Leased;
 use crate::language::words;
 use crate::models::dialect::Message;
-use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::evidence::{Check, Evidence};
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
 
@@ -169,7 +172,7 @@ impl<'a> Rounds<'a> {
             ControlFlow::Continue(still) => still,
         };
         match self.command {
-            Some(line) => Ok(match verify::trouble_of(self.job, line, evidence).await? {
+            Some(line) => Ok(match verify::trouble_of(self.job, line, Check::Asked, evidence).await? {
                 Some(problem) => Outcome::Refused(problem),
                 None => Outcome::Accepted(Done::default()),
             }),
@@ -335,12 +338,13 @@ impl<'a> Rounds<'a> {
 
     /// Restores the files if no round succeeded, and notes why.
     async fn give_up(mut self, evidence: &mut Evidence) -> Result<Done, TurnError> {
-        let why = self.trouble.lines().take(2).collect::<Vec<_>>().join(" ");
+        let why = for_user(&self.trouble.lines().take(2).collect::<Vec<_>>().join(" "));
         if !self.written {
-            return Ok(self.files.done(vec![format!("not done: {why}")]));
+            return Ok(Done::note(format!("not done: {why}")));
         }
         self.files.restore(self.job, evidence).await?;
-        Ok(Done::note(format!("not done, the files are as they were: {why}")))
+        let note = format!("not done, the files are as they were: {why}");
+        Ok(Done { taken_back: true, ..Done::note(note) })
     }
 }
 
@@ -350,6 +354,17 @@ fn prompt(job: Job<'_>, model: &Leased, order: &Order<'_>, tried: Option<&Wrong>
     let mut messages = opening(job, model, WRITE);
     messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));
     messages
+}
+
+/// A problem as the user reads it: whose work was refused and why, without what the model is to do about it.
+fn for_user(problem: &str) -> String {
+    static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
+        let verbs =
+            "write|keep|balance|define|use|import|give|add|remove|do|name|so keep|if the request|the mistake or";
+        Regex::new(&format!(r"(?i)[;.,] (?:{verbs})\b.*$")).expect("a pattern")
+    });
+    let fact = ADVICE.replace(problem, "").replace("what you wrote", "it").replace("What you wrote", "It");
+    format!("what the model wrote was refused: {}", fact.trim_end_matches(['.', ';']))
 }
 
 fn items_of(pieces: &[(Item, String)]) -> Vec<Item> {

@@ -5,7 +5,8 @@ mod merge;
 
 use std::collections::BTreeMap;
 
-use crate::context::mentions::Mentions;
+use crate::base::trial::Trial;
+use crate::context::mentions::{self, Mentions};
 use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
@@ -13,6 +14,7 @@ use crate::edit::{self, package_function, preserve, testing};
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
+use crate::request::kind;
 
 use super::items::{Choices, Item, What};
 use super::together::{FileEdit, changed_meanwhile};
@@ -27,6 +29,10 @@ pub struct Files {
     new: Vec<String>,
     /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
+    /// Names that the step asks to be made: what was written has to have them.
+    asked_for: Vec<String>,
+    /// New names of the request that a step about documentation has to name.
+    to_describe: Vec<String>,
     /// The request asks to remove something.
     may_remove: bool,
     /// Nothing but tests is asked for.
@@ -47,6 +53,8 @@ pub struct Files {
     aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
+    /// What is written before the change is accepted.
+    trial: Trial,
     touched: Vec<Stretch>,
     /// The function that the package exports without a name.
     own: Option<PackageFunction>,
@@ -93,7 +101,13 @@ impl Files {
         });
         let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
         let tested = named.chain(touched).collect();
+        let is_docs = job.of_several && kind::speaks_of_docs(&job.step.text) && mentions.asked_for.is_empty();
+        let whole = if is_docs { mentions::of(job.scene.request, job.index).ok() } else { None };
+        let names = whole.iter().flat_map(|whole| &whole.asked_for);
+        let to_describe = names.filter_map(|name| name.rsplit('.').next().map(str::to_owned)).collect();
         Files {
+            asked_for: mentions.asked_for.clone(),
+            to_describe,
             exporting,
             style,
             tested,
@@ -107,6 +121,7 @@ impl Files {
             after: BTreeMap::new(),
             aside: None,
             written: BTreeMap::new(),
+            trial: Trial::default(),
             touched: Vec::new(),
             own: package_function::function_of(job.root()),
         }
@@ -204,6 +219,9 @@ impl Files {
     /// Writes the changed files, all of them or none. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a
     /// note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
+        for (path, text) in &self.after {
+            job.tries(&self.trial, path, text);
+        }
         let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
         let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
         let edits: Vec<FileEdit> =
@@ -243,10 +261,13 @@ impl Files {
                 break;
             }
         }
+        self.trial.accept();
         Ok(())
     }
 
+    /// The change as it is now written stays.
     pub fn done(self, notes: Vec<String>) -> Done {
+        self.trial.accept();
         Done { touched: self.touched, notes, ..Done::default() }
     }
 }

@@ -25,6 +25,7 @@ mod relocate;
 mod rename;
 mod repair;
 pub mod reply;
+mod results;
 mod together;
 mod trial;
 mod verify;
@@ -33,6 +34,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, text_of};
 use crate::edit::{self, testing};
@@ -78,6 +80,13 @@ impl<'a> Job<'a> {
     /// A step that code carries out.
     pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step) -> Job<'a> {
         Job { scene, index, step, of_several: false, touched: &[], writes: false }
+    }
+
+    /// Notes that `text` is about to be written to `path` as part of a trial.
+    pub fn tries(self, trial: &Trial, path: &str, text: &str) {
+        if let Ok(file) = self.scene.context.root.resolve(path, Access::Write) {
+            trial.writes(self.root(), file.absolute(), text);
+        }
     }
 
     /// The root folder of the project.
@@ -135,6 +144,8 @@ pub struct Done {
     pub failed: bool,
     /// The step was understood and cannot be made, for the reason in the notes: no other way is tried.
     pub is_refused: bool,
+    /// What was written was taken back: the files are as they were before the step.
+    pub taken_back: bool,
 }
 
 impl Done {
@@ -156,7 +167,7 @@ fn not_changed(why: &str) -> String {
 
 /// Whether the planner handles this request: it was measured to be able to write, and a list of the index is not the whole answer.
 pub async fn is_for(toolkit: &Toolkit, parts: &[Part], host: &dyn Host) -> Result<bool, TurnError> {
-    if toolkit.context.is_none() || toolkit.index.is_none() || answer::is_list(toolkit, parts) {
+    if answer::is_list(toolkit, parts) {
         return Ok(false);
     }
     Ok(probe::tier(toolkit, host).await? >= Tier::Writes)
@@ -170,6 +181,11 @@ pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a>
 #[tracing::instrument(name = "step", skip_all, fields(step = %job.step.id, kind = job.step.kind.name()))]
 async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let kind = job.step.kind;
+    if kind == Kind::Edit && kind::removes_at_large(&job.step.text) {
+        return Ok(Done::note(
+            "not done: nothing is removed, because the request does not say which; name what is to go",
+        ));
+    }
     let mut refusal = None;
     if kind == Kind::Edit {
         match explicit::change(job, evidence).await? {
@@ -257,6 +273,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         (of_request.speaks_of_tests, of_request.adds_tests) = (mentions.speaks_of_tests, mentions.adds_tests);
         // Names that are new in the request may exist by now; only those of this step count as new.
         (of_request.new_paths, of_request.new_names) = (mentions.new_paths, mentions.new_names);
+        of_request.asked_for = mentions.asked_for;
         // Documentation is changed only by the step that names it; so are data files if the request names code.
         let is_code = |path: &String| edit::has_grammar(path);
         let has_code = of_request.paths.iter().any(is_code);

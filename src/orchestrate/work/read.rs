@@ -2,7 +2,6 @@
 
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request};
-use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
@@ -14,7 +13,8 @@ use crate::request::{named, steps};
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Longest answer, in tokens: every step repeats its words of the request.
 const TOKENS_MAX: usize = 400;
-/// Longest request that is read, in characters: the grammar contains its words, and more of them make it slow.
+/// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
+/// clauses.
 const REQUEST_CHARS: usize = 2_000;
 
 /// The steps of a request. The clause rules add what the model left out.
@@ -28,7 +28,11 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
         tracing::debug!(steps = steps.len(), "read by rules");
         return Ok(steps);
     }
-    let request = words::shorten(&request.split_whitespace().collect::<Vec<_>>().join(" "), REQUEST_CHARS);
+    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    if request.len() > REQUEST_CHARS {
+        // Nothing of it is left out.
+        return Ok(complete::covered(Vec::new(), &request));
+    }
     let planner = toolkit.model(Role::Planner, host).await?;
     let generation = generation(&planner, &request, &toolkit.earlier, TOKENS_MAX);
     let output = toolkit.generate(&planner, generation, "reading the request", host).await?;

@@ -12,7 +12,7 @@ use crate::edit::testing::{self, is_test_file};
 use crate::edit::{has_grammar, package_function};
 use crate::index::parts::{self, Sort};
 use crate::index::{Graph, Node};
-use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::evidence::{Check, Evidence};
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind::{self, is_report};
 
@@ -36,7 +36,7 @@ pub async fn fix(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         let why = missing.as_deref().unwrap_or("nothing says how this project is tested");
         return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
     };
-    let Some(ran) = verify::run(job, &line, evidence).await? else {
+    let Some(ran) = verify::run(job, &line, Check::Asked, evidence).await? else {
         return Ok(Done::note(format!("not done: `{line}` may not be run")));
     };
     if ran.trouble().is_none() {
@@ -101,7 +101,7 @@ pub async fn examples(
         places = with_what_they_name(job, places, &graph);
     }
     match trial::mend(job, check, &places).await? {
-        Some(mended) => Ok(Some(trial::keep(job, mended, &wrong.line, evidence).await?)),
+        Some(mended) => Ok(Some(trial::keep(job, mended, (&wrong.line, Check::Examples), evidence).await?)),
         None => Ok(None),
     }
 }
@@ -181,8 +181,11 @@ async fn repaired(
     let may_be_wrong = may_be_wrong(job, named, &places, &report, &graph);
     tracing::debug!(places = ?may_be_wrong.iter().map(|one| &one.name).collect::<Vec<_>>(), "may be wrong");
     if let Some(mended) = trial::mend(job, check, &may_be_wrong).await? {
-        let line = wrong.as_ref().map_or(&ran.line, |wrong| &wrong.line);
-        return trial::keep(job, mended, line, evidence).await;
+        let check = match &wrong {
+            Some(wrong) => (wrong.line.as_str(), Check::Examples),
+            None => (ran.line.as_str(), Check::Asked),
+        };
+        return trial::keep(job, mended, check, evidence).await;
     }
     if !job.writes {
         return Ok(Done::note(format!(

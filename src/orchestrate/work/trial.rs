@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+use crate::base::trial::Trial;
 use crate::edit::executed::{self, Executed};
 use crate::edit::failures::Report;
 use crate::edit::mutate::{self, Mutant, RepairHints};
 use crate::edit::{line_of, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
-use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::evidence::{self, Evidence};
 use crate::orchestrate::execute::Made;
 use crate::orchestrate::toolkit::TurnError;
 use crate::tools::ToolCall;
@@ -160,20 +161,28 @@ async fn by_the_model(
 }
 
 /// Writes a change into the project and runs the check there; undoes it if the check fails.
-pub async fn keep(job: Job<'_>, mended: Mended, line: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
+pub async fn keep(
+    job: Job<'_>,
+    mended: Mended,
+    (line, check): (&str, evidence::Check),
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
     let Place { path, name, lines, text: before, .. } = &*mended.place;
+    let tried = Trial::default();
+    job.tries(&tried, path, &mended.text);
     match job.make_all(&[FileEdit::text(path, Some(before), &mended.text)], &[], evidence).await? {
         Made::All => {}
         Made::Stale(path) => return Ok(Done::note(changed_meanwhile(&path))),
         Made::Nothing => return Ok(Done::default()),
     }
-    let Some(trouble) = verify::trouble_of(job, line, evidence).await? else {
+    let Some(trouble) = verify::trouble_of(job, line, check, evidence).await? else {
+        tried.accept();
         let touched = Stretch { path: path.clone(), name: name.clone(), lines: *lines };
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
-    let is_back = job.write(path, Some(&mended.text), before, evidence).await?;
-    let state = if is_back { "the files are as they were" } else { "and a change that was tried is left" };
-    Ok(Done::note(format!("not done, {state}: {trouble}")))
+    let taken_back = job.write(path, Some(&mended.text), before, evidence).await?;
+    let state = if taken_back { "the files are as they were" } else { "and a change that was tried is left" };
+    Ok(Done { taken_back, ..Done::note(format!("not done, {state}: {trouble}")) })
 }
 
 /// How many failures a change leaves, and its number in the order of the candidates.

@@ -11,7 +11,7 @@ use crate::context::mentions::Mentions;
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
 use crate::edit::testing::{self, Checks, Task};
-use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::evidence::{Check, Evidence};
 use crate::orchestrate::toolkit::TurnError;
 
 use super::files::Files;
@@ -71,7 +71,9 @@ pub async fn tests_of(
     tests.sort_by_cached_key(by_mentions);
     tests.truncate(TESTS_MAX);
     let Some(line) = checks_of(job).covering(&tests) else { return Ok(None) };
-    run(job, &line, evidence).await
+    let is_new = |test: &String| changed.contains(test) || job.touched.iter().any(|one| one.path == *test);
+    let check = if tests.iter().any(is_new) { Check::NewTests } else { Check::OldTests };
+    run(job, &line, check, evidence).await
 }
 
 /// Adds the test file that covers the code in question to the named paths, if no test file is named.
@@ -99,19 +101,21 @@ pub fn why_untested(job: Job<'_>) -> Option<String> {
 
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
 /// as passed, or as missing if no test passed.
-pub async fn run(job: Job<'_>, line: &str, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
+pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
     let entry = command::perform(job, line, Some(LIMIT), evidence).await?;
     if entry.status.is_refused() {
         return Ok(None);
     }
+    let (id, text, succeeded) = (entry.id, entry.outcome.text.clone(), entry.succeeded());
     let took = Duration::from_millis(entry.wall_ms);
-    let mut report = failures::read(&entry.outcome.text, job.root());
+    evidence.note_check(id, check);
+    let mut report = failures::read(&text, job.root());
     if report.kind == Kind::Unclear {
-        report.kind = if entry.succeeded() { Kind::Passed } else { Kind::Failed };
+        report.kind = if succeeded { Kind::Passed } else { Kind::Failed };
     }
     let root = job.root();
     let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
-    let stopped = report.passed == 0 && lacks_package(root)(&entry.outcome.text);
+    let stopped = report.passed == 0 && lacks_package(root)(&text);
     if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
         report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
     }
@@ -154,7 +158,7 @@ pub struct Wrong {
 /// Runs the examples of the request on the current code. `None` if there are none, they pass, or they cannot be run.
 pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> Result<Option<Wrong>, TurnError> {
     let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
-    run_examples(job, files, &all, evidence).await
+    run_examples(job, files, &all, Check::Examples, evidence).await
 }
 
 /// Like `examples`. If the request has calls but says of none what it should give, a call is wrong as long as it gives what it gave in the first
@@ -169,7 +173,7 @@ pub async fn examples_or_calls(
         return examples(job, files, evidence).await;
     }
     let calls = examples::called(job.scene.request, &is_new);
-    let Some(now) = run_examples(job, files, &calls, evidence).await? else { return Ok(None) };
+    let Some(now) = run_examples(job, files, &calls, Check::Looks, evidence).await? else { return Ok(None) };
     let given = examples::given(&now.said);
     let said: Vec<String> = match &files.given {
         Some(before) => given.into_iter().filter(|line| before.contains(line)).collect(),
@@ -186,6 +190,7 @@ async fn run_examples(
     job: Job<'_>,
     files: &Files,
     all: &[Example],
+    check: Check,
     evidence: &mut Evidence,
 ) -> Result<Option<Wrong>, TurnError> {
     let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
@@ -193,12 +198,11 @@ async fn run_examples(
         all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
     let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
-    if entry.status.is_refused() || entry.succeeded() {
-        return Ok(None);
-    }
+    let (id, is_over) = (entry.id, entry.status.is_refused() || entry.succeeded());
     let names = here.iter().map(|one| one.name.clone()).collect();
     let took = Duration::from_millis(entry.wall_ms);
-    let said = examples::wrong(&entry.outcome.text, &here);
+    let said = if is_over { None } else { examples::wrong(&entry.outcome.text, &here) };
+    evidence.note_check(id, check);
     Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
 }
 
@@ -218,7 +222,7 @@ pub async fn failing(
     if changed.iter().any(is_compiled) {
         let line = checks_of(job).command(Task::Compile);
         return match line {
-            Some(line) => Ok(run(job, &line, evidence).await?.filter(fails)),
+            Some(line) => Ok(run(job, &line, Check::Compiles, evidence).await?.filter(fails)),
             None => Ok(None),
         };
     }
@@ -233,12 +237,17 @@ pub async fn failing(
     }
     // A module that is not found may need another working directory; `problems` finds names that the model made up.
     let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
-    Ok(run(job, &lines.join(" && "), evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
+    Ok(run(job, &lines.join(" && "), Check::Loads, evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
 }
 
 /// Runs a command and summarises its failures; `None` if it passes or may not be run.
-pub async fn trouble_of(job: Job<'_>, line: &str, evidence: &mut Evidence) -> Result<Option<String>, TurnError> {
-    Ok(run(job, line, evidence).await?.and_then(|ran| ran.trouble()))
+pub async fn trouble_of(
+    job: Job<'_>,
+    line: &str,
+    check: Check,
+    evidence: &mut Evidence,
+) -> Result<Option<String>, TurnError> {
+    Ok(run(job, line, check, evidence).await?.and_then(|ran| ran.trouble()))
 }
 
 /// Whether a failure says that a name or module is missing.

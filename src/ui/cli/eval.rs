@@ -114,7 +114,7 @@ struct Work {
 struct Plans {
     #[command(flatten)]
     files: Files,
-    /// Divide requests by the planner model alone instead of by clause rules
+    /// Divide requests by the planner model alone, without the rules that complete its steps
     #[arg(long)]
     planner_only: bool,
 }

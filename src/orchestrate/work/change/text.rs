@@ -1,12 +1,17 @@
 //! Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
 
+use std::collections::HashSet;
+
 use crate::context::{Pack, mentions, readable};
+use crate::edit::kept;
+use crate::language::words;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::passage::{self, Passage, Place};
 use crate::orchestrate::work::{Done, Job, data, is_prose, reply};
 use crate::request::arguments::removes;
+use crate::request::kind;
 
 use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
 
@@ -92,9 +97,40 @@ impl Target<'_> {
         } else if removes(&job.step.text) && after.len() >= before.len() {
             Some(NOTHING_GONE.to_owned())
         } else {
-            job.problem(path, before, &after, &[])
+            let lost = kept::lost_text(before, &after).filter(|_| !kept::may_get_shorter(&job.step.text));
+            let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
+            let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
+            lost.or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
         };
         Draft { after, place, problem }
+    }
+
+    /// The problem of documentation of something new that does not name it.
+    fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
+        let new = mentions::of(job.scene.request, job.index).ok()?.asked_for;
+        let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+        let is_of_new =
+            is_prose(self.path) && !names.is_empty() && !names.iter().any(|name| self.before.contains(name));
+        let is_silent = is_of_new && !names.iter().any(|name| after.contains(name));
+        is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
+    }
+
+    /// The problem of prose that changes without a word of what was asked for.
+    fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
+        const OF_WORDING: &str =
+            "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
+        let asked = format!("{} {}", job.scene.request, job.step.text);
+        if !is_prose(self.path) || kind::has_word(&asked, OF_WORDING) {
+            return None;
+        }
+        let lines_without = |text: &str, other: &str| -> HashSet<String> {
+            let known: HashSet<&str> = other.lines().collect();
+            text.lines().filter(|line| !known.contains(line)).flat_map(words::content).collect()
+        };
+        let (gone, come) = (lines_without(self.before, after), lines_without(after, self.before));
+        let wanted = words::content(&asked);
+        let says = come.iter().any(|word| !gone.contains(word) && wanted.contains(word));
+        (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
     }
 
     /// What the model is asked for after `draft` was refused.

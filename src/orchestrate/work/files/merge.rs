@@ -7,6 +7,7 @@ use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::{self, Hints, comments, preserve, testing};
 use crate::index::parts::Sort;
+use crate::language::grounding;
 use crate::orchestrate::work::items::{Item, What};
 use crate::orchestrate::work::{Job, Stretch, new_test};
 
@@ -44,10 +45,11 @@ impl Files {
         for (item, code) in pieces {
             self.apply(&mut draft, item, code, asked)?;
         }
-        if draft.after == self.after {
+        if draft.after == self.after || self.differs_in_space_alone(&draft, asked) {
             return Err(nothing_new(draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
+        self.keep_the_rest(&mut draft.after, asked)?;
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path) {
@@ -73,6 +75,8 @@ impl Files {
         let text = match (&item.what, known) {
             (What::File, None) => Ok(format!("{}\n", code.trim_end())),
             (_, None) => Err(format!("{path} is none of the files shown.")),
+            // It was written in an earlier round.
+            (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
             (What::File, Some(_)) => Err(format!("{path} is there already.")),
             (What::Statement(old), Some(now)) => {
                 replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
@@ -130,6 +134,54 @@ impl Files {
                 }
             }
         }
+    }
+
+    /// Whether nothing but white space changes, and the request does not speak of it.
+    fn differs_in_space_alone(&self, draft: &Draft, asked: &str) -> bool {
+        const SPACE: &[&str] =
+            &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
+        let low = asked.to_lowercase();
+        let is_same = |(path, text): (&String, &String)| {
+            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            text.split_whitespace().flat_map(str::chars).eq(before.split_whitespace().flat_map(str::chars))
+        };
+        !SPACE.iter().any(|word| low.contains(word)) && draft.after.iter().all(is_same)
+    }
+
+    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that has not what the
+    /// request asks for by name.
+    fn keep_the_rest(&self, after: &mut BTreeMap<String, String>, asked: &str) -> Result<(), String> {
+        for (path, text) in after.iter_mut() {
+            if let Some(before) = self.before.get(path) {
+                *text = edit::kept::kept(path, before, text, asked, self.may_remove)?;
+            }
+        }
+        let count = |text: &String, name: &str| -> usize {
+            comments::code_lines(text).map(|line| grounding::places(line, name).count()).sum()
+        };
+        let has = |texts: &BTreeMap<String, String>, name: &str| -> usize {
+            texts.values().map(|text| count(text, name)).sum()
+        };
+        let is_new = |name: &str| {
+            let changed: BTreeMap<String, String> =
+                after.keys().filter_map(|path| Some((path.clone(), self.before.get(path)?.clone()))).collect();
+            has(after, name) > has(&changed, name)
+        };
+        let names = self.asked_for.iter().map(|name| name.rsplit('.').next().unwrap_or(name));
+        if let Some(name) = names.filter(|_| !self.only_tests).find(|name| !is_new(name)) {
+            return Err(format!("The request asks for `{name}`, and what was written does not have it."));
+        }
+        let said = |texts: &mut dyn Iterator<Item = &String>, name: &str| -> usize {
+            texts.map(|text| grounding::places(text, name).count()).sum()
+        };
+        let is_said = |name: &&String| {
+            let mut before = after.keys().filter_map(|path| self.before.get(path));
+            said(&mut after.values(), name) > said(&mut before, name)
+        };
+        if !self.to_describe.is_empty() && !self.to_describe.iter().any(|name| is_said(&name)) {
+            return Err(format!("What was written does not name `{}`.", self.to_describe.join("`, `")));
+        }
+        Ok(())
     }
 
     /// Adds imports of the names that the changed files use now and the project defines.

@@ -1,0 +1,190 @@
+//! Files that were changed to try something: they are as before again unless the change is accepted, however the program ends. A note in the
+//! project's `.monobloc` folder lets the next process put them back after a kill.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{read_json, replace_json};
+use super::lock;
+
+/// A change that is being tried. Dropping it puts the files back, unless it was accepted.
+#[derive(Debug)]
+pub struct Trial {
+    id: u64,
+}
+
+/// A file of a trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Tried {
+    #[serde(skip)]
+    trial: u64,
+    /// The root folder of the project.
+    #[serde(skip)]
+    project: PathBuf,
+    path: PathBuf,
+    /// `None` for a file that was not there.
+    before: Option<String>,
+    written: String,
+}
+
+static TRIED: Mutex<Vec<Tried>> = Mutex::new(Vec::new());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Default for Trial {
+    fn default() -> Trial {
+        Trial { id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Trial {
+    /// Notes that `written` is about to be written to the file `path` of a project. Called again for a file, it keeps how that was at first.
+    pub fn writes(&self, project: &Path, path: &Path, written: &str) {
+        let mut tried = lock(&TRIED);
+        match tried.iter_mut().find(|one| one.trial == self.id && one.path == path) {
+            Some(known) => known.written = written.to_owned(),
+            None => tried.push(Tried {
+                trial: self.id,
+                project: project.to_owned(),
+                path: path.to_owned(),
+                before: std::fs::read_to_string(path).ok(),
+                written: written.to_owned(),
+            }),
+        }
+        note(project, &tried);
+    }
+
+    /// The files stay as they are now.
+    pub fn accept(&self) {
+        forget(&mut lock(&TRIED), |one| one.trial == self.id);
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        put_back(|one| one.trial == self.id);
+    }
+}
+
+/// Puts back the files of all trials; for a signal that ends the program.
+pub fn put_back_all() {
+    put_back(|_| true);
+}
+
+/// Whether a process that was killed has left a trial in a project.
+pub fn is_left(project: &Path) -> bool {
+    let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    note_of(project).is_file() && !lock(&TRIED).iter().any(|one| one.project == project || one.project == root)
+}
+
+/// Puts back the files of the trial that a killed process has left, and returns their paths. To be called while no other process is at work.
+pub fn take_back(project: &Path) -> Vec<PathBuf> {
+    let left: Vec<Tried> = read_json(&note_of(project)).unwrap_or_default();
+    let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let inside = left.iter().filter(|one| one.path.starts_with(&root) || one.path.starts_with(project));
+    let back = inside.filter(|one| one.put_back()).map(|one| one.path.clone()).collect();
+    let _ = std::fs::remove_file(note_of(project));
+    back
+}
+
+impl Tried {
+    /// Puts the file back if it still has what was written; returns whether it does.
+    fn put_back(&self) -> bool {
+        let is_ours = std::fs::read_to_string(&self.path).ok().as_ref() == Some(&self.written);
+        let done = || match &self.before {
+            Some(before) => std::fs::write(&self.path, before),
+            None => std::fs::remove_file(&self.path),
+        };
+        is_ours && self.before.as_ref() != Some(&self.written) && done().is_ok()
+    }
+}
+
+fn put_back(which: impl Fn(&Tried) -> bool) {
+    let mut tried = lock(&TRIED);
+    for one in tried.iter().filter(|one| which(one)) {
+        one.put_back();
+    }
+    forget(&mut tried, which);
+}
+
+fn forget(tried: &mut Vec<Tried>, which: impl Fn(&Tried) -> bool) {
+    let projects: Vec<PathBuf> = tried.iter().filter(|one| which(one)).map(|one| one.project.clone()).collect();
+    tried.retain(|one| !which(one));
+    projects.iter().for_each(|project| note(project, tried));
+}
+
+fn note_of(project: &Path) -> PathBuf {
+    project.join(".monobloc").join("trial.json")
+}
+
+/// Writes down the open trials of a project. Where that fails, only a kill leaves something.
+fn note(project: &Path, tried: &[Tried]) {
+    let own: Vec<&Tried> = tried.iter().filter(|one| one.project == project).collect();
+    let _ = if own.is_empty() { std::fs::remove_file(note_of(project)) } else { replace_json(&note_of(project), &own) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(trial: &Trial, folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        trial.writes(folder, &path, text);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".monobloc")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_trial_that_is_not_accepted_leaves_no_trace() {
+        let folder = folder();
+        let old = folder.path().join("old");
+        std::fs::write(&old, "before").unwrap();
+        let trial = Trial::default();
+        write(&trial, folder.path(), "old", "first");
+        write(&trial, folder.path(), "old", "second");
+        let new = write(&trial, folder.path(), "new", "new");
+        drop(trial);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
+        assert!(!new.exists() && !note_of(folder.path()).exists());
+        let trial = Trial::default();
+        write(&trial, folder.path(), "old", "after");
+        trial.accept();
+        drop(trial);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "after");
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_stays() {
+        let folder = folder();
+        let trial = Trial::default();
+        let file = write(&trial, folder.path(), "file", "tried");
+        std::fs::write(&file, "of the user").unwrap();
+        drop(trial);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "of the user");
+    }
+
+    #[test]
+    fn the_next_process_takes_back_what_a_kill_left() {
+        let folder = folder();
+        std::fs::write(folder.path().join("file"), "before").unwrap();
+        let trial = Trial::default();
+        let file = write(&trial, folder.path(), "file", "tried");
+        assert!(!is_left(folder.path()), "this process is at work");
+        // The process ends without a word.
+        let left = std::fs::read(note_of(folder.path())).unwrap();
+        trial.accept();
+        std::fs::write(note_of(folder.path()), left).unwrap();
+        assert!(is_left(folder.path()));
+        assert_eq!(take_back(folder.path()), [file.clone()]);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "before");
+        assert!(!is_left(folder.path()));
+    }
+}

@@ -1,0 +1,334 @@
+//! Keeps what a rewritten function must not lose unasked: comments and decorators, parameters with their defaults, return and error types, lines.
+
+use similar::{DiffTag, TextDiff};
+
+use super::comments;
+use super::text::static_regex;
+use crate::index::parts::{self, Sort, Span};
+use crate::language::words;
+
+/// Words of a request by which lines may go.
+const FEWER: &str = "\
+    remove delete drop omit strip simplify refactor shorten rewrite reduce unused inline merge clean entferne lösche \
+    vereinfache supprime simplifie elimina simplifica убери удали упрости";
+
+/// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
+///
+/// # Errors
+/// If a function has lost something else that the request does not speak of: what it is, for whoever wrote the change.
+pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool) -> Result<String, String> {
+    let (old, new) = (functions(path, before), functions(path, after));
+    let mut text = after.to_owned();
+    // From the end on, so that the places of earlier functions stay right.
+    for now in new.iter().rev() {
+        let is_same =
+            |one: &&Span| one.container == now.container && one.name == now.name && one.variant == now.variant;
+        let mut same = old.iter().filter(is_same);
+        let (Some(was), None) = (same.next(), same.next()) else { continue };
+        let (was_code, now_code) = (&before[was.bytes.clone()], &after[now.bytes.clone()]);
+        if was_code == now_code {
+            continue;
+        }
+        let (old_span, was, now_head) = (was, Head::of(was, before), Head::of(now, after));
+        // A default may be all that changes.
+        let body = |span: &Span, text: &str| span.body.clone().and_then(|body| text.get(body).map(str::to_owned));
+        let same_body = body(old_span, before) == body(now, after);
+        let lost = was.lost(&now_head, asked, same_body);
+        if let Some(lost) = lost.or_else(|| other_error(was_code, now_code, asked)) {
+            return Err(format!("`{}` of {path} {lost}, which nobody asked for", now.name));
+        }
+        let whole = with_comments(was_code, now_code, asked);
+        if !may_remove
+            && !may_get_shorter(asked)
+            && let Some(line) = lost_line(was_code, &whole)
+        {
+            return Err(format!("`{}` of {path} has lost the line `{line}`, which nobody asked for", now.name));
+        }
+        if whole != now_code {
+            let mut restored = text.clone();
+            restored.replace_range(now.bytes.clone(), &whole);
+            if parts::faults(path, &restored).len() <= parts::faults(path, &text).len() {
+                text = restored;
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// Whether a request is of a kind by which lines may go.
+pub fn may_get_shorter(asked: &str) -> bool {
+    words::split(asked).iter().any(|word| crate::base::is_listed(FEWER, word))
+}
+
+/// The first line of a text that `now` lacks though no line like it has taken its place.
+pub fn lost_text(was: &str, now: &str) -> Option<String> {
+    let new: Vec<&str> = now.lines().map(str::trim).collect();
+    let is_gone = |line: &&str| line.chars().any(char::is_alphanumeric) && !new.contains(line);
+    let is_like = |line: &str| {
+        let own = words::content(line);
+        let shared = |other: &&str| own.intersection(&words::content(other)).count();
+        // Half of its words, or all but one of a short line.
+        new.iter().map(shared).max().is_some_and(|most| 2 * most >= own.len())
+    };
+    was.lines().map(str::trim).filter(is_gone).find(|line| !is_like(line)).map(str::to_owned)
+}
+
+/// The functions of a file that contain no other function.
+fn functions(path: &str, text: &str) -> Vec<Span> {
+    let all = parts::definitions(path, text);
+    let is_leaf = |one: &Span| {
+        let holds = |other: &Span| {
+            other.sort == Sort::Function && other.bytes.start > one.bytes.start && other.bytes.end <= one.bytes.end
+        };
+        !all.iter().any(holds)
+    };
+    all.iter().filter(|one| one.sort == Sort::Function && is_leaf(one)).cloned().collect()
+}
+
+/// What stands before the body of a function.
+struct Head {
+    decorators: Vec<String>,
+    /// Name and default of each parameter.
+    parameters: Vec<(String, Option<String>)>,
+    returns: String,
+}
+
+impl Head {
+    fn of(span: &Span, text: &str) -> Head {
+        let end = span.body.as_ref().map_or(span.bytes.end, |body| body.start);
+        let whole = text.get(span.bytes.start..end).unwrap_or_default();
+        let is_decorator = |line: &&str| line.starts_with('@') || line.starts_with("#[");
+        let decorators = whole.lines().map(str::trim).filter(is_decorator).map(str::to_owned).collect();
+        let begin = whole.find(&format!("{}(", span.name)).or_else(|| whole.find(&format!("{}<", span.name)));
+        let open = begin.and_then(|at| whole[at..].find('(').map(|more| at + more));
+        let Some((open, close)) = open.and_then(|open| Some((open, closed(whole, open)?))) else {
+            return Head { decorators, parameters: Vec::new(), returns: String::new() };
+        };
+        let parameters = split(&whole[open + 1..close]).into_iter().filter_map(parameter).collect();
+        let returns = whole[close + 1..].trim().trim_end_matches(['{', ':', '=', '>']).trim().to_owned();
+        Head { decorators, parameters, returns: returns.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
+
+    /// What `now` has lost of this, unless the request speaks of it. With the `same_body` another default is the change itself.
+    fn lost(&self, now: &Head, asked: &str, same_body: bool) -> Option<String> {
+        let speaks_of = |name: &str| words::split(name).iter().all(|word| words::split(asked).contains(word));
+        let speaks = |list: &str| words::split(asked).iter().any(|word| crate::base::is_listed(list, word));
+        if let Some(gone) = self.decorators.iter().find(|one| !now.decorators.contains(one)) {
+            let name = gone.trim_start_matches(['@', '#', '[']).split(['(', ']']).next().unwrap_or_default();
+            return (!speaks_of(name)).then(|| format!("has lost `{gone}`"));
+        }
+        if speaks("signature parameter parameters argument arguments") {
+            return None;
+        }
+        for (name, default) in &self.parameters {
+            let Some((_, new)) = now.parameters.iter().find(|(other, _)| other == name) else {
+                // A parameter that is taken apart or renamed is another one.
+                return (!speaks_of(name)).then(|| format!("has lost the parameter `{name}`"));
+            };
+            let is_asked = || {
+                same_body && new.is_some()
+                    || speaks_of(name)
+                    || speaks("default defaults unless otherwise standardmäßig défaut")
+            };
+            if let (Some(was), now) = (default, new)
+                && now.as_ref() != Some(was)
+                && !is_asked()
+                && !speaks_of(now.as_deref().unwrap_or(was))
+            {
+                return Some(format!("has another default of `{name}`"));
+            }
+        }
+        let has_other = !self.returns.is_empty() && self.returns != now.returns;
+        (has_other && !speaks("type types return returns typed hint annotation") && !speaks_of(&now.returns)).then(
+            || format!("no longer returns `{}`", self.returns.trim_start_matches("->").trim_start_matches(':').trim()),
+        )
+    }
+}
+
+/// Another type of error that is raised in place of one that was raised before, unless the request names it.
+fn other_error(was: &str, now: &str, asked: &str) -> Option<String> {
+    static_regex!(RAISED = r"\b(?:raise|throw(?:\s+new)?)\s+([A-Z][\w.]*)");
+    let raised = |text: &str| -> Vec<String> {
+        let lines: Vec<&str> = comments::code_lines(text).collect();
+        RAISED.captures_iter(&lines.join("\n")).map(|found| found[1].to_owned()).collect()
+    };
+    let (old, new) = (raised(was), raised(now));
+    let gone = old.iter().find(|one| !new.contains(one))?;
+    let come = new.iter().find(|one| !old.contains(one))?;
+    let low = asked.to_lowercase();
+    (!low.contains(&come.to_lowercase())).then(|| format!("raises `{come}` instead of `{gone}`"))
+}
+
+fn is_comment(line: &str) -> bool {
+    let bare = line.trim_start();
+    ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
+}
+
+/// `now` with the comment lines of `was` back that it has lost, in their places.
+fn with_comments(was: &str, now: &str, asked: &str) -> String {
+    if comments::speaks_of_words(asked) && asked.to_lowercase().contains("comment") {
+        return now.to_owned();
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
+    let diff = TextDiff::from_slices(&old, &new);
+    let mut lines: Vec<&str> = Vec::new();
+    for change in diff.ops() {
+        let (gone, come) = (&old[change.old_range()], &new[change.new_range()]);
+        let stays = |line: &&&str| is_comment(line) && !now.contains(line.trim());
+        if matches!(change.tag(), DiffTag::Delete | DiffTag::Replace) && !come.iter().any(|line| is_comment(line)) {
+            lines.extend(gone.iter().filter(stays));
+        }
+        lines.extend(come);
+    }
+    let end = if now.contains("\r\n") { "\r\n" } else { "\n" };
+    format!("{}{}", lines.join(end), if now.ends_with('\n') { end } else { "" })
+}
+
+/// The first line of code that `now` lacks though nothing has taken its place: in its place are fewer lines, and none like it.
+fn lost_line(was: &str, now: &str) -> Option<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (was.lines().map(str::trim).collect(), now.lines().map(str::trim).collect());
+    let diff = TextDiff::from_slices(&old, &new);
+    let is_code = |line: &&str| line.chars().any(char::is_alphanumeric) && !is_comment(line);
+    for change in diff.ops().iter().filter(|change| matches!(change.tag(), DiffTag::Delete | DiffTag::Replace)) {
+        let mut come: Vec<&str> = new[change.new_range()].iter().copied().filter(is_code).collect();
+        let mut lost: Vec<&str> = Vec::new();
+        for line in old[change.old_range()].iter().copied().filter(is_code) {
+            match come.iter().position(|other| is_like(line, other)) {
+                Some(at) => drop(come.remove(at)),
+                None if new.contains(&line) => {}
+                None => lost.push(line),
+            }
+        }
+        if lost.len() > come.len() {
+            let words = |line: &&&str| line.chars().filter(|letter| letter.is_alphanumeric()).count();
+            return lost.iter().max_by_key(words).map(|line| (*line).to_owned());
+        }
+    }
+    None
+}
+
+/// Whether two lines of code share half of the words of each.
+fn is_like(one: &str, other: &str) -> bool {
+    let (one, other) = (words::split(one), words::split(other));
+    let shared = one.iter().filter(|word| other.contains(word)).count();
+    2 * shared >= one.len() && 2 * shared >= other.len().min(2 * one.len())
+}
+
+/// The byte of the bracket that closes the one at `open`.
+fn closed(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, letter) in text[open..].char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(open + at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The pieces of a list between its commas.
+fn split(list: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut pieces) = (0i32, 0, Vec::new());
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                pieces.push(&list[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&list[from..]);
+    pieces
+}
+
+/// Name and default of a parameter: `a: int = 3`, `mut a: &str`, `...rest`, `*args`.
+fn parameter(text: &str) -> Option<(String, Option<String>)> {
+    let (left, default) = match text.split_once('=') {
+        Some((left, default)) => (left, Some(default.trim().to_owned())),
+        None => (text, None),
+    };
+    let name = left.split(':').next().unwrap_or(left).trim();
+    let name = name.split_whitespace().next_back().unwrap_or(name).trim_start_matches(['*', '.', '&']);
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'));
+    (is_name && !name.is_empty()).then(|| (name.trim_end_matches('?').to_owned(), default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    seen = 0\n    if not path:\n        raise KeyError(path)\n    return open(path, mode)\n";
+
+    fn check(after: &str, asked: &str, expected: Result<&str, &str>) {
+        let found = kept("a.py", BEFORE, after, asked, false);
+        match expected {
+            Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{asked}"),
+            Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),
+        }
+    }
+
+    #[test]
+    fn a_comment_that_was_left_out_is_back() {
+        let written = BEFORE.replace("    # Opened once.\n", "").replace("(path, mode)", "(path, mode, -1)");
+        check(&written, "load should not buffer", Ok(&BEFORE.replace("(path, mode)", "(path, mode, -1)")));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_refused() {
+        let asked = "load should take an encoding";
+        check(&BEFORE.replace("@cached\n", ""), asked, Err("`@cached`"));
+        check(&BEFORE.replace("mode='r', ", "").replace(", mode)", ")"), asked, Err("parameter `mode`"));
+        let other = BEFORE.replace("'r'", "'rb'").replace("mode)\n", "mode, -1)\n");
+        check(&other, asked, Err("default of `mode`"));
+        check(&BEFORE.replace("KeyError", "ValueError"), asked, Err("`ValueError` instead of `KeyError`"));
+        check(&BEFORE.replace("    seen = 0\n", ""), asked, Err("the line `seen = 0`"));
+        let more = BEFORE.replace("*rest", "*rest, encoding=None");
+        check(&more, asked, Ok(&more));
+    }
+
+    #[test]
+    fn what_the_request_names_may_change() {
+        let other = BEFORE.replace("KeyError", "ValueError");
+        check(&other, "load should raise a ValueError for an empty path", Ok(&other));
+        let binary = BEFORE.replace("'r'", "'rb'");
+        check(&binary, "the mode of load should be rb", Ok(&binary));
+        let less = BEFORE.replace("    seen = 0\n", "");
+        check(&less, "remove the unused variable of load", Ok(&less));
+    }
+
+    #[test]
+    fn a_way_through_a_function_is_not_lost() {
+        let asked = "the error of load should say that the path is empty instead of the path alone";
+        let gutted =
+            "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    raise KeyError(f'{path} is empty')\n";
+        check(gutted, asked, Err("has lost the line"));
+        let right = BEFORE.replace("KeyError(path)", "KeyError('the path is empty')");
+        check(&right, asked, Ok(&right));
+    }
+
+    #[test]
+    fn a_line_of_text_may_be_reworded_and_not_lost() {
+        let was = "# Usage\n\nCall load with a path.\n\nIt never caches.\n";
+        assert_eq!(lost_text(was, "# Usage\n\nCall load with a path or a file.\n\nIt never caches.\n"), None);
+        assert_eq!(lost_text(was, "# Usage\n\nCall load with a path.\n").as_deref(), Some("It never caches."));
+    }
+
+    #[test]
+    fn a_return_type_stays() {
+        let before = "fn size(of: &str) -> Option<usize> {\n    Some(of.len())\n}\n";
+        let after = "fn size(of: &str) -> usize {\n    of.len()\n}\n";
+        let found = kept("a.rs", before, after, "size should count bytes", false);
+        assert!(found.as_ref().is_err_and(|why| why.contains("`Option<usize>`")), "{found:?}");
+        assert!(kept("a.rs", before, after, "size should return the number itself", false).is_ok());
+    }
+}

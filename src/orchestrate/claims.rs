@@ -1,0 +1,109 @@
+//! Words what a step changed and what the commands that checked it show. "passed" is said only of a command that runs what was asked for.
+
+use crate::edit::{has_grammar, testing};
+use crate::language::words;
+use crate::protocol::StepStatus;
+use crate::request::{Kind, Step};
+use crate::tools::builtin::Builtin;
+
+use super::evidence::{Check, Entry, Evidence};
+use super::synthesize;
+
+/// Characters that the user is shown of a command that checked a change.
+const COMMAND_CHARS: usize = 90;
+
+/// What the user is told of the calls of a step.
+#[derive(Default)]
+pub struct Facts {
+    pub lines: Vec<String>,
+    /// Code files, other than tests, that the step changed.
+    pub code: Vec<String>,
+    /// Test files that the step wrote and that passed.
+    pub tests: Vec<String>,
+    /// A command shows that the change does what was asked: it runs that, and failed before or is new.
+    pub is_shown: bool,
+}
+
+/// The facts of the calls that a step made. A change that was `taken_back` has only its failed and refused calls.
+pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -> Facts {
+    let mut facts = Facts::default();
+    let writes =
+        |call: &Entry| call.succeeded() && !call.outcome.changed.is_empty() && call.tool != Builtin::RunCommand.name();
+    let written = calls.iter().rposition(writes);
+    for (at, call) in calls.iter().enumerate() {
+        let is_check = !matches!(step.kind, Kind::Run | Kind::Ask) && call.tool == Builtin::RunCommand.name();
+        if taken_back && writes(call) {
+            continue;
+        }
+        if !is_check || call.status == StepStatus::Rejected {
+            facts.lines.extend(synthesize::told(call));
+        } else if let Some(check) = evidence.check(call.id) {
+            let line = line_of(call);
+            let is_same = |other: &&Entry| line_of(other) == line;
+            let earlier = written.and_then(|written| calls[..written.min(at)].iter().rfind(is_same));
+            let is_last = !calls[at + 1..].iter().any(|other| line_of(other) == line);
+            let is_of_result = written.is_none_or(|written| at > written) && !taken_back;
+            if is_of_result {
+                facts.add(call, check, earlier.map(Entry::succeeded));
+            } else if is_last && check != Check::Looks {
+                let ended = if call.succeeded() { "passed" } else { "failed" };
+                facts.lines.push(format!("- tried: $ {}: {ended} [{}]", shown(&line), call.id));
+            }
+        } else {
+            let ended = if call.succeeded() { "ended well" } else { "failed" };
+            facts.lines.push(format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id));
+        }
+    }
+    if !taken_back {
+        let changed = calls.iter().filter(|call| writes(call)).flat_map(|call| &call.outcome.changed);
+        let paths = changed.map(|path| path.to_string_lossy().into_owned()).filter(|path| has_grammar(path));
+        let (tests, code): (Vec<String>, Vec<String>) = paths.partition(|path| testing::is_test(path));
+        (facts.code, facts.tests) = (code, tests);
+    }
+    facts
+}
+
+impl Facts {
+    /// Adds what a command that ran after the change shows; `passed_before` says how it ended before the change, if it ran.
+    fn add(&mut self, call: &Entry, check: Check, passed_before: Option<bool>) {
+        let passed = call.succeeded();
+        let said = match (check, passed_before) {
+            (Check::Looks, _) => return,
+            _ if !passed => "failed",
+            (Check::Compiles, _) => "it compiles; nothing was run",
+            (Check::Loads, _) => "it can be imported; nothing was run",
+            (Check::Examples, Some(true)) => "the examples of the request pass, as they did before the change",
+            (Check::Examples, Some(false)) => "the examples of the request passed, and failed before",
+            (Check::Examples, None) => "the examples of the request passed",
+            (_, Some(false)) => "passed, and failed before",
+            (Check::NewTests, _) => "the new tests passed",
+            (Check::OldTests, _) => "the existing tests still pass",
+            (Check::Asked, _) => "passed",
+        };
+        // What passed before the change as well shows nothing about it.
+        self.is_shown |= passed
+            && match check {
+                Check::Looks | Check::Compiles | Check::Loads => false,
+                Check::Examples | Check::Asked | Check::NewTests => passed_before != Some(true),
+                Check::OldTests => passed_before == Some(false),
+            };
+        self.lines.push(format!("- $ {}: {said} [{}]", shown(&line_of(call)), call.id));
+    }
+}
+
+/// The line of a command.
+fn line_of(call: &Entry) -> String {
+    let line = call.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shown(line: &str) -> String {
+    words::shorten(line, COMMAND_CHARS)
+}
+
+/// Says that nothing shows what the changed definitions do.
+pub fn untested(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let what = if names.is_empty() { "what was changed".to_owned() } else { names.join(", ") };
+    format!("- not tested: no example of the request and no new test runs {what}")
+}

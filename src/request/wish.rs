@@ -1,0 +1,83 @@
+//! Tells wishes, which are orders in other words, from questions in polite words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::base::is_listed;
+use crate::language::words;
+
+use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
+
+/// Most words of what is given something, with the article behind it.
+const GIVEN_WORDS: usize = 4;
+
+/// Whether somebody wishes for a change: `it would be nice if …`, `could it also take …?`, `I'd like an option …`.
+pub(super) fn is_wish(text: &str) -> bool {
+    static WISHES: LazyLock<Regex> = LazyLock::new(|| {
+        let conditional = r"(?:would|'d|’d) be \w+ (?:if|when|to have)\b|\b(?:wäre|fände|serait|sería|estaría)\b[^?]*\b(?:wenn|si|que)\b";
+        let more = r"^(?:and |also |but )*(?:can|could|would|might|könnte|kann|pourrait|podría)\b.*\b(?:also|too|as well|instead|please|auch|bitte|aussi|también)\b";
+        let takes = r"^(?:and |also |but )*could (?:\S+ ){1,3}?(?:take|accept|support|have|get|allow|return|raise|throw|print|use|ignore|handle|be made)\b";
+        let wants = r"\b(?:i|we)(?:'d|’d| would) (?:really )?(?:like|love|prefer)\b|\b(?:i|we) wish\b";
+        Regex::new(&format!("{conditional}|{more}|{takes}|{wants}")).expect("a pattern")
+    });
+    let low = text.trim().to_lowercase();
+    let asks = asks_politely(text) || has_word(text, KNOW) || has_word(text, "tell explain show describe");
+    WISHES.is_match(&low) && !asks
+}
+
+/// Whether a text hands something to code: `Give Queue a method clear()`, but not `Give me a list`.
+pub(super) fn gives_to_something(text: &str) -> bool {
+    let all = words::split(text);
+    let mut all = all.iter().map(String::as_str).skip_while(|word| is_listed("please bitte also and", word));
+    let gives = all.next().is_some_and(|word| is_listed("give gib donne dale", word));
+    let whom = all.next().unwrap_or_default();
+    gives
+        && !is_listed("me us mir uns moi nous an a some", whom)
+        && all.take(GIVEN_WORDS).any(|word| is_listed("a an another its their the einen eine ein une un una", word))
+}
+
+/// Whether a text asks for an answer in the form of a request: `can you tell me …`.
+pub(super) fn asks_politely(text: &str) -> bool {
+    let low = text.to_lowercase();
+    let after = POLITE.split('|').find_map(|words| low.split_once(words)).map(|(_, after)| after);
+    let mut after = words::split(after.unwrap_or_default()).into_iter();
+    let next = after.find(|word| !is_listed("please also maybe kindly just bitte mir", word)).unwrap_or_default();
+    is_listed(QUESTIONS, &next)
+        || is_listed("list find look check say sagen erklären zeigen dire expliquer decir", &next)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::request::kind::{is_order, is_question, only_asks};
+
+    #[test]
+    fn wishes_are_orders_and_polite_questions_are_not() {
+        for order in [
+            "Give Queue a method clear() that empties it",
+            "Could it also take a list of names?",
+            "It would be nice if the error named the key.",
+            "The parser needs an option strict",
+            "Can you make load() accept a path too?",
+            "I'd like a flag that hides the header",
+            "It'd be great if size could be zero",
+            "Es wäre schön, wenn load auch einen Pfad nimmt",
+            "Could the writer have an option for tabs?",
+        ] {
+            assert!(is_order(order), "{order}");
+            assert!(!is_question(order) && !only_asks(order), "{order}");
+        }
+        for question in [
+            "Can you tell me what must be set?",
+            "Could you show me how to add a tool?",
+            "Give me a list of the callers",
+            "Can the cache be changed?",
+            "I would like to know where the port is set",
+            "Let me know which tests need a server",
+            "Would it be slow?",
+        ] {
+            assert!(!is_order(question), "{question}");
+        }
+        assert!(is_order("Can you tell me where x is and remove it?"));
+    }
+}

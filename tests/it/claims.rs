@@ -1,0 +1,185 @@
+//! What the answer says of a change is so: nothing is claimed that no run shows, nothing is lost, no part is dropped.
+
+use monobloc::base::Cancel;
+use monobloc::base::StepId;
+use monobloc::engine::scripted::Script;
+use monobloc::orchestrate::{Deciding, Host, TurnError, run_turn};
+use monobloc::protocol::{Decision, Event, Proposal};
+use monobloc::tools::policy::Policy;
+
+use crate::cli::Project;
+use crate::scripted::{Witness, indexed, toolkit};
+
+const SHOP: &str = "\
+def price(item, tax=0.2):\n    # Without discount.\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    \
+return net * (1 + tax)\n\n\ndef label(item):\n    return item['name']\n";
+const TESTS: &str = "\
+import unittest\n\nfrom shop import label, price\n\n\nclass ShopTest(unittest.TestCase):\n    def test_label(self):\n        \
+self.assertEqual(label({'name': 'a'}), 'a')\n\n    def test_price(self):\n        self.assertEqual(price({'net': 10}, 0), 10)\n";
+const README: &str = "# Shop\n\n## Prices\n\nPrices have tax.\nThey are sorted by name.\n\n## License\n\nMIT\n";
+
+fn code(text: &str) -> String {
+    format!("```python\n{text}\n```")
+}
+
+fn shop(files: &[(&str, &str)]) -> Project {
+    let project = Project::todo();
+    for (path, text) in [("shop.py", SHOP)].iter().chain(files) {
+        std::fs::write(project.path().join(path), text).expect("a file");
+    }
+    project
+}
+
+/// The answer to `request`, with everything allowed.
+async fn answer(project: &Project, script: Script, request: &str) -> String {
+    let toolkit = indexed(project, toolkit(project, script.writing(), Script::saying("")));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, request, &host).await.expect("a turn").answer
+}
+
+#[tokio::test]
+async fn a_change_that_nothing_runs_is_not_called_tested() {
+    let project = shop(&[]);
+    let script = Script::saying("").on("Write the new `count`", &code("def count(items):\n    return len(items)"));
+    let said = answer(&project, script, "Add a function count(items) to shop.py").await;
+    assert!(project.text("shop.py").contains("def count"), "{said}");
+    assert!(said.contains("not tested: no example of the request and no new test runs `count`"), "{said}");
+    assert!(!said.contains("passed"), "{said}");
+}
+
+#[tokio::test]
+async fn old_tests_are_named_as_what_they_are() {
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let script = Script::saying("").on("Write the new `count`", &code("def count(items):\n    return len(items)"));
+    let said = answer(&project, script, "Add a function count(items) to shop.py").await;
+    assert!(said.contains("the existing tests still pass") && said.contains("not tested"), "{said}");
+}
+
+#[tokio::test]
+async fn examples_of_the_request_show_that_a_change_is_right() {
+    let project = shop(&[]);
+    let script = Script::saying("").on("Write the new `last`", &code("def last(text):\n    return text[-1]"));
+    let said = answer(&project, script, "Add a function last(text) to shop.py: last('ab') is 'b'").await;
+    assert!(said.contains("the examples of the request passed") && !said.contains("not tested"), "{said}");
+}
+
+#[tokio::test]
+async fn a_function_that_loses_its_way_is_refused() {
+    let gutted = "def price(item, tax=0.2):\n    # Without discount.\n    return item['net'] * (1 + tax)";
+    for request in ["In shop.py price() should round the result", "price() of shop.py needs to round to cents"] {
+        let project = shop(&[]);
+        let script = Script::saying("").on("Write `price`", &code(gutted)).on("First name", "change price");
+        let said = answer(&project, script, request).await;
+        assert_eq!(project.text("shop.py"), SHOP, "{said}");
+        assert!(said.contains("not done: what the model wrote was refused"), "{said}");
+        assert!(!said.contains("write only") && !said.contains("keep it"), "a refusal speaks to the user: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_comment_that_the_model_left_out_stays() {
+    let written = "def price(item, tax=0.2):\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    return round(net * (1 + tax), 2)";
+    let project = shop(&[]);
+    let script = Script::saying("").on("Write `price`", &code(written)).on("First name", "change price");
+    let said = answer(&project, script, "In shop.py price() should round the result to two digits").await;
+    let expected = SHOP.replace("return net * (1 + tax)", "return round(net * (1 + tax), 2)");
+    assert_eq!(project.text("shop.py"), expected, "{said}");
+}
+
+#[tokio::test]
+async fn what_was_not_made_is_not_described() {
+    let project = shop(&[("README.md", README)]);
+    let request = "Add a function count(items) to shop.py. Mention it in README.md.";
+    let script = Script::saying("````\n## Prices\n\nPrices have tax.\nThey are sorted by name.\nUse `count`.\n````")
+        .on("Write the new `count`", &code("def count(items):\n    return len(items"))
+        .on("Request: Add", "edit: Add a function count(items) to shop.py.\nedit: Mention it in README.md.");
+    let said = answer(&project, script, request).await;
+    assert_eq!((project.text("README.md").as_str(), project.text("shop.py").as_str()), (README, SHOP), "{said}");
+    assert!(said.contains("s1 was not done, and this builds on it"), "{said}");
+}
+
+#[tokio::test]
+async fn prose_keeps_its_lines_and_says_what_was_asked_for() {
+    let request = "Add to the Prices section of README.md that refunds take three days";
+    let passage = |body: &str| format!("````\n## Prices\n\n{body}\n````");
+    for wrong in ["Prices have tax.\nRefunds take three days.", "Prices have taxes.\nThey are sorted by names."] {
+        let project = shop(&[("README.md", README)]);
+        let said = answer(&project, Script::saying(&passage(wrong)), request).await;
+        assert_eq!(project.text("README.md"), README, "{said}");
+        assert!(said.contains("not done"), "{said}");
+    }
+    let project = shop(&[("README.md", README)]);
+    let right = passage("Prices have tax.\nThey are sorted by name.\nRefunds take three days.");
+    let said = answer(&project, Script::saying(&right), request).await;
+    assert_eq!(
+        project.text("README.md"),
+        README.replace("by name.\n", "by name.\nRefunds take three days.\n"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_removal_of_whatever_is_not_needed_is_asked_back() {
+    let project = shop(&[("README.md", README)]);
+    let said = answer(&project, Script::saying("change price"), "Delete every file that is not needed").await;
+    assert!(said.contains("name what is to go"), "{said}");
+    assert_eq!((project.text("README.md").as_str(), project.text("shop.py").as_str()), (README, SHOP));
+}
+
+#[tokio::test]
+async fn tests_are_counted_by_running_them() {
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let request = "Run `python3 -m unittest test_shop` and tell me how many tests passed";
+    let script = Script::saying("Seven tests passed.")
+        .on("Request: ", "run: Run `python3 -m unittest test_shop`\nask: tell me how many tests passed");
+    let said = answer(&project, script, request).await;
+    assert!(said.contains("2 passed, 0 failed") && !said.contains("Seven"), "{said}");
+    // Without a command nothing is counted.
+    let project = shop(&[]);
+    let script = Script::saying("Seven tests passed.").on("Request: ", "ask: tell me how many tests pass");
+    let said = answer(&project, script, "Please tell me how many tests pass now, and nothing else").await;
+    assert!(!said.contains("Seven"), "{said}");
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_a_name_that_is_nowhere() {
+    let project = shop(&[]);
+    let script = Script::saying("The option `roundAll` rounds every price. `price` adds tax to the net price.");
+    let said = answer(&project, script, "What does the option `roundAll` of price() do?").await;
+    assert!(said.contains("`roundAll` is not in the code"), "{said}");
+    assert!(!said.contains("rounds every price"), "{said}");
+}
+
+/// A host that cancels the turn when a command starts.
+struct Canceller<H> {
+    host: H,
+    cancel: Cancel,
+}
+
+impl<H: Host> Host for Canceller<H> {
+    fn emit(&self, event: Event) {
+        if matches!(&event, Event::CallStarted { tool, .. } if tool == "run_command") {
+            self.cancel.cancel();
+        }
+        self.host.emit(event);
+    }
+
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
+        self.host.approve(step, proposal)
+    }
+
+    fn policy(&self) -> &Policy {
+        self.host.policy()
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_during_its_checks_leaves_no_trial() {
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let script = Script::saying("").on("Write the new `count`", &code("def count(items):\n    return len(items)"));
+    let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
+    let host = Canceller { host: Witness::new(|_: &Proposal| Decision::Approve), cancel: toolkit.cancel.clone() };
+    let ended = run_turn(&toolkit, "Add a function count(items) to shop.py", &host).await;
+    assert!(matches!(ended, Err(TurnError::Cancelled)), "the tests were to run");
+    assert_eq!(project.text("shop.py"), SHOP);
+}
