@@ -35,7 +35,7 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
         if taken_back && writes(call) {
             continue;
         }
-        if !is_check || call.status == StepStatus::Rejected {
+        if !is_check || call.status.is_refused() {
             facts.lines.extend(synthesize::told(call));
         } else if let Some(check) = evidence.check(call.id) {
             let line = line_of(call);
