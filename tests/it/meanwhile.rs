@@ -212,12 +212,10 @@ async fn a_change_of_which_one_file_is_denied_changes_none() {
 }
 
 #[tokio::test]
-async fn a_change_of_which_one_file_cannot_be_written_changes_none() {
+async fn a_change_of_which_one_file_is_marked_read_only_changes_none() {
     let project = project();
-    let folder = project.path().join("shop");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).expect("a mode");
+    fs::set_permissions(project.path().join("till.py"), fs::Permissions::from_mode(0o444)).expect("a mode");
     let seen = rename(&project, Policy::of(ApproveMode::Never), |_, _| ()).await;
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("a mode");
     FILES.iter().for_each(|(path, text)| assert_eq!(project.text(path), *text, "{}", seen.answer));
     assert_eq!(seen.reports.iter().map(|one| one.status).collect::<Vec<_>>(), [StepStatus::Failed]);
 }

@@ -50,11 +50,11 @@ fn latency_and_slots_give_figures_above_zero() {
 
 #[test]
 fn both_ways_of_working_run_the_same_requests() {
-    let figures = figures(&Project::todo(), &["bench", "ab", "--json"]);
+    let figures = figures(&Project::todo(), &["bench", "ab", "--request", "1", "--json"]);
     let runs = figures["runs"].as_array().expect("runs");
-    assert!(runs.len() == 6 && runs.iter().all(|run| run["tools"].as_u64() > Some(0)), "{figures}");
+    assert!(runs.len() == 2 && runs.iter().all(|run| run["tools"].as_u64() > Some(0)), "{figures}");
     let done = |runs: &[Value]| runs.iter().filter_map(|run| run["tools_done"].as_u64()).sum::<u64>();
-    assert!(done(&runs[3..]) >= done(&runs[..3]), "the orchestrator does no less: {figures}");
+    assert!(done(&runs[1..]) >= done(&runs[..1]), "the orchestrator does no less: {figures}");
 }
 
 /// Writes a suite beside the project and gives its path.

@@ -175,7 +175,7 @@ fn a_refusal_says_what_is_there() {
         "`4` does not stand in it by itself; line 2 is `lid = -4`",
     );
     check("change the lid from 4 to 5", "lid = 9\n", "`4` does not stand in it by itself; line 1 is `lid = 9`");
-    check("replace 'lids' with 'cap'", "lid = 9\n", "`lids` does not stand in it by itself");
+    check("replace 'lids' with 'cap'", "cap = 9\n", "`lids` does not stand in it by itself");
     check("change lid from 4 to 4", "lid = 4\n", "the old and the new value are both `4`");
     let several = "`4` stands on lines 2 and 4; say which is meant, by a word of its line or section";
     check("change the lid from 4 to 5", "[a]\nlid = 4\n[b]\nlid = 4\n", several);

@@ -12,6 +12,9 @@ pub struct Ab {
     /// Print the figures as one JSON object on the last line
     #[arg(long)]
     json: bool,
+    /// Run only this one of the three requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    request: Option<u8>,
 }
 
 impl Ab {
@@ -19,8 +22,13 @@ impl Ab {
         // Both ways share the models, so that neither pays for loading them.
         let (pool, embedder) = (app.pool(app.registry()?), super::super::embedder(app));
         let mut runs = Vec::new();
+        let numbered = CASES.iter().zip(1..);
+        let cases: Vec<_> = numbered
+            .filter(|(_, number)| self.request.is_none_or(|only| only == *number))
+            .map(|(case, _)| case)
+            .collect();
         for orchestrated in [false, true] {
-            for case in &CASES {
+            for case in &cases {
                 let folder = tempfile::tempdir()?;
                 ab::project(folder.path())?;
                 let app = app.on(folder.path());
@@ -37,7 +45,7 @@ impl Ab {
             putln!("{}", serde_json::json!({ "runs": runs }));
             return Ok(());
         }
-        let (alone, orchestrated) = runs.split_at(CASES.len());
+        let (alone, orchestrated) = runs.split_at(cases.len());
         print("single-model loop", alone);
         print("orchestrator", orchestrated);
         Ok(())
