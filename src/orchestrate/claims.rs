@@ -2,7 +2,6 @@
 
 use crate::edit::{has_grammar, testing};
 use crate::language::words;
-use crate::protocol::StepStatus;
 use crate::request::{Kind, Step};
 use crate::tools::builtin::Builtin;
 
