@@ -148,7 +148,10 @@ impl Search<'_> {
                     || names.take(NAMES_MAX).any(|(at, _)| self.line(&parse(&unquoted[at..]), depth + 1)))
         };
         let values = std::iter::successors(Some(word.clone()), Word::value);
-        depth > DEPTH_MAX || values.take(VALUES_MAX).any(|one| held(&one.shown()))
+        // `-Ocommand`
+        let short = word.known().filter(|text| text.starts_with('-') && !text.starts_with("--"));
+        let joined = short.and_then(|text| text.get(2..)).map(Word::of);
+        depth > DEPTH_MAX || values.take(VALUES_MAX).chain(joined).any(|one| held(&one.shown()))
     }
 
     /// Whether a program runs the command in its own way: a shell its line, an interpreter its code.
@@ -331,6 +334,7 @@ impl Search<'_> {
                 "-m" if name == "python" => {
                     let below = Around { depth: around.depth + 1, ..around };
                     return match rest.get(at + 1).and_then(Word::known) {
+                        Some("timeit" | "cProfile" | "trace" | "pdb") => true,
                         Some(module) => self.command(&[&[Word::of(module)], &rest[at + 2..]].concat(), below),
                         None => true,
                     };

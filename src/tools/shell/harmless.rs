@@ -109,6 +109,9 @@ pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
 /// Why a command, a program with its arguments, is not known to be harmless.
 fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
     let Some(first) = words.first() else { return None };
+    if depth > 2 * DEPTH_MAX {
+        return Some("it is not wholly understood".to_owned());
+    }
     let Some(name) = listed_name(first) else {
         return Some("which program it runs is only known when it runs".to_owned());
     };
@@ -273,13 +276,13 @@ fn interpreter_is_harmless(name: &str, rest: &[Word], code: &str, line: &Line, d
         match text {
             "-m" if name == "python" => {
                 let module = next().unwrap_or_default();
-                let operands = rest[at + 2..].iter().filter(|word| !word.is_option()).count();
+                let more = rest.get(at + 2..).unwrap_or_default();
+                let operands = more.iter().filter(|word| !word.is_option()).count();
                 return match module {
                     "json.tool" => operands <= 1,
-                    "unittest" | "pytest" | "doctest" | "compileall" | "py_compile" | "timeit" | "site"
-                    | "platform" => true,
+                    "unittest" | "pytest" | "doctest" | "compileall" | "py_compile" | "site" | "platform" => true,
                     "" => false,
-                    _ => doubt(&[&[Word::of(module)], &rest[at + 2..]].concat(), line, depth + 1).is_none(),
+                    _ => doubt(&[&[Word::of(module)], more].concat(), line, depth + 1).is_none(),
                 };
             }
             "-W" | "-X" if name == "python" => {
