@@ -76,7 +76,7 @@ async fn a_value_is_read_as_it_is_written() {
         ("low = 0x0A\n", "change low from 0x0A to 0xFF", "low = 0xFF\n"),
         ("rate = 2e-4\n", "change the rate from 2e-4 to 0.5", "rate = 0.5\n"),
         ("wish = merry xmas\n", "change the wish from merry xmas to happy easter", "wish = happy easter\n"),
-        ("wish = merry xmas\n", "set the wish to so long", "wish = so long\n"),
+        ("wish = merry xmas\n", "set the wish to good luck", "wish = good luck\n"),
         ("alpha\nbeta\n", "change beta to BETA", "alpha\nBETA\n"),
         ("n = 1.2.3\n", "change n from 1.2.3 to 1.3.0", "n = 1.3.0\n"),
         ("wait = 7s\n", "change wait from 7 to 8 seconds", "wait = 8s\n"),

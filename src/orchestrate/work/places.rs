@@ -38,6 +38,9 @@ impl Places {
         let known = job.index.paths()?;
         let all = named::of(text, Some(&job.scene.context.root), &known);
         let mut places: Vec<&Named> = named::places(&all);
+        // `remove the import of a.js from b.js` names one file.
+        let has_file = places.iter().any(|one| one.file().is_some());
+        places.retain(|one| one.role == Role::Place || !has_file || one.file().is_some());
         let unusable = places.iter().filter(|one| one.is_clear(text)).find_map(|one| one.trouble());
         places.retain(|one| one.file().is_some() || one.is_clear(text));
         let mut files: Vec<String> = Vec::new();
