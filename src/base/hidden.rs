@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+type Decides = dyn Fn(&str) -> bool + Send + Sync;
+
 /// Whether a path, relative to the project and with `/`, is kept from being read. Clones share the decision.
 #[derive(Clone, Default)]
-pub struct Hidden(Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>);
+pub struct Hidden(Option<Arc<Decides>>);
 
 impl Hidden {
     pub fn by(decides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Hidden {

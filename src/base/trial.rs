@@ -183,7 +183,7 @@ mod tests {
         trial.accept();
         std::fs::write(note_of(folder.path()), left).unwrap();
         assert!(is_left(folder.path()));
-        assert_eq!(take_back(folder.path()), [file.clone()]);
+        assert_eq!(take_back(folder.path()), std::slice::from_ref(&file));
         assert_eq!(std::fs::read_to_string(file).unwrap(), "before");
         assert!(!is_left(folder.path()));
     }

@@ -36,7 +36,7 @@ pub fn sketch(text: &str) -> Vec<u32> {
         letters.clear();
         letters.extend(line.chars().filter(|c| c.is_alphanumeric()));
         let hash = hash_of(&letters);
-        if letters.len() >= LETTERS_MIN && hash % SAMPLED == 0 {
+        if letters.len() >= LETTERS_MIN && hash.is_multiple_of(SAMPLED) {
             hashes.push((hash >> 32) as u32);
         }
     }

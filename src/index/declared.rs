@@ -133,13 +133,11 @@ fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str
     }
     let c_like = is_listed("c cpp objective-c", language);
     let kind = KEYWORDS.iter().find(|(_, words)| is_listed(words, first)).map(|(kind, _)| *kind);
+    let type_of_c_like = c_like && is_listed("class struct enum union typedef", first);
+    let opens_body = !text.contains('(') || text.find('{') < text.find('(') && text.contains('{');
     match kind {
-        Some(kind) if c_like && is_listed("class struct enum union typedef", first) => {
-            if !text.contains('(') || text.find('{') < text.find('(') && text.contains('{') {
-                return type_of_c(after, next).map(|name| (name, kind));
-            }
-        }
-        Some(kind) if after.starts_with([' ', '\t', '<']) => {
+        Some(kind) if type_of_c_like && opens_body => return type_of_c(after, next).map(|name| (name, kind)),
+        Some(kind) if !type_of_c_like && after.starts_with([' ', '\t', '<']) => {
             let (second, rest) = word(generic(after).trim_start());
             let again = is_listed("class struct object interface", second) && rest.starts_with(' ');
             return Some((path(if again { rest.trim_start() } else { generic(after).trim_start() })?, kind));

@@ -154,7 +154,7 @@ impl<'a> Scanner<'a> {
             let glued = next.is_some_and(char::is_alphanumeric);
             // `""` is a quotation without text; in `"""` the marks are quoted themselves.
             let is_empty = search + n == from;
-            if !(single && glued) && !(is_empty && next.is_some_and(|next| next == close || next.is_alphanumeric())) {
+            if !(single && glued || is_empty && next.is_some_and(|next| next == close || next.is_alphanumeric())) {
                 return Some(end);
             }
             search = end;

@@ -81,7 +81,7 @@ fn ends_number(behind: &str, about: &[String]) -> bool {
                 if c == '%' { "%" } else { &behind[..behind.find(|c: char| !is_word(c)).unwrap_or(behind.len())] };
             let low = unit.to_lowercase();
             let is_said = |(short, word): &(&str, &str)| *short == low && about.iter().any(|said| same(said, word));
-            TYPES.contains(&unit) || about.contains(&low) || UNITS.iter().any(|unit| is_said(unit))
+            TYPES.contains(&unit) || about.contains(&low) || UNITS.iter().any(is_said)
         }
         _ => !joins(next),
     }

@@ -323,7 +323,7 @@ impl Search<'_> {
                 .take_while(|word| !matches!(word.known(), Some(";" | "+")))
                 .map(|word| word.filled("{}"))
                 .collect();
-            self.command(&inner, Around { depth: around.depth + 1, fed: false, ..around })
+            self.command(&inner, Around { depth: around.depth + 1, fed: false })
         })
     }
 

@@ -108,7 +108,7 @@ pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
 
 /// Why a command, a program with its arguments, is not known to be harmless.
 fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
-    let Some(first) = words.first() else { return None };
+    let first = words.first()?;
     if depth > 2 * DEPTH_MAX {
         return Some("it is not wholly understood".to_owned());
     }

@@ -65,7 +65,7 @@ struct Reader<'t> {
 }
 
 fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
-    (0..node.child_count()).filter_map(|at| node.child(at as u32)).collect()
+    (0..node.child_count()).filter_map(|at| node.child(at)).collect()
 }
 
 impl<'t> Reader<'t> {

@@ -52,7 +52,7 @@ impl Spaces {
         let blank = confines.temp.join(".hidden");
         if !files.is_empty() {
             fs::write(&blank, "")?;
-            fs::set_permissions(&blank, fs::Permissions::from_mode(0))?;
+            fs::set_permissions(&blank, fs::Permissions::from_mode(0o0))?;
         }
         // Root needs that right in a project of another user.
         let own = confines.project.metadata().is_ok_and(|about| about.uid() == 0);
