@@ -115,7 +115,7 @@ fn without_consent_nothing_changes_and_the_answer_says_so() {
     let before = project.files();
     let turn = Turn::of(&project, CHANGE, &[]);
     assert_eq!(project.files(), before);
-    assert_eq!(turn.calls(), ["replace_in_file rejected"]);
+    assert_eq!(turn.calls(), ["replace_in_file not_asked"]);
     assert_eq!(turn.data("approval-requested").len(), 1);
     assert!(turn.answer().contains("not done"), "{}", turn.answer());
     assert!(turn.ended.err.contains("--yes"), "{}", turn.ended.err);

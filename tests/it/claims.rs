@@ -180,6 +180,6 @@ async fn a_turn_that_ends_during_its_checks_leaves_no_trial() {
     let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
     let host = Canceller { host: Witness::new(|_: &Proposal| Decision::Approve), cancel: toolkit.cancel.clone() };
     let ended = run_turn(&toolkit, "Add a function count(items) to shop.py", &host).await;
-    assert!(matches!(ended, Err(TurnError::Cancelled)), "the tests were to run");
+    assert!(matches!(ended, Err(TurnError::Cancelled)), "the tests were to run: {ended:?}");
     assert_eq!(project.text("shop.py"), SHOP);
 }

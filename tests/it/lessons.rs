@@ -61,7 +61,8 @@ fn going_back_to_lessons_of_another_version_says_that_they_stay() {
     turn.begin("run_command", &Reach::Everything, &old).expect("a checkpoint");
     std::fs::write(folder.join("src/new.ts"), "").expect("a file");
     turn.finish().expect("a summary");
-    let back = Run::new(&project, &["rewind", "c1"]).end().succeeded();
+    let back = Run::new(&project, &["rewind", "c1"]).end();
+    assert_eq!(back.code, Some(1), "something was not restored: {back:#?}");
     assert!(back.out.contains("left: lessons: stored by another version; they stay as they are now"), "{}", back.out);
     assert!(!folder.join("src/new.ts").exists());
     assert_eq!(lessons(&project, &["list"]).len(), 1);

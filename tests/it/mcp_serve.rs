@@ -172,7 +172,7 @@ async fn a_change_needs_consent_and_a_client_that_cannot_ask_gets_none() {
     let before = project.text("src/retry.ts");
     let world = World::new(&project, Client::default()).await;
     let told = world.told("ask", json!({ "request": CHANGE })).await;
-    assert!(told.contains("rejected") && told.contains("this client cannot ask its user"), "{told}");
+    assert!(told.contains("not asked") && told.contains("this client cannot ask its user"), "{told}");
     assert_eq!(project.text("src/retry.ts"), before);
     world.end().await;
 
