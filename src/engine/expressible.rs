@@ -63,7 +63,24 @@ pub fn arguments(schema: &Value) -> Expressible {
         // A list of types or none would let a call have no object.
         fields.insert("type".to_owned(), "object".into());
     }
+    close(&mut schema);
     expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
+}
+
+/// Closes the objects that list their properties and do not say whether there may be others, because small models go on adding some. Parts
+/// and alternatives are left as they are: to close one part would forbid the others.
+fn close(schema: &mut Value) {
+    let Value::Object(fields) = schema else { return };
+    if ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| fields.contains_key(*key)) {
+        return;
+    }
+    if let Some(items) = fields.get_mut("items") {
+        close(items);
+    }
+    if let Some(Value::Object(properties)) = fields.get_mut("properties").filter(|all| **all != json!({})) {
+        properties.values_mut().for_each(close);
+        fields.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
 }
 
 /// Whether `name` of `stored` is a reference that leads to itself, and so says nothing.
@@ -312,5 +329,18 @@ mod tests {
         assert!(found.notes[0].starts_with("`a` may be anything"), "{:?}", found.notes);
         assert!(expressible(&never).is_err());
         assert_eq!(arguments(&never).schema, json!({ "type": "object" }));
+    }
+
+    #[test]
+    fn a_call_has_no_arguments_that_the_tool_does_not_list() {
+        let place = json!({ "type": "object", "properties": { "town": { "type": "string" } } });
+        let closed = arguments(&json!({ "properties": { "at": place, "more": { "allOf": [place] } } })).schema;
+        assert_eq!(
+            (&closed["additionalProperties"], &closed["properties"]["at"]["additionalProperties"]),
+            (&json!(false), &json!(false))
+        );
+        assert_eq!(closed["properties"]["more"]["allOf"][0]["additionalProperties"], Value::Null);
+        let open = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": true });
+        assert_eq!(arguments(&open).schema["additionalProperties"], json!(true));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
-use crate::language::clauses::{Part, PartKind, names};
+use crate::language::clauses::{Part, PartKind};
 use crate::language::words;
 use crate::language::words::is_coined_word;
 
@@ -211,28 +211,6 @@ pub fn says_how(text: &str) -> bool {
     is_listed(LOOKS, &first_word(text))
 }
 
-/// Whether a text asks to remove whatever is of no use, and names nothing: `delete every file that is not needed`.
-pub fn removes_at_large(text: &str) -> bool {
-    let removes = is_listed(
-        "delete remove drop clean purge erase lösche entferne supprime elimina borra удали убери",
-        &first_word(text),
-    );
-    let at_large = has_word(
-        text,
-        "every all any everything anything whatever each unneeded unnecessary useless unused needed junk rubbish alle alles jede tout \
-         tous todo todos все",
-    );
-    let of_what = has_word(
-        text,
-        "file files folder folders stuff code tests data everything anything dateien fichiers archivos файлы",
-    );
-    let names = text
-        .split_whitespace()
-        .any(|word| is_coined_word(word) || names::is_path(word.trim_matches(['`', '"', '\'', '.', ','])))
-        || text.contains(['`', '"', '*']);
-    removes && at_large && of_what && !names
-}
-
 /// Whether a text begins with a word that asks to look or to tell, and orders nothing: `read a.ts`, `show me the callers`.
 pub fn asks_to_tell(text: &str) -> bool {
     let first = first_word(text);
@@ -331,19 +309,6 @@ mod tests {
         check("Thanks. Now run the tests", Kind::Run);
         check("Прочитай a.rs и исправь опечатку", Kind::Edit);
         check("write me a poem", Kind::Ask);
-    }
-
-    #[test]
-    fn a_removal_that_names_nothing_is_seen() {
-        for text in
-            ["Delete every file that is not needed", "Remove all unused code", "clean up everything we don't need"]
-        {
-            assert!(removes_at_large(text), "{text}");
-        }
-        for text in ["Delete all tests of `load`", "Remove every line with TODO from a.py", "Delete the function keep"]
-        {
-            assert!(!removes_at_large(text), "{text}");
-        }
     }
 
     #[test]

@@ -149,7 +149,10 @@ fn a_model_that_does_not_fit_is_refused_with_numbers_and_the_conversation_contin
     let project = Project::todo();
     let mut talk = Talk::new(&project, &["--budget", "140MiB"]);
     let refused = talk.refused("/load planner");
-    assert!(refused.contains("planner with ") && refused.contains(" needs ") && refused.contains("of 140.0 MiB are free"), "{refused}");
+    assert!(
+        refused.contains("planner with ") && refused.contains(" needs ") && refused.contains("of 140.0 MiB are free"),
+        "{refused}"
+    );
     assert!(refused.contains("In memory: embedder"), "{refused}");
     talk.running.say(QUESTION);
     // The refused model is the planner or the router; both are the same file here.

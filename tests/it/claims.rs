@@ -122,7 +122,7 @@ async fn prose_keeps_its_lines_and_says_what_was_asked_for() {
 async fn a_removal_of_whatever_is_not_needed_is_asked_back() {
     let project = shop(&[("README.md", README)]);
     let said = answer(&project, Script::saying("change price"), "Delete every file that is not needed").await;
-    assert!(said.contains("name what is to go"), "{said}");
+    assert!(said.contains("what exactly is to go"), "{said}");
     assert_eq!((project.text("README.md").as_str(), project.text("shop.py").as_str()), (README, SHOP));
 }
 

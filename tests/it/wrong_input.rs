@@ -197,7 +197,8 @@ fn a_long_request_within_the_limit_gets_an_answer() {
 #[test]
 fn too_little_memory_is_refused_before_any_is_taken() {
     let project = Project::todo();
-    let arithmetic = ["planner with KV q4_0", " needs ", "weights", "KV", "28.0 MiB of 50.0 MiB are free", "raise --budget"];
+    let arithmetic =
+        ["planner with KV q4_0", " needs ", "weights", "KV", "28.0 MiB of 50.0 MiB are free", "raise --budget"];
     let run = Run::new(&project, &["ask", "Hello", "--budget", "50MiB", "--json"]);
     let question = ask(&project).env("MONOBLOC_BUDGET", "50MiB");
     for run in [run, question] {

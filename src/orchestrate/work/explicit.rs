@@ -261,7 +261,8 @@ fn still_named(job: Job<'_>, name: &str) -> Vec<String> {
     }
     if let Some(word) = left_out::word(name) {
         let outside = left_out::matching(job.scene.context, &indexed.into_iter().collect(), &word);
-        found.extend(outside.paths.into_iter().take(LEFT_MAX - found.len()));
+        let open = outside.paths.into_iter().filter(|path| !job.scene.context.root.hides(path));
+        found.extend(open.take(LEFT_MAX - found.len()));
     }
     found
 }

@@ -181,11 +181,6 @@ pub fn carry_out<'a>(job: Job<'a>, evidence: &'a mut Evidence) -> CarriedOut<'a>
 #[tracing::instrument(name = "step", skip_all, fields(step = %job.step.id, kind = job.step.kind.name()))]
 async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let kind = job.step.kind;
-    if kind == Kind::Edit && kind::removes_at_large(&job.step.text) {
-        return Ok(Done::note(
-            "not done: nothing is removed, because the request does not say which; name what is to go",
-        ));
-    }
     let mut refusal = None;
     if kind == Kind::Edit {
         match explicit::change(job, evidence).await? {

@@ -29,7 +29,7 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
         let plan = relocate::file(job.index, &read, from, &to).map_err(|error| error.to_string())?;
         let name = from.rsplit('/').next().unwrap_or(from);
         let stem = name.split('.').next().unwrap_or(name);
-        let outside = left_out::module(stem).map(|module| rename::outside(job, &module, stem)).unwrap_or_default();
+        let outside = rename::outside(job, left_out::module(stem), stem)?;
         Ok((edits(&plan, &read, from, &to)?, outside.clone(), (plan, outside)))
     };
     Ok(Some(match job.work_out_and_make(work_out, evidence).await? {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::base::is_listed;
 use crate::context::{is_declaration, mentions};
+use crate::edit::has_grammar;
 use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
 use crate::index::Index;
 use crate::language::{grounding, words};
@@ -50,7 +51,7 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
             let before = read(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
             Ok(together::FileEdit::text(&edit.path, Some(&before), &edit.text_after))
         });
-        let outside = left_out::word(&name).map(|word| outside(job, &word, &name)).unwrap_or_default();
+        let outside = outside(job, left_out::word(&name), &name)?;
         Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
     };
     Ok(match job.work_out_and_make(work_out, evidence).await? {
@@ -151,9 +152,19 @@ fn new_name(text: &str, from: &str) -> Option<String> {
 }
 
 /// The files outside the index that have `what`, which are not changed, a line each for the user.
-pub fn outside(job: Job<'_>, pattern: &left_out::Pattern, what: &str) -> Vec<String> {
+///
+/// # Errors
+/// Code that rules keep from being read has it: it would no longer fit to what is changed.
+pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> Result<Vec<String>, String> {
+    let Some(pattern) = pattern else { return Ok(Vec::new()) };
     let indexed: HashSet<String> = job.index.paths().unwrap_or_default().into_iter().collect();
-    let found = left_out::matching(job.scene.context, &indexed, pattern);
+    let mut found = left_out::matching(job.scene.context, &indexed, &pattern);
+    let (hidden, open): (Vec<String>, Vec<String>) =
+        found.paths.into_iter().partition(|path| job.scene.context.root.hides(path));
+    if let Some(path) = hidden.iter().find(|path| has_grammar(path)) {
+        return Err(format!("{path} has `{what}` too, and a rule keeps it from being read, so nothing is changed"));
+    }
+    found.paths = open;
     let shown = found.paths.iter().take(LISTED_MAX);
     let mut lines: Vec<String> =
         shown.map(|path| format!("not changed, because it is not in the index: {path}, which has `{what}`")).collect();
@@ -168,7 +179,7 @@ pub fn outside(job: Job<'_>, pattern: &left_out::Pattern, what: &str) -> Vec<Str
             "not every file outside the index was looked at for `{what}`: they are too large or too many"
         ));
     }
-    lines
+    Ok(lines)
 }
 
 /// Lines for the user about the doubtful places, the mentions and the files `outside` the index that a plan leaves as they are.
