@@ -214,13 +214,15 @@ pub async fn perform<'e>(
             done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
         }
         None => tokio::select! {
-            outcome = tools::execute(approved.remove(0), context) => outcome,
+            // Looked at first: a tool that ends because of it has not failed.
+            biased;
             () = scene.toolkit.cancel.cancelled() => {
                 let [(call, spec)] = calls;
                 let call = (ToolCall { arguments, ..call }, spec);
                 record(scene, step, &call, (StepStatus::Cancelled, Outcome::error(CANCELLED)), started, evidence);
                 return Err(TurnError::Cancelled);
             }
+            outcome = tools::execute(approved.remove(0), context) => outcome,
         },
     };
     let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };

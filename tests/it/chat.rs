@@ -153,7 +153,7 @@ fn a_model_that_does_not_fit_is_refused_with_numbers_and_the_conversation_contin
         refused.contains("planner with ") && refused.contains(" needs ") && refused.contains("of 140.0 MiB are free"),
         "{refused}"
     );
-    assert!(refused.contains("In memory: embedder"), "{refused}");
+    assert!(refused.contains("In memory: index"), "{refused}");
     talk.running.say(QUESTION);
     // The refused model is the planner or the router; both are the same file here.
     assert!(text(&talk.next(&["turn-failed"])["data"]["error"]).contains(" needs "));

@@ -154,14 +154,26 @@ impl<'a> Rounds<'a> {
 
     /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.
     async fn round(&mut self, round: usize, until: Instant, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
-        let pieces = match self.write(round).await? {
-            Ok(pieces) => pieces,
-            Err(why) => return Ok(Outcome::Refused(why)),
-        };
+        let whole = self.write(round).await?;
         let is_last = round + 1 >= self.count || Instant::now() >= until;
-        let attempt = Attempt { round, is_last, pieces };
-        if let Some(outcome) = self.merge(&attempt) {
-            return Ok(outcome);
+        let mut attempt = Attempt { round, is_last, pieces: Vec::new() };
+        match whole {
+            Ok(pieces) => {
+                attempt.pieces = pieces;
+                if let Some(outcome) = self.merge(&attempt) {
+                    return Ok(outcome);
+                }
+            }
+            // The change that the model was asked about stays if nothing whole comes in its place.
+            Err(why) => {
+                if self.may_try_again(&attempt) {
+                    return Ok(Outcome::Refused(why));
+                }
+                self.files.take_from_aside();
+                if self.files.changed().is_empty() {
+                    return Ok(Outcome::Refused(why));
+                }
+            }
         }
         if let Some(notes) = self.files.write(self.job, evidence).await? {
             return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
@@ -202,11 +214,15 @@ impl<'a> Rounds<'a> {
         Ok(whole)
     }
 
+    /// Whether a further round may replace what was refused in this one.
+    fn may_try_again(&self, attempt: &Attempt) -> bool {
+        self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
+    }
+
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
-        let (round, is_last) = (attempt.round, attempt.is_last);
         match self.files.take(self.job, &attempt.pieces, self.mentions, &self.asked) {
-            Err(Refusal { message, unchanged }) if self.doubted.is_none_or(|at| round < at + 2 && !is_last) => {
+            Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {
                 self.next = self.after_refusal(&attempt.pieces, &unchanged);
                 return Some(Outcome::Refused(message));
             }
@@ -216,7 +232,7 @@ impl<'a> Rounds<'a> {
                 }
             }
         }
-        let may_ask = self.doubted.is_none() && !self.written && !is_last;
+        let may_ask = self.doubted.is_none() && !self.written && !attempt.is_last;
         let doubt = self.files.doubt(&self.asked).filter(|_| may_ask)?;
         self.ask_about(&doubt, attempt);
         Some(Outcome::Asked)
