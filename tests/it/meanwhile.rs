@@ -12,7 +12,7 @@ use monobloc::orchestrate::{Deciding, Host, Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus};
 use monobloc::tools::policy::{Policy, Rules};
 
-use crate::cli::Project;
+use crate::cli::{Project, Run};
 use crate::scripted::{Witness, indexed, silent, toolkit};
 
 /// A host that says yes after somebody has done something to the project: `meddle` gets its folder and the number of the question.
@@ -209,6 +209,17 @@ async fn a_change_of_which_one_file_is_denied_changes_none() {
     let seen = ask(&toolkit, &project, "Move shop/price.py to shop/rates.py", policy, |_, _| ()).await;
     assert!(project.path().join("shop/price.py").exists() && !project.path().join("shop/rates.py").exists());
     assert_eq!(project.text("shop/bill.py"), FILES[1].1, "{}", seen.answer);
+}
+
+#[test]
+fn a_rename_stops_where_a_file_that_rules_hide_has_the_name() {
+    let project = project();
+    let rules = project.beside("rules.toml");
+    let hides = "[[rules]]\ntool = \"*\"\npaths = [\"till.py\"]\ndecision = \"deny\"\nmatches = [{ tool = \"read_file\", path = \"till.py\" }]\n";
+    fs::write(&rules, format!("approve = \"never\"\n{hides}")).expect("a file");
+    let ended = Run::new(&project, &["ask", RENAME, "--config", &rules.display().to_string()]).end();
+    FILES.iter().for_each(|(path, text)| assert_eq!(project.text(path), *text, "{ended:#?}"));
+    assert!(ended.out.contains("till.py has `price` too"), "{ended:#?}");
 }
 
 #[tokio::test]
