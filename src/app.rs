@@ -341,12 +341,12 @@ impl App {
         Ok(Root::open(&self.config.project)?.path().to_owned())
     }
 
-    /// Why nothing can be changed in the project, if that is so.
+    /// The reason why nothing can be changed in the project, if there is one.
     pub fn read_only(&self) -> Option<String> {
         state::read_only(&self.config.project)
     }
 
-    /// Whether rules keep a file from being read; one outside the project by no rule.
+    /// Whether rules keep a file from being read. They do not apply to files outside the project.
     pub fn hides(&self, file: &Path) -> bool {
         let (Ok(project), Ok(file)) = (self.project(), file.canonicalize()) else { return false };
         file.strip_prefix(project).is_ok_and(|path| self.config.commands.hidden.hides(&path.to_string_lossy()))
@@ -364,8 +364,9 @@ fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
 
-/// Ends the process at once, and the commands that it has started; changes that were only tried are taken back. Threads that still free a model are not waited for: the libraries of an accelerator take their
-/// state down when a process ends normally, and abort it if a thread frees memory after that.
+/// Ends the process at once, and the commands that it has started; changes that were only tried are taken back. Does not wait for threads
+/// that still free a model: the libraries of an accelerator take their state down when a process ends normally, and abort it if a thread
+/// frees memory after that.
 pub fn exit(code: i32) -> ! {
     trial::put_back_all();
     sandbox::end_all();

@@ -68,7 +68,7 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
     (report, refused)
 }
 
-/// Who does the work of what is left out.
+/// Names the part that does the work of one that is left out.
 pub fn instead(left_out: &str) -> &'static str {
     if left_out == EMBEDDER { "search goes by words only" } else { "the planner plays it" }
 }

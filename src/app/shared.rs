@@ -67,7 +67,7 @@ impl App {
         cancel: &Cancel,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Session, Vec<String>)> {
-        // What cannot be finished keeps nobody from asking; the next change fails with the same reason.
+        // A restore that cannot be finished does not keep anybody from asking; the next change fails with the same reason.
         let mut notes = self.recover().unwrap_or_else(|why| vec![why.to_string()]);
         notes.extend(
             self.read_only()

@@ -1,28 +1,19 @@
 //! Replaces a file atomically: a reader sees the whole old or the whole new content, even if the process is killed.
 
-use std::ffi::OsString;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use super::overwrite;
 
 /// Writes `bytes` to a temporary file beside `path`, then renames it to `path`; creates missing folders.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Process id and counter make the name unique: several processes or threads may write the same file.
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(format!(".{}-{}.partial", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
-    let partial = path.with_file_name(name);
-    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    overwrite::replace(path, |temporary| fs::write(temporary, bytes))
 }
 
 /// [`replace`] by `value` as JSON.

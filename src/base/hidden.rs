@@ -14,7 +14,7 @@ impl Hidden {
         Hidden(Some(Arc::new(decides)))
     }
 
-    /// No rule hides anything.
+    /// Whether no rule hides anything.
     pub fn is_nothing(&self) -> bool {
         self.0.is_none()
     }

@@ -1,8 +1,8 @@
 //! Decides which paths of a project are ignored: by the rules of git, and by `.ignore` files, which address searching programs.
 //!
 //! As in git, the rules begin at the top of the repository that holds a folder, and a repository inside another one has its own. A project
-//! outside every repository begins at its own folder. What a user names in full is not ignored: a project or a folder to
-//! search that the rules above exclude is walked by the rules in it.
+//! outside every repository begins at its own folder. A place that a user names in full is not ignored: if the rules above exclude a
+//! project or a folder to search, it is walked by the rules in it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::lock;
 
-/// Folders of version control and of this program. No walk enters them.
+/// Folders of version control and of this program, which no walk enters.
 pub const PRIVATE: [&str; 5] = [".git", ".monobloc", ".hg", ".jj", ".svn"];
 
 /// The rules for everything below a folder. Rules of folders further down are read when they are first needed.
@@ -50,7 +50,7 @@ impl Ignored {
         }
         let mut level: Option<Arc<Level>> = None;
         for folder in folders.into_iter().rev() {
-            // An excluded folder that holds what the user named is no part of what is above it.
+            // Rules above an excluded folder do not count in it: the user named something inside.
             let above = level.filter(|above| !above.ignores(folder, true));
             level = Some(Level::of(folder, above));
         }
@@ -135,7 +135,7 @@ impl Level {
     }
 }
 
-/// The rules in a file, for paths below `folder`; `None` if there are none. A line that is no rule is passed over, as by git.
+/// The rules in a file, for paths below `folder`; `None` if there are none. A line that is not a rule is passed over, as by git.
 fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
     // Reading a pipe of that name would wait for ever.
     if !fs::metadata(file).is_ok_and(|about| about.is_file()) {
@@ -150,7 +150,7 @@ fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
     builder.build().ok().filter(|rules| !rules.is_empty())
 }
 
-/// Whether a folder is the top of a repository. A `.git` folder without `HEAD` is none, to git neither.
+/// Whether a folder is the top of a repository. A `.git` folder without `HEAD` does not count, as in git.
 fn is_repository(folder: &Path) -> bool {
     let is_folder = |name: &str| folder.join(name).is_dir();
     git_folder(folder).is_some() || is_folder(".jj") || is_folder(".hg") || is_folder(".svn")

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 const BOM: &str = "\u{feff}";
-/// Longest search for the lines that stay; after that more of them count as changed.
+/// Maximum time of the search for unchanged lines; after that more of them count as changed.
 const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl<'t> Lines<'t> {
         self.ends.last().copied().unwrap_or(End::Nothing)
     }
 
-    /// The one kind of its line ends; `None` if there are two kinds, or no line end.
+    /// The kind of all its line ends; `None` if there are two kinds, or no line end.
     fn kind(&self) -> Option<End> {
         let mut ends = self.ends.iter().filter(|end| **end != End::Nothing);
         let first = ends.next()?;
@@ -68,19 +68,19 @@ pub fn plain(text: &str) -> String {
 }
 
 /// `after`, with which somebody wants to replace the whole text `before`: a line that stays keeps its line end, a changed line has that of
-/// the line it replaces, and a new one that of the line above it. If nothing but line ends differs, they are what is to be changed, and
+/// the line it replaces, and a new one that of the line above it. If nothing but line ends differs, the request is to change them, and
 /// `after` is returned as it is.
 pub fn kept(before: &str, after: &str) -> String {
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     if before.is_empty() || old.bodies == new.bodies { after.to_owned() } else { aligned(before, after) }
 }
 
-/// As [`kept`], for an `after` that was made from [`plain`] text, whose line ends say nothing but whether the last line has one.
+/// As [`kept`], for an `after` that was made from [`plain`] text: of its line ends only the last one, or its absence, counts.
 pub fn aligned(before: &str, after: &str) -> String {
     let mark = if before.starts_with(BOM) { BOM } else { "" };
     let [old, new] = [before, after].map(|text| Lines::of(text.strip_prefix(BOM).unwrap_or(text)));
     let Some(&usual) = old.ends.first().filter(|end| **end != End::Nothing) else {
-        // One line without an end has no ends to keep.
+        // A single line without an end has no ends to keep.
         let is_last_alone = new.last() != End::Nothing && !old.bodies.is_empty() && new.bodies != old.bodies;
         let body = after.strip_prefix(BOM).unwrap_or(after);
         let cut = if is_last_alone { body.trim_end_matches('\n').trim_end_matches('\r') } else { body };
@@ -92,12 +92,11 @@ pub fn aligned(before: &str, after: &str) -> String {
     }
     let until = Some(Instant::now() + DIFF_TIME_MAX);
     let ops = capture_diff_slices_deadline(Algorithm::Myers, &old.bodies, &new.bodies, until);
-    let same = ops.iter().filter_map(|op| match op {
-        DiffOp::Equal { old_index, new_index, len } => Some((*old_index, *new_index, *len)),
-        _ => None,
-    });
-    let stays = |(from, to, len)| old.ends[from..from + len] == new.ends[to..to + len];
-    if old.is_mixed() && new.is_mixed() && same.into_iter().all(stays) {
+    let is_kept = |op: &DiffOp| match *op {
+        DiffOp::Equal { old_index: from, new_index: to, len } => old.ends[from..from + len] == new.ends[to..to + len],
+        _ => true,
+    };
+    if old.is_mixed() && new.is_mixed() && ops.iter().all(is_kept) {
         // Its author knows of both kinds and has kept them.
         return format!("{mark}{}", new.joined(&new.ends));
     }
@@ -141,47 +140,40 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(before: &str, after: &str, expected: &str) {
-        assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");
-    }
-
     #[test]
-    fn lines_that_stay_keep_their_ends_and_changed_ones_those_of_the_old_line() {
-        check("a\nb\r\nc\n", "a\nx\nc\n", "a\nx\r\nc\n");
-        check("a\r\nb\nc\r\n", "a\nx\nc\n", "a\r\nx\nc\r\n");
-        check("a\r\nb\nc\r\n", "a\r\nx\r\nc\r\n", "a\r\nx\nc\r\n");
-        check("a\r\nb\r\n", "a\nx\nb\n", "a\r\nx\r\nb\r\n");
-        check("a\r\nb\nc\n", "x\na\nb\nc\n", "x\r\na\r\nb\nc\n");
-        check("a\r\nb\nc\n", "a\nb\nnew\nc\n", "a\r\nb\nnew\nc\n");
-        check("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nc\r\n");
-        check("a\nb\r\nc\n", "A\nB\nC\nD\n", "A\nB\r\nC\nD\n");
-    }
-
-    #[test]
-    fn the_last_line_end_or_its_absence_stays() {
-        check("a\nb\n", "a\nc", "a\nc\n");
-        check("a\nb", "a\nc\n", "a\nc");
-        check("a\nb", "a\nb\nc\n", "a\nb\nc");
-        check("a\r\nb", "a\nb\nc\n", "a\r\nb\r\nc");
-        check("a\r\nb", "a\n", "a\r\n");
-        check("a\r\nb", "x\na\nb", "x\r\na\r\nb");
-        check("a", "b\n", "b");
-        check("a", "b\nc\n", "b\nc");
-    }
-
-    #[test]
-    fn a_byte_order_mark_stays() {
-        check("\u{feff}a\r\nb\r\n", "a\nc\n", "\u{feff}a\r\nc\r\n");
-        check("\u{feff}a\nb\n", "\u{feff}a\nc\n", "\u{feff}a\nc\n");
-    }
-
-    #[test]
-    fn line_ends_alone_can_be_changed_and_a_mixed_text_of_an_author_who_kept_them_stays() {
-        check("a\r\nb\r\n", "a\nb\n", "a\nb\n");
-        check("a\nb\n", "a\nb", "a\nb");
-        check("\u{feff}a\n", "a\n", "a\n");
-        check("", "a\r\nb", "a\r\nb");
-        check("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n");
+    fn what_is_not_changed_keeps_its_line_ends_and_its_byte_order_mark() {
+        for (before, after, expected) in [
+            // A changed line gets the end of the line that it replaces, a new one that of the line above it.
+            ("a\nb\r\nc\n", "a\nx\nc\n", "a\nx\r\nc\n"),
+            ("a\r\nb\nc\r\n", "a\nx\nc\n", "a\r\nx\nc\r\n"),
+            ("a\r\nb\nc\r\n", "a\r\nx\r\nc\r\n", "a\r\nx\nc\r\n"),
+            ("a\r\nb\r\n", "a\nx\nb\n", "a\r\nx\r\nb\r\n"),
+            ("a\r\nb\nc\n", "x\na\nb\nc\n", "x\r\na\r\nb\nc\n"),
+            ("a\r\nb\nc\n", "a\nb\nnew\nc\n", "a\r\nb\nnew\nc\n"),
+            ("a\r\nb\nc\r\nd\n", "b\nc\n", "b\nc\r\n"),
+            ("a\nb\r\nc\n", "A\nB\nC\nD\n", "A\nB\r\nC\nD\n"),
+            // The end of the last line, or its absence.
+            ("a\nb\n", "a\nc", "a\nc\n"),
+            ("a\nb", "a\nc\n", "a\nc"),
+            ("a\nb", "a\nb\nc\n", "a\nb\nc"),
+            ("a\r\nb", "a\nb\nc\n", "a\r\nb\r\nc"),
+            ("a\r\nb", "a\n", "a\r\n"),
+            ("a\r\nb", "x\na\nb", "x\r\na\r\nb"),
+            ("a", "b\n", "b"),
+            ("a", "b\nc\n", "b\nc"),
+            // The byte order mark.
+            ("\u{feff}a\r\nb\r\n", "a\nc\n", "\u{feff}a\r\nc\r\n"),
+            ("\u{feff}a\nb\n", "\u{feff}a\nc\n", "\u{feff}a\nc\n"),
+            // If nothing but line ends or the mark differs, that is what is asked for.
+            ("a\r\nb\r\n", "a\nb\n", "a\nb\n"),
+            ("a\nb\n", "a\nb", "a\nb"),
+            ("\u{feff}a\n", "a\n", "a\n"),
+            ("", "a\r\nb", "a\r\nb"),
+            // Whoever kept both kinds of line ends of a mixed text knows of them.
+            ("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n"),
+        ] {
+            assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");
+        }
         assert_eq!(aligned("a\r\nb\n", "a\nb"), "a\r\nb");
         assert_eq!(aligned("a\r\nb", "a\nb\n"), "a\r\nb\r\n");
     }

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use xattr::FileExt;
 
 use super::ignored::PRIVATE;
+use super::walk::everything;
 
-/// Most entries of a project that are looked through for further names of a file.
+/// Maximum number of entries that are searched for other names of a file.
 const ENTRIES_MAX: usize = 200_000;
-/// Attributes that the kernel computes from the content.
+/// Attributes that the kernel computes from the content of a file.
 const COMPUTED: [&str; 2] = ["security.ima", "security.evm"];
 
 /// Extended attributes by name, sorted; lists of access rights are among them.
 pub type Attributes = Vec<(OsString, Vec<u8>)>;
 
-/// What a file has beside its content.
+/// The owner, mode and attributes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// With the bits for set-user-id, set-group-id and sticky.
@@ -44,7 +45,7 @@ impl About {
         Ok(About { mode: about.permissions().mode() & 0o7777, owner, attributes: Some(attributes) })
     }
 
-    /// This, with what is not known as in `other`.
+    /// This, with unknown parts taken from `other`.
     fn or(&self, other: &About) -> About {
         let attributes = self.attributes.as_ref().or(other.attributes.as_ref()).cloned();
         About { mode: self.mode, owner: self.owner.or(other.owner), attributes }
@@ -93,21 +94,20 @@ pub fn other_names(at: &Path, project: &Path) -> io::Result<Names> {
     if !about.is_file() || others == 0 {
         return Ok(Names::default());
     }
-    let mut walk = ignore::WalkBuilder::new(project);
-    walk.standard_filters(false).follow_links(false).same_file_system(true);
-    walk.filter_entry(|entry| entry.depth() == 0 || !is_private(entry.file_name()));
     let is_same = |entry: &ignore::DirEntry| {
         let kind = entry.file_type().is_some_and(|kind| kind.is_file());
         let other = entry.metadata().ok().filter(|_| kind && entry.path() != at);
         other.is_some_and(|other| (other.dev(), other.ino()) == (about.dev(), about.ino()))
     };
+    let mut walk = everything(project, &PRIVATE);
+    walk.same_file_system(true);
     let all = walk.build().flatten().take(ENTRIES_MAX).filter(is_same).map(ignore::DirEntry::into_path);
     let mut inside: Vec<PathBuf> = all.take(usize::try_from(others).unwrap_or(usize::MAX)).collect();
     inside.sort();
     Ok(Names { elsewhere: (inside.len() as u64) < others, inside })
 }
 
-/// Whether an entry of that name is left to version control or to this program.
+/// Whether an entry of that name belongs to version control or to this program.
 pub fn is_private(name: &std::ffi::OsStr) -> bool {
     PRIVATE.iter().any(|one| name == *one)
 }
@@ -119,7 +119,7 @@ pub fn read_only_mode(at: &Path) -> Option<u32> {
     (mode & 0o200 == 0).then_some(mode)
 }
 
-/// A new name for a file that is written before it is renamed.
+/// A new name for a file that is written before it is renamed; random, because several processes or threads may write the same file.
 pub fn temporary_name() -> String {
     format!(".monobloc-{:016x}", fastrand::u64(..))
 }
@@ -132,10 +132,11 @@ pub fn is_temporary(path: &Path) -> bool {
 
 /// Writes the content of a file. Durable; a reader sees the old content or the new one, unless the file has to be written in place.
 ///
-/// - `about`: what else the file shall have; `None` keeps what it has, or what new files get.
+/// - `about`: owner, mode and attributes to give it; `None` keeps those it has, and gives a new file the usual ones.
 /// - A file whose names all lie in the `project` is written in place, so that all of them show the new content. One with a name elsewhere
 ///   becomes a file of its own: nothing outside a project is changed.
-/// - What cannot be carried over to a new file (another owner, for a user who may not give files away) is kept by writing in place.
+/// - If something cannot be carried over to a new file (such as another owner, by a user who may not give files away), the file is
+///   written in place, which keeps it.
 pub fn write(at: &Path, content: &[u8], about: Option<&About>, project: &Path) -> io::Result<()> {
     let existing = match fs::symlink_metadata(at) {
         Ok(existing) => Some(existing),

@@ -4,10 +4,10 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
+/// The coarsest resolution of file system clocks (100 Hz) with some margin. A second change within it may leave no trace.
 pub const TICK_NS: i64 = 20_000_000;
 
-/// What changes with the content of a file. Programs can set size and modification time, but not `ctime_ns`.
+/// The metadata that changes with the content of a file. Programs can set size and modification time, but not `ctime_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub size: u64,
@@ -30,7 +30,7 @@ impl Stamp {
     }
 
     /// The stamp to store for a content that is read after `looked_ns`, when the stamp was taken. A file that had just been changed
-    /// may change again within a tick of the clock, so its stamp equals none: it is read again, as git does it.
+    /// may change again within a tick of the clock, so its stored stamp equals no other: it is read again, as git does it.
     pub fn settled(self, looked_ns: i64) -> Stamp {
         let fresh = self.ctime_ns >= looked_ns.saturating_sub(TICK_NS);
         Stamp { ctime_ns: if fresh { 0 } else { self.ctime_ns }, ..self }

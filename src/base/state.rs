@@ -1,5 +1,5 @@
-//! Decides where the program keeps what it remembers of a project: in `.monobloc` inside of it, or, if that cannot be written, in a
-//! folder of the user. So a project on a read-only or full disk can be searched and asked about.
+//! Decides where the program keeps its data about a project: in `.monobloc` inside of it, or, if that cannot be written, in a folder of
+//! the user. So a project on a read-only or full disk can be searched and asked about.
 
 use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
@@ -24,8 +24,8 @@ pub fn folder(project: &Path) -> PathBuf {
     elsewhere(project).unwrap_or(own)
 }
 
-/// Why nothing can be changed in a project, and what helps: its folder, or what this program keeps in it, cannot be written, or no
-/// space is left for what an undo needs.
+/// The reason why nothing can be changed in a project, with the remedy: its folder, or this program's data in it, cannot be written, or
+/// there is no space left for the data that an undo needs.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
     let refused = |path: &Path, wanted| match access(path, wanted) {
@@ -46,10 +46,10 @@ pub fn read_only(project: &Path) -> Option<String> {
         })
 }
 
-/// Least free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
+/// Minimum free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
 const ROOM: u64 = 128 << 10;
 
-/// Whether a disk has less than [`ROOM`] left for this user. One that does not tell its size is not full.
+/// Whether a disk has less than [`ROOM`] left for this user. A disk that does not tell its size counts as not full.
 fn is_full(folder: &Path) -> bool {
     let Ok(disk) = statvfs(folder) else { return false };
     // Some blocks are kept for the administrator.

@@ -1,4 +1,4 @@
-//! Says why something that is stored could not be read or written. Each cause has its own advice, and none loses what is stored.
+//! Says why stored data could not be read or written. Each cause has its own advice, and no advice loses data.
 
 use std::fmt::Display;
 use std::fs::{self, File};

@@ -1,5 +1,5 @@
-//! Files that were changed to try something: they are as before again unless the change is accepted, however the program ends. A note in the
-//! project's `.monobloc` folder lets the next process put them back after a kill.
+//! Puts files back that were changed to try something, unless the change is accepted, however the program ends. A note in the project's
+//! `.monobloc` folder lets the next process put them back after a kill.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::file::{read_json, replace_json};
-use super::lock;
+use super::{lock, overwrite, state};
 
 /// A change that is being tried. Dropping it puts the files back, unless it was accepted.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Tried {
     #[serde(skip)]
     project: PathBuf,
     path: PathBuf,
-    /// `None` for a file that was not there.
+    /// `None` for a file that did not exist.
     before: Option<String>,
     written: String,
 }
@@ -40,7 +40,7 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Notes that `written` is about to be written to the file `path` of a project. Called again for a file, it keeps how that was at first.
+    /// Notes that `written` is about to be written to the file `path` of a project. If it is called again for a file, the first text stays noted.
     pub fn writes(&self, project: &Path, path: &Path, written: &str) {
         let mut tried = lock(&TRIED);
         match tried.iter_mut().find(|one| one.trial == self.id && one.path == path) {
@@ -56,7 +56,7 @@ impl Trial {
         note(project, &tried);
     }
 
-    /// The files stay as they are now.
+    /// Leaves the files as they are now.
     pub fn accept(&self) {
         forget(&mut lock(&TRIED), |one| one.trial == self.id);
     }
@@ -84,17 +84,17 @@ pub fn take_back(project: &Path) -> Vec<PathBuf> {
     let left: Vec<Tried> = read_json(&note_of(project)).unwrap_or_default();
     let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let inside = left.iter().filter(|one| one.path.starts_with(&root) || one.path.starts_with(project));
-    let back = inside.filter(|one| one.put_back()).map(|one| one.path.clone()).collect();
+    let back = inside.filter(|one| one.put_back(&root)).map(|one| one.path.clone()).collect();
     let _ = std::fs::remove_file(note_of(project));
     back
 }
 
 impl Tried {
-    /// Puts the file back if it still has what was written; returns whether it does.
-    fn put_back(&self) -> bool {
+    /// Puts the file back if it still has the text that was written; returns whether it was put back.
+    fn put_back(&self, project: &Path) -> bool {
         let is_ours = std::fs::read_to_string(&self.path).ok().as_ref() == Some(&self.written);
         let done = || match &self.before {
-            Some(before) => std::fs::write(&self.path, before),
+            Some(before) => overwrite::write(&self.path, before.as_bytes(), None, project),
             None => std::fs::remove_file(&self.path),
         };
         is_ours && self.before.as_ref() != Some(&self.written) && done().is_ok()
@@ -104,7 +104,7 @@ impl Tried {
 fn put_back(which: impl Fn(&Tried) -> bool) {
     let mut tried = lock(&TRIED);
     for one in tried.iter().filter(|one| which(one)) {
-        one.put_back();
+        one.put_back(&one.project);
     }
     forget(&mut tried, which);
 }
@@ -116,7 +116,7 @@ fn forget(tried: &mut Vec<Tried>, which: impl Fn(&Tried) -> bool) {
 }
 
 fn note_of(project: &Path) -> PathBuf {
-    project.join(".monobloc").join("trial.json")
+    project.join(state::OWN).join("trial.json")
 }
 
 /// Writes down the open trials of a project. Where that fails, only a kill leaves something.
@@ -138,7 +138,7 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(".monobloc")).unwrap();
+        std::fs::create_dir(folder.path().join(state::OWN)).unwrap();
         folder
     }
 
@@ -159,6 +159,21 @@ mod tests {
         trial.accept();
         drop(trial);
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "after");
+    }
+
+    #[test]
+    fn a_file_that_is_put_back_keeps_its_mode_and_its_other_names() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = folder();
+        let [file, other] = ["file", "other"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "before").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o750)).unwrap();
+        std::fs::hard_link(&file, &other).unwrap();
+        let trial = Trial::default();
+        write(&trial, folder.path(), "file", "tried");
+        drop(trial);
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "before");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o750);
     }
 
     #[test]

@@ -8,12 +8,28 @@ use super::ignored::Ignored;
 
 /// A walk over `start` and what is below it in `project`, by name, without following links. The caller sets further limits.
 pub fn walk(project: &Path, start: &Path) -> WalkBuilder {
+    walk_without(project, start, &[])
+}
+
+/// As [`walk`], also without entries that have one of these names.
+pub fn walk_without(project: &Path, start: &Path, names: &'static [&'static str]) -> WalkBuilder {
     let rules = Ignored::below(project, start);
-    let mut walk = WalkBuilder::new(start);
-    walk.standard_filters(false).follow_links(false).sort_by_file_name(|a, b| a.cmp(b));
+    let mut walk = everything(start, &[]);
     walk.filter_entry(move |entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0 || !rules.excludes(entry.path(), is_folder)
+        entry.depth() == 0 || !(is_named(entry, names) || rules.excludes(entry.path(), is_folder))
     });
     walk
+}
+
+/// A walk that also comes to ignored entries, but not to those that have one of these names.
+pub fn everything(start: &Path, names: &'static [&'static str]) -> WalkBuilder {
+    let mut walk = WalkBuilder::new(start);
+    walk.standard_filters(false).follow_links(false).sort_by_file_name(|a, b| a.cmp(b));
+    walk.filter_entry(move |entry| entry.depth() == 0 || !is_named(entry, names));
+    walk
+}
+
+fn is_named(entry: &ignore::DirEntry, names: &[&str]) -> bool {
+    names.iter().any(|name| entry.file_name() == *name)
 }

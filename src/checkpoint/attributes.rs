@@ -15,13 +15,13 @@ impl Store {
         Ok(Marks { owner: about.owner, attributes, link: None })
     }
 
-    /// What a restored entry gets beside its content. An error: its attributes are missing or damaged.
+    /// The owner, mode and attributes of a restored entry. Fails if its attributes are missing or damaged.
     pub(super) fn about(&self, mode: u32, marks: Marks) -> Result<About, CheckpointError> {
         let attributes = match marks.attributes {
             Some(hash) => from_bytes(&self.blob(hash)?).ok_or(CheckpointError::Damaged { hash })?,
             None => Attributes::new(),
         };
-        // An entry of an earlier version says nothing about them.
+        // Entries of earlier versions have none of them.
         Ok(About { mode, owner: marks.owner, attributes: marks.owner.map(|_| attributes) })
     }
 }

@@ -17,12 +17,12 @@ use crate::base::overwrite;
 
 impl Store {
     /// Runs all steps: removes entries, deepest first; makes folders, outermost first; writes files and links; sets modes of
-    /// folders last, because they may forbid writing. Gives the result of every action, which may be a remark.
+    /// folders last, because they may forbid writing. Returns the end of every action.
     pub(super) fn work_through<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, Done)> {
         let mut ends: Vec<(&Step, Done)> = Vec::new();
-        let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> io::Result<Option<String>>| {
+        let mut run = |step: &'a Step, work: &dyn Fn(&Path) -> Done| {
             let done = on_real_folders(project, &step.path).and_then(|()| work(&project.join(&step.path)));
-            ends.push((step, done.map_err(Trouble::from)));
+            ends.push((step, done));
         };
         for step in steps.iter().filter(|step| step.now.is_dir()) {
             run(step, &|at| open_up(at).map(|()| None));
@@ -37,10 +37,8 @@ impl Store {
             run(step, &|at| self.write(at, step.then, project));
         }
         for (step, other) in self.split_names(project, steps) {
-            run(step, &|at| {
-                let at = overwrite::replace(at, |temporary| fs::hard_link(project.join(&other), temporary));
-                at.map(|()| None)
-            });
+            let link = |at: &Path| overwrite::replace(at, |temporary| fs::hard_link(project.join(&other), temporary));
+            run(step, &|at| link(at).map(|()| None));
         }
         for step in steps.iter().rev().filter(|step| step.then.is_dir()) {
             run(step, &|at| self.finish_folder(at, step.then));
@@ -48,7 +46,7 @@ impl Store {
         ends
     }
 
-    /// The restored files that were one file with another name, and are not any more, each with that name.
+    /// The restored files that shared their content with another name (hard link) and no longer do, each with that name.
     fn split_names<'a>(&self, project: &Path, steps: &'a [Step]) -> Vec<(&'a Step, PathBuf)> {
         let inode = |path: &Path| fs::symlink_metadata(project.join(path)).ok().map(|about| about.ino());
         let linked = || steps.iter().filter_map(|step| Some((step.then.marks().link?, step)));
@@ -74,8 +72,8 @@ impl Store {
         split
     }
 
-    /// Writes a file or link. A remark says what of it could not be set.
-    fn write(&self, at: &Path, then: Entry, project: &Path) -> io::Result<Option<String>> {
+    /// Writes a file or link.
+    fn write(&self, at: &Path, then: Entry, project: &Path) -> Done {
         let folder = at.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
         fs::create_dir_all(folder)?;
         let content = |hash| self.blob(hash).map_err(io::Error::other);
@@ -98,7 +96,7 @@ impl Store {
     }
 
     /// Gives a folder its owner, attributes and mode.
-    fn finish_folder(&self, at: &Path, then: Entry) -> io::Result<Option<String>> {
+    fn finish_folder(&self, at: &Path, then: Entry) -> Done {
         let Entry::Dir { mode, marks } = then else { return Ok(None) };
         let about = self.about(mode, marks).map_err(io::Error::other)?;
         match about.put_on(&File::open(at)?) {
@@ -111,22 +109,8 @@ impl Store {
     }
 }
 
-/// The end of an action: `Ok(Some(_))` says what of it could not be done.
-pub(super) type Done = Result<Option<String>, Trouble>;
-
-pub(super) enum Trouble {
-    NotEmpty,
-    Failed(String),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        match error.kind() {
-            io::ErrorKind::DirectoryNotEmpty => Trouble::NotEmpty,
-            _ => Trouble::Failed(error.to_string()),
-        }
-    }
-}
+/// The end of an action: `Ok(Some(_))` names the part of it that could not be done.
+pub(super) type Done = io::Result<Option<String>>;
 
 /// Whether the system does not let this user set an owner or attributes.
 fn is_refused(error: &io::Error) -> bool {
@@ -158,7 +142,7 @@ fn on_real_folders(project: &Path, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
         match fs::symlink_metadata(project.join(folder)) {
             Ok(about) if about.is_dir() => {}
-            Ok(_) => return Err(io::Error::other(format!("`{}` is no folder", folder.display()))),
+            Ok(_) => return Err(io::Error::other(format!("`{}` is not a folder", folder.display()))),
             // A step will make it, or everything below it is removed too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -203,7 +187,7 @@ fn make_folder(at: &Path) -> io::Result<()> {
 pub(super) fn put_link(at: &Path, target: Vec<u8>, marks: Marks) -> io::Result<()> {
     overwrite::replace(at, |temporary| symlink(OsString::from_vec(target), temporary))?;
     if let Some((user, group)) = marks.owner {
-        // Who owns a link matters to nobody who reads it, so this may fail.
+        // The owner of a link does not matter to its readers, so this may fail.
         let _ = lchown(at, Some(user), Some(group));
     }
     Ok(())

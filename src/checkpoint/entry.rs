@@ -36,7 +36,7 @@ impl FromStr for Hash {
     }
 }
 
-/// What an entry has beside content and mode. `None`: not known, as in entries of earlier versions.
+/// The owner, attributes and links of an entry. `None` means unknown, as in entries of earlier versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// User and group.

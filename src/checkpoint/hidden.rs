@@ -1,14 +1,14 @@
-//! Finds out what a call did to entries that checkpoints do not cover: ignored files, `.git`, and what cannot be read.
+//! Finds changes by a call to entries that checkpoints do not cover: ignored files, `.git`, and entries that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::scan::{Stat, TICK_NS, now_ns};
+use super::scan::{Kind, Stat, TICK_NS, now_ns};
 use crate::base::overwrite::{is_private, is_temporary};
 
-/// Longest look at what is not covered: a folder of packages has tens of thousands of files.
+/// Maximum time of the search for such changes: a folder of packages has tens of thousands of files.
 const TIME_MAX: Duration = Duration::from_millis(300);
 /// Files of `.git` that only reading commands rewrite as well, and contents that nothing refers to yet.
 const GIT_SKIPPED: [&str; 4] = ["index", "index.lock", "objects", "fsmonitor--daemon"];
@@ -26,7 +26,7 @@ impl Hidden {
         Hidden { began_ns: now_ns(), tops: tops(project, known) }
     }
 
-    /// What was made, changed or deleted since. Each path, the outermost that is not covered, comes with the reason why it is not covered.
+    /// The entries that were made, changed or deleted since: for each its outermost uncovered path, with the reason why that is not covered.
     pub fn changes(&self, project: &Path, known: &HashSet<PathBuf>) -> BTreeMap<PathBuf, String> {
         let until = Instant::now() + TIME_MAX;
         let since = self.began_ns.saturating_sub(TICK_NS);
@@ -36,11 +36,12 @@ impl Hidden {
             let is_git = path.file_name().is_some_and(|name| name == ".git");
             let skipped: &[&str] = if is_git { &GIT_SKIPPED } else { &[] };
             let why = if is_git { "git's own" } else { "ignored" };
-            match is_changed(&project.join(path), since, skipped, until) {
-                Some(true) => drop(changes.insert(path.clone(), why.to_owned())),
-                Some(false) => {}
-                None => drop(changes.insert(path.clone(), format!("{why}, too large to be looked through"))),
-            }
+            let why = match is_changed(&project.join(path), since, skipped, until) {
+                Some(true) => why.to_owned(),
+                Some(false) => continue,
+                None => format!("{why}, too large to be looked through"),
+            };
+            changes.insert(path.clone(), why);
         }
         // One that is covered now is among the changes of the call.
         let gone = self.tops.difference(&tops).filter(|path| !known.contains(*path));
@@ -49,6 +50,7 @@ impl Hidden {
     }
 }
 
+/// The outermost entries that are not covered, without this program's own.
 fn tops(project: &Path, known: &HashSet<PathBuf>) -> BTreeSet<PathBuf> {
     let (mut tops, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
@@ -77,7 +79,7 @@ fn is_changed(top: &Path, since_ns: i64, skipped: &[&str], until: Instant) -> Op
         }
         // Others may delete it at the same time.
         let Ok(Some(stat)) = Stat::at(&path) else { continue };
-        let is_folder = stat.kind == super::scan::Kind::Dir;
+        let is_folder = stat.kind == Kind::Dir;
         if stat.ctime_ns >= since_ns && (skipped.is_empty() || !is_folder) {
             return Some(true);
         }
@@ -98,7 +100,7 @@ mod tests {
     use crate::base::Cancel;
     use crate::checkpoint::{About, Reach, Turn};
 
-    /// What a turn with one command leaves, as `path: reason`.
+    /// Checks which uncovered changes a turn with one command reports, as `path: reason`.
     fn check(line: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let run = |line: &str| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::params;
 
 use super::CheckpointError;
-use super::carry_out::{Trouble, copy, put_link};
+use super::carry_out::{copy, put_link};
 use super::entry::{Entry, Marks};
 use super::rewind::{Checkpoint, Plan, Step};
 use super::scan::{FILE_MAX, Stat, now_ns};
@@ -17,7 +17,7 @@ use super::store::{Known, Origin, Store, bytes, entry, path};
 use super::sync::Look;
 use super::turn::About;
 
-/// Why a path is left that somebody else changes at the same time.
+/// The reason for leaving a path that somebody else changes at the same time.
 const MEANWHILE: &str = "changed meanwhile; it stays as it is";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,8 +135,10 @@ impl Store {
             }
             match done {
                 // A folder in which others have made files meanwhile has to stay.
-                Err(Trouble::NotEmpty) | Ok(None) => {}
-                Err(Trouble::Failed(why)) | Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                Err(error) => applied.skipped.push((step.path.clone(), error.to_string())),
+                Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),
+                Ok(None) => {}
             }
         }
         let done: Vec<Step> = todo.into_iter().filter(|step| !failed.contains(&step.path)).collect();

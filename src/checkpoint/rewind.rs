@@ -66,8 +66,8 @@ impl Plan {
     }
 }
 
-/// Plans how to take back what requests did, path by path. `changes` must be all changes since the checkpoint, in order. What others alone
-/// have changed is no part of the plan. A pure function.
+/// Plans how to take back the changes by requests, path by path. `changes` must be all changes since the checkpoint, in order. Paths that
+/// others alone have changed are not part of the plan. A pure function.
 pub fn plan(changes: &[Change]) -> Plan {
     let mut by_path: BTreeMap<&PathBuf, Vec<&Change>> = BTreeMap::new();
     for change in changes {
@@ -89,7 +89,7 @@ pub fn plan(changes: &[Change]) -> Plan {
 #[derive(Clone, Copy)]
 struct State {
     entry: Entry,
-    /// What was there before the requests whose changes are still in it; `None` if there are none.
+    /// The entry before the requests whose changes are still in it; `None` if there are none.
     before: Option<Entry>,
     /// Whether others have changed it after these requests.
     foreign: bool,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_alone_changed_is_no_part_of_the_plan() {
+    fn what_others_alone_changed_is_not_part_of_the_plan() {
         check(A, &[(Origin::Outside, B)], None);
         check(Entry::Absent, &[(Origin::Outside, B), (Origin::Outside, C)], None);
         check(A, &[(OURS, B), (Origin::Outside, A), (Origin::Outside, C)], None);
@@ -220,7 +220,7 @@ mod tests {
         check(A, &[(OURS, B), (Origin::Outside, C), (OURS, B)], Some((A, true)));
         check(A, &[(Origin::Outside, B), (BACK, A), (OURS, C)], Some((A, false)));
         check(A, &[(OURS, B), (BACK, A), (Origin::Outside, B), (OURS, C)], Some((B, false)));
-        // What a restore changed is taken back as well.
+        // The changes of a restore are taken back as well.
         check(B, &[(BACK, A)], Some((B, false)));
         check(B, &[(BACK, A), (Origin::Outside, C)], Some((B, true)));
     }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::base::Bytes;
 use crate::base::overwrite::is_temporary;
+use crate::base::stamp::Stamp;
 pub use crate::base::stamp::{TICK_NS, now_ns};
 use crate::base::walk::walk;
 
@@ -47,16 +48,15 @@ impl Stat {
             kind if kind.is_symlink() => Kind::Link,
             _ => return None,
         };
-        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-        let folder = kind == Kind::Dir;
+        let (stamp, folder) = (Stamp::of(about), kind == Kind::Dir);
         Some(Stat {
             kind,
             mode: about.permissions().mode() & 0o7777,
             // Size and times of a folder change with its entries, which are compared themselves.
-            size: if folder { 0 } else { about.size() },
-            mtime_ns: if folder { 0 } else { ns(about.mtime(), about.mtime_nsec()) },
-            ctime_ns: ns(about.ctime(), about.ctime_nsec()),
-            inode: about.ino(),
+            size: if folder { 0 } else { stamp.size },
+            mtime_ns: if folder { 0 } else { stamp.mtime_ns },
+            ctime_ns: stamp.ctime_ns,
+            inode: stamp.inode,
         })
     }
 

@@ -77,7 +77,7 @@ impl Store {
         Store::connect(&file).map(|db| Store { db, file: file.clone() }).map_err(failed)
     }
 
-    /// Opens the database; `None` if there is none, or if it cannot be written, because then nothing in it can be gone back to.
+    /// Opens the database; `None` if there is none, or if it cannot be written, because then no checkpoint can be restored.
     pub fn existing(project: &Path) -> Result<Option<Store>, CheckpointError> {
         if state::read_only(project).is_some() {
             return Ok(None);

@@ -174,7 +174,7 @@ fn a_change_by_others_is_marked_and_one_during_the_restore_is_kept() {
     run(project, "echo theirs > src/b; echo theirs > theirs");
     let (mut store, target, plan) = planned(project, 1);
     let foreign: Vec<&Path> = plan.foreign().map(|step| step.path.as_path()).collect();
-    assert_eq!(foreign, [Path::new("src/b")], "a file that others made is no part of the plan");
+    assert_eq!(foreign, [Path::new("src/b")], "a file that others made is not part of the plan");
     let pending = store.prepare(project, &target, &plan, &About::default(), &[]).unwrap();
     run(project, "echo later > a; rm src/deep/c; rmdir zeros; echo later > zeros");
     let applied = store.apply(project, &pending).unwrap();
@@ -282,7 +282,7 @@ fn a_restore_does_not_write_through_a_link_that_leads_out() {
     fs::write(outside.path().join("b"), "1\n").unwrap();
     symlink(outside.path(), project.join("src")).unwrap();
     let applied = store.apply(project, &pending).unwrap();
-    assert!(applied.restored.is_empty() && applied.skipped[0].1.contains("`src` is no folder"), "{applied:?}");
+    assert!(applied.restored.is_empty() && applied.skipped[0].1.contains("`src` is not a folder"), "{applied:?}");
     assert_eq!(fs::read_to_string(outside.path().join("b")).unwrap(), "1\n");
 }
 

@@ -56,7 +56,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether nothing was changed, as far as it is known.
+    /// Whether nothing was changed, as far as known.
     pub fn is_empty(&self) -> bool {
         self.created + self.changed + self.deleted == 0 && self.left.is_empty()
     }
@@ -80,9 +80,9 @@ struct Open {
     store: Store,
     checkpoint: i64,
     call: Option<i64>,
-    /// What is not covered, before the call in progress that may change anything.
+    /// The uncovered entries before the call in progress, if that may change anything.
     hidden: Option<Hidden>,
-    /// What such calls did to it.
+    /// Changes by such calls to uncovered entries, each path with the reason.
     left: BTreeMap<PathBuf, String>,
     _lock: Lock,
 }

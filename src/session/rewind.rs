@@ -49,7 +49,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// What going back cannot restore, in words.
+    /// Lines about what going back cannot restore.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.uncovered.iter().map(|(path, why)| format!("{path} was changed and stays as it is ({why})")).collect();
@@ -65,13 +65,11 @@ impl Prepared {
         let id = self.target.id;
         let is_left = |step: &Step| foreign == Foreign::Keep && (step.foreign || step.is_final());
         let why = |step: &Step| {
-            let foreign = format!(
-                "changed outside monobloc since then, so it stays; `monobloc rewind c{id} --force` overwrites it"
-            );
-            let last = format!(
-                "its content could not be kept, so it stays; `monobloc rewind c{id} --force` removes it for good"
-            );
-            if step.foreign { foreign } else { last }
+            let (why, then) = match step.foreign {
+                true => ("changed outside monobloc since then", "overwrites it"),
+                false => ("its content could not be kept", "removes it for good"),
+            };
+            format!("{why}, so it stays; `monobloc rewind c{id} --force` {then}")
         };
         let mut left: Vec<_> = std::mem::take(&mut self.lost).into_iter().collect();
         left.extend(self.plan.steps.extract_if(.., |step| is_left(step)).map(|step| (step.path.clone(), why(&step))));
@@ -160,7 +158,7 @@ impl Rewinder {
         Ok(Prepared { target, plan, commands, lost, uncovered })
     }
 
-    /// What the turns since a checkpoint said that they cannot take back.
+    /// The changed paths since a checkpoint that no checkpoint covers, as the journal has them, each with the reason.
     fn uncovered_since(&self, checkpoint: i64) -> Result<BTreeMap<String, String>, RewindError> {
         let events = self.journal.entries()?.into_iter().map(|entry| entry.record.event);
         let left = events.filter_map(|event| match event {

@@ -84,7 +84,7 @@ impl Builtin {
         self == Builtin::RunCommand || self.changes_files()
     }
 
-    /// Whether all that it does is known beforehand: which files get which content.
+    /// Whether it only changes files, so that the content that each file gets is known beforehand.
     pub fn changes_files(self) -> bool {
         matches!(self, Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::DeleteFile | Builtin::MoveFile)
     }

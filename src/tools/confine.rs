@@ -20,7 +20,7 @@ pub struct Root {
     given: PathBuf,
     /// Without symbolic links.
     real: PathBuf,
-    /// What is not read in it.
+    /// The places in it that are not read.
     hidden: Hidden,
 }
 
@@ -130,7 +130,7 @@ impl Root {
         }
     }
 
-    /// A path that a walk over the project came to, whatever bytes its name has. Opening it checks that it is still inside.
+    /// A path that a walk over the project found, whatever bytes its name has. Opening it checks that it is still inside.
     pub fn walked(&self, absolute: &Path) -> Inside {
         Inside { root: self.real.clone(), absolute: absolute.to_owned(), hidden: self.hidden.clone() }
     }

@@ -47,7 +47,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.unwrap_or_else(|panic| Err(format!("the tool failed: {panic}; this is a bug in tools")))
 }
 
-/// Makes what approved calls do to files, all of it or none, if it is still what was `planned`.
+/// Makes all file changes of approved calls, or none, if they are still as `planned`.
 pub async fn execute_planned(
     approved: Vec<Approved<ToolCall>>,
     planned: Planned,
@@ -65,7 +65,7 @@ fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Re
     let paths = planned.paths();
     // Planned again under the project's lock, because another process may have changed files meanwhile.
     let work = || {
-        let now = Planned::of(calls, context)?.ok_or("calls that do more than change files are not planned")?;
+        let now = Planned::of(calls, context)?.ok_or("the calls do more than change files; this is a bug in tools")?;
         match planned.differs_from(&now) {
             Some(path) => Err(format!("{path} was changed meanwhile; nothing was changed")),
             None => now.make(),

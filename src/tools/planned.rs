@@ -12,14 +12,14 @@ use crate::tools::files::change::{Change, text_of};
 use crate::tools::outcome::Outcome;
 use crate::tools::preview::Preview;
 
-/// The changes of calls, with the content of the files that they are changes of. Two are equal if they do the same to the same content: what was
-/// shown is made only as long as it is still the same.
+/// The changes by calls, with the content of the files that they were planned for. Two are equal if they do the same to the same content:
+/// changes that were shown are made only as long as they are still the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned(Vec<Change>);
 
 impl Planned {
-    /// What `calls` would do, one after the other; `None` if one of them does more than change files, as a command. An error is the one that the
-    /// first of them would fail with.
+    /// Works out the changes by `calls`, one after the other; `None` if one of them does more than change files, as a command does. Returns the
+    /// error of the first call that would fail.
     pub fn of(calls: &[ToolCall], context: &Context) -> Result<Option<Planned>, String> {
         let mut changes: Vec<Change> = Vec::new();
         for call in calls {
@@ -40,7 +40,8 @@ impl Planned {
         paths
     }
 
-    /// The first of `basis` that is not the text that the changes are worked out from: a path with its text, `None` if there was no file.
+    /// The path of the first of `basis` whose text differs from the one that the changes were worked out from. `basis` has paths with their
+    /// texts, `None` for a file that did not exist.
     pub fn other_than<'b>(&self, basis: &'b [(String, Option<String>)]) -> Option<&'b str> {
         let is_other = |(path, text): &&(String, Option<String>)| {
             self.0.iter().any(|change| change.is_of(path, text.as_deref()) == Some(false))
@@ -48,7 +49,7 @@ impl Planned {
         basis.iter().find(is_other).map(|(path, _)| path.as_str())
     }
 
-    /// The first file of which another content is changed in `other`.
+    /// The first file whose change differs in `other`.
     pub fn differs_from(&self, other: &Planned) -> Option<String> {
         let differs = |(at, change): (usize, &Change)| (other.0.get(at) != Some(change)).then(|| change.path());
         self.0.iter().enumerate().find_map(differs)
@@ -59,7 +60,7 @@ impl Planned {
         self.0.first().map(Change::path).unwrap_or_default()
     }
 
-    /// What the user sees before it is made.
+    /// The text for the user before they are made.
     pub fn preview(&self) -> Preview {
         let mut whole = Preview::from(String::new());
         for preview in self.0.iter().map(Change::preview) {
@@ -69,7 +70,7 @@ impl Planned {
         whole
     }
 
-    /// Makes the changes in their order; the outcome of each. If one fails, those before it are taken back.
+    /// Makes the changes in their order and returns the outcome of each. If one fails, those before it are taken back.
     pub(super) fn make(self) -> Result<Vec<Outcome>, String> {
         let count = self.0.len();
         if count > 1 {
@@ -88,7 +89,7 @@ impl Planned {
     }
 }
 
-/// `change`, for which `before` has been made: a moved file has its text at its new place.
+/// `change` as it is after the changes `before` it: a moved file has its text at its new place.
 fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     let Change::Text { file, before: None, after, notes, .. } = &change else { return Ok(change) };
     let moved = before.iter().find_map(|earlier| match earlier {
@@ -101,7 +102,7 @@ fn after_move(before: &[Change], change: Change) -> Result<Change, String> {
     Ok(Change::Text { file, before: Some(text), after, notes, names })
 }
 
-/// Takes changes back, the last one first; says what came of it.
+/// Takes changes back, the last one first, and says whether that succeeded.
 fn taken_back(made: Vec<Back>) -> String {
     let mut left = Vec::new();
     for back in made.into_iter().rev() {

@@ -69,9 +69,7 @@ impl ToolSpec {
             })
             .collect()
     }
-}
 
-impl ToolSpec {
     /// Whether a call may have arguments that [`ToolSpec::parameters`] does not list.
     pub fn takes_others(&self) -> bool {
         let says = |key: &str| self.parameters.get(key);

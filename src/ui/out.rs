@@ -1,4 +1,4 @@
-//! Writes to standard output and standard error: what standard output does not take ends the program with one line, not with a panic.
+//! Writes to standard output and standard error. If standard output cannot be written, the program ends with one line, not with a panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -39,22 +39,22 @@ pub fn putln(text: Arguments) {
     or_end(writeln!(io::stdout().lock(), "{text}"));
 }
 
-/// Nobody can be told that standard error takes nothing, so that is no failure.
+/// Ignores errors: nobody can be told that standard error cannot be written.
 pub fn tell(text: Arguments) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// The same without the end of a line.
+/// As [`tell`], without the end of a line.
 pub fn whisper(text: Arguments) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
-/// Writes what standard output still holds back.
+/// Writes text that standard output still buffers.
 pub fn flush() {
     or_end(io::stdout().lock().flush());
 }
 
-/// Standard output for what writes by itself. It returns no error: one ends the program.
+/// Standard output for code that needs a [`Write`]. It never returns an error, because an error ends the program.
 pub struct Out;
 
 impl Write for Out {

@@ -10,7 +10,7 @@ use crate::protocol::{Detection, Event, Remedy, Rewound, Stall, StepStatus, Usag
 const VALUE_CHARS: usize = 60;
 /// Files that were not restored which are named.
 const LEFT_SHOWN: usize = 20;
-/// Changed paths that are not covered which are named in the line about a checkpoint.
+/// Maximum number of changed paths without a checkpoint that the line about a checkpoint names.
 const UNCOVERED_SHOWN: usize = 5;
 
 /// What an event says about the work in progress, for a line that the next one replaces.

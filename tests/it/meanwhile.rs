@@ -1,4 +1,4 @@
-//! A yes counts for what was shown: files that change while a question is open, and changes of several files that are made together.
+//! A yes counts only for the content that was shown: files that change while a question is open, and changes of several files at once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,7 +40,7 @@ impl<M: Fn(&Path, usize) + Send + Sync> Host for Open<M> {
     }
 }
 
-/// What came of a turn.
+/// The result of a turn.
 struct Seen {
     answer: String,
     notices: String,

@@ -1,4 +1,4 @@
-//! Where standard output takes nothing more, every command ends with one line or with the exit code of a closed pipe.
+//! If standard output cannot be written, every command ends with one line or with the exit code of a closed pipe.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Runs the program where it is not at home: in a project that cannot be written, on a full disk, under a name that is not UTF-8.
+//! Runs the program in unusual places: in a project that cannot be written, on a full disk, under a name that is not UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::models;
 const READ_ONLY: &str = r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1""#;
 const SMALL: &str = r#"mount -t tmpfs -o size=1200k none "$1""#;
 
-/// What `script` prints with that mounted; `None` where this user may mount nothing. In it `$1` is the project, `$2` the program.
+/// The output of `script` with that mounted; `None` if this user cannot mount. In the script `$1` is the project, `$2` the program.
 fn mounted(mount: &str, script: &str, project: &Project) -> Option<String> {
     let run = |script: &str| {
         let mut command = Run::new(project, &["--version"]).command;

@@ -247,7 +247,7 @@ async fn what_the_user_changed_stays_and_is_named_only_where_a_request_changed_t
     assert_eq!(undone.code, Some(1), "one file is left: {undone:?}");
     assert!(undone.out.contains("left: README.md: changed outside monobloc"), "{}", undone.out);
     for name in ["theirs", "run.sh", "link"] {
-        assert!(!format!("{}{}", undone.out, undone.err).contains(name), "{name} is no part of it: {undone:?}");
+        assert!(!format!("{}{}", undone.out, undone.err).contains(name), "{name} is not part of it: {undone:?}");
     }
     assert!(!path("ours").exists() && path("theirs").exists() && !path("link").exists());
     assert_eq!([project.text("README.md"), project.text("run.sh")], ["by hand\n", "by hand\n"]);

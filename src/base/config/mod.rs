@@ -91,7 +91,7 @@ pub struct Commands {
     pub processes: u64,
     /// For a command whose call gives no timeout.
     pub timeout_s: usize,
-    /// What lies in the project and is not to be read.
+    /// The places in the project that are not to be read.
     pub hidden: Hidden,
 }
 

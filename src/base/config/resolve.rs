@@ -242,7 +242,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The value of a setting that is no path.
+    /// The value of a setting other than a path.
     fn value(&self, key: &str) -> Option<&str> {
         self.path(key)?.to_str()
     }

@@ -91,10 +91,10 @@ impl Kind {
 
     /// [`Kind::read`] of what the system handed over: a path may have any bytes, everything else is text.
     fn read_os(self, text: &OsStr) -> Result<OsString, String> {
-        match (self, text.to_str()) {
-            (_, Some(text)) => self.read(text).map(OsString::from),
-            (Kind::Path | Kind::Paths, None) => Ok(text.to_owned()),
-            (_, None) => Err(self.read("\0").err().unwrap_or_else(|| "a text".to_owned())),
+        match self {
+            Kind::Path | Kind::Paths if text.to_str().is_none() => Ok(text.to_owned()),
+            // No other value has the sign for bytes that are not UTF-8.
+            _ => self.read(&text.to_string_lossy()).map(OsString::from),
         }
     }
 

@@ -91,7 +91,7 @@ function table(all) {
     el("table", {}, el("caption", { class: "unseen" }, "Who holds how much memory"), el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 
-/** How many requests of all models wait for a slot, for whoever looks at another view. */
+/** Shows in every view how many requests of all models wait for a slot. */
 function queue(models) {
   const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
   const working = models.reduce((sum, model) => sum + busy(model).length, 0);

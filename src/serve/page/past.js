@@ -23,7 +23,8 @@ function checkpoint(one) {
 }
 
 function went({ rewound, notes }) {
-  const files = rewound.restored.length === 0 ? (rewound.left.length === 0 ? "no file differed" : "no file was restored") : rewound.restored.slice(0, 20).join(", ");
+  const none = rewound.left.length === 0 ? "no file differed" : "no file was restored";
+  const files = rewound.restored.slice(0, 20).join(", ") || none;
   const left = rewound.left.map(([path, why]) => el("p", {}, `Left: ${path}: ${why}`));
   const again = button("Undo this", () => goBack("/api/rewind", { checkpoint: rewound.safety }));
   say(el("p", {}, `Back at ${rewound.checkpoint}: ${files}.`), ...left, ...notes.map((note) => el("p", {}, note)), again);

@@ -53,7 +53,7 @@ export class Question {
       try {
         changed = JSON.parse(field.value);
       } catch (error) {
-        trouble(`The arguments are no JSON: ${error.message}`);
+        trouble(`The arguments are not valid JSON: ${error.message}`);
         return;
       }
       this.decide("modify", { arguments: changed });

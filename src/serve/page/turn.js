@@ -7,7 +7,7 @@ import { Question } from "./question.js";
 import { timeline } from "./timeline.js";
 
 const STATES = { pending: "waits", thinking: "is being prepared", deciding: "is checked", awaiting_approval: "waits for consent", executing: "runs", complete: "done", failed_to_think: "failed", failed_to_execute: "failed" };
-/** From when a model that has written nothing counts as slow, and as stuck: the limits of a turn's latency check. */
+/** The times after which a model that has written nothing counts as stuck or slow: the limits of a turn's latency check. */
 const LATE = [{ after: 60_000, name: "stuck", words: "very slow; Cancel ends it" }, { after: 30_000, name: "slow", words: "slow" }];
 const MARKS = { complete: "complete", failed_to_think: "failed", failed_to_execute: "failed" };
 
@@ -48,7 +48,7 @@ export class Turn {
     this.notes.append(el("p", {}, text));
   }
 
-  /** Says what is being done, and how late it is: with colours and in words. */
+  /** Says in words and colours what is being done and how late it is. */
   say(text, waited = 0) {
     const late = LATE.find(({ after }) => waited >= after);
     this.state.className = `state busy ${late?.name ?? ""}`;

@@ -70,7 +70,7 @@ impl Change {
         Ok(Change::Text { file, before, after, notes, names })
     }
 
-    /// Fails if the owner may not write what would change, whoever asks: the mark is for people, and root is no exception.
+    /// Fails if the owner may not write a file or folder that would change. This holds for root too, because the mark is meant for people.
     fn refuse_read_only(&self) -> Result<(), String> {
         match self {
             Change::Text { before, after, .. } if before.as_ref() == Some(after) => Ok(()),
@@ -131,7 +131,7 @@ impl Change {
         vec![FileChange { path: file.relative(), old, new }]
     }
 
-    /// What the user sees before it is made.
+    /// The text for the user before it is made.
     pub fn preview(&self) -> Preview {
         let changes = self.texts();
         let diffs = changes.iter().map(|one| diff(&one.path, one.old.as_deref(), one.new.as_deref()));
@@ -232,7 +232,7 @@ fn changing(names: &Names) -> Vec<PathBuf> {
     if names.elsewhere { Vec::new() } else { names.inside.clone() }
 }
 
-/// What happens to the other names of a file, in words.
+/// Says what happens to the other names of a file; `None` if it has none.
 fn linked(names: &Names) -> Option<String> {
     let shown: Vec<String> = changing(names).iter().map(|path| path.display().to_string()).collect();
     match (names.elsewhere, shown.is_empty()) {

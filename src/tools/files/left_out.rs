@@ -1,41 +1,48 @@
-//! Finds files outside the index that have a name. A rename, move or removal that looks at the index alone would say "everywhere" untruly.
+//! Finds files outside the index that contain a name, so that a rename, move or removal names the files that it leaves unchanged.
 
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 pub use regex::bytes::Regex as Pattern;
 
+use crate::base::walk::{everything, walk_without};
 use crate::tools::Context;
 
-/// Most files that are read, most bytes of one and of all, and longest time. What lies beyond is said, not guessed.
+/// Maximum number of files listed and read, maximum size of one file and of all of them, and maximum time. Beyond these
+/// limits [`LeftOut::all`] is false.
+const LISTED_MAX: usize = 40_000;
 const FILES_MAX: usize = 20_000;
 const FILE_MAX_BYTES: u64 = 16 << 20;
 const ALL_MAX_BYTES: u64 = 256 << 20;
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// Folders of packages and of what is made from the source: they use no name of the project, or are made again.
+/// Folders of packages and build results: they do not use names of the project, or are built again.
 const NOT_OURS: &[&str] =
     &[".git", ".monobloc", "node_modules", "site-packages", ".venv", "venv", "__pycache__", "target"];
 
 /// The files that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// By path; first those that no ignore file names.
+    /// By path; first those that are not ignored.
     pub paths: Vec<String>,
-    /// Whether every file was looked at.
+    /// Whether every file was searched.
     pub all: bool,
 }
 
-/// The files of the project that are not among the `indexed` ones and match `pattern`.
+/// Finds the files of the project that match `pattern` and are not among the `indexed` ones.
 pub fn matching(context: &Context, indexed: &HashSet<String>, pattern: &Pattern) -> LeftOut {
     let found = LeftOut { all: true, ..LeftOut::default() };
     let mut look = Look { until: Instant::now() + TIME_MAX, files: 0, bytes: 0, found };
     let mut seen = HashSet::new();
-    // What an ignore file names is often much, and matters less.
-    for with_rules in [true, false] {
-        let paths = walk(context, with_rules).into_iter().filter(|path| !indexed.contains(path));
-        let new: Vec<String> = paths.filter(|path| seen.insert(path.clone())).collect();
+    let root = context.root.path();
+    // Ignored files come last: they are often many, and matter less.
+    for walk in [walk_without(root, root, NOT_OURS), everything(root, NOT_OURS)] {
+        let paths = files(root, &walk);
+        look.found.all &= paths.len() < LISTED_MAX;
+        let new = paths.into_iter().filter(|path| !indexed.contains(path));
+        let new: Vec<String> = new.filter(|path| seen.insert(path.clone())).collect();
         look.found.all &= new.into_iter().all(|path| look.at(context, path, pattern));
     }
     look.found
@@ -79,18 +86,11 @@ fn is_match_utf16(pattern: &Pattern, bytes: &[u8]) -> bool {
     pattern.is_match(String::from_utf16_lossy(&units).as_bytes())
 }
 
-/// The paths of plain files, by name; with `rules` without those that an ignore file names.
-fn walk(context: &Context, rules: bool) -> Vec<String> {
-    let mut builder = WalkBuilder::new(context.root.path());
-    builder.standard_filters(false).ignore(rules).git_ignore(rules).require_git(false).follow_links(false);
-    builder.sort_by_file_name(|a, b| a.cmp(b));
-    builder.filter_entry(|entry| !entry.file_name().to_str().is_some_and(|name| NOT_OURS.contains(&name)));
-    let files =
-        builder.build().filter_map(Result::ok).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let path = |entry: ignore::DirEntry| {
-        Some(entry.path().strip_prefix(context.root.path()).ok()?.to_string_lossy().into_owned())
-    };
-    files.take(FILES_MAX * 2).filter_map(path).collect()
+/// The paths of the regular files that a walk over the project comes to.
+fn files(root: &Path, walk: &WalkBuilder) -> Vec<String> {
+    let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let path = |entry: DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_string_lossy().into_owned());
+    files.take(LISTED_MAX).filter_map(path).collect()
 }
 
 /// A pattern for `name` as a whole word of code.

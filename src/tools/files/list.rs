@@ -6,7 +6,7 @@ use crate::base::Bytes;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, Inside};
-use crate::tools::files::walk::{Walked, left_out, walk};
+use crate::tools::files::walk::{Walked, walk};
 use crate::tools::outcome::{Finding, Outcome};
 
 /// This program's own folder in a project, which is not listed.
@@ -25,7 +25,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let cut = if walked.whole { "" } else { ", more left out: list a folder below, or use find_files" };
     let mut text = format!("{shown}: {} entries{cut}\n", entries.len());
     entries.iter().for_each(|entry| text.push_str(&format!("{}{}\n", entry.path, entry.text)));
-    text.push_str(&left_out(walked.hidden));
+    text.push_str(&walked.note());
     let findings = entries.into_iter().map(|entry| Finding { text: entry.text.trim().to_owned(), ..entry }).collect();
     Ok(Outcome::ok(text).with_findings(findings))
 }

@@ -59,11 +59,11 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     )
 }
 
-/// What became of a file.
+/// The result of searching a file.
 enum Looked {
     Text,
     NotText,
-    /// It cannot be read or is too large, so it may have the text.
+    /// It cannot be read or is too large, so it may contain the text.
     Left,
 }
 

@@ -1,4 +1,4 @@
-//! Compares a change with the content that it is a change of, right before it is made, and takes it back.
+//! Checks right before a change is made that the file still has the content it was planned for, and takes changes back.
 
 use std::fs;
 use std::io::Read;
@@ -29,7 +29,7 @@ impl Seen {
 }
 
 impl Change {
-    /// An error if the file has another content than this is a change of.
+    /// Fails if the file no longer has the content that this was planned for.
     pub(super) fn is_as_seen(&self) -> Result<(), String> {
         let as_seen = match self {
             Change::Text { file, before: Some(before), .. } => text_of(file).is_ok_and(|now| now == *before),
@@ -40,7 +40,7 @@ impl Change {
         if as_seen { Ok(()) } else { Err(format!("{} was changed meanwhile", self.path())) }
     }
 
-    /// An error if a folder in which it writes cannot be written. Marks are looked at before, see `Change::plan`.
+    /// Fails if a folder in which it writes cannot be written. `Change::plan` has checked the read-only marks before.
     pub(in crate::tools) fn may_be_made(&self) -> Result<(), String> {
         let target = match self {
             Change::Move { to, .. } => to,
@@ -49,13 +49,14 @@ impl Change {
         for file in [self.file(), target] {
             let folder = file.absolute().ancestors().skip(1).find(|folder| folder.exists());
             if let Some(folder) = folder.filter(|folder| !may_write(folder)) {
-                return Err(format!("{}: the folder {} cannot be written", file.relative(), folder.display()));
+                let (path, folder) = (file.relative(), folder.display());
+                return Err(format!("{path}: the folder {folder} cannot be written; make it writable"));
             }
         }
         Ok(())
     }
 
-    /// What takes it back after it was made. To be called before that.
+    /// A function that takes it back after it was made. Must be called before it is made.
     pub(in crate::tools) fn way_back(&self) -> Result<Back, String> {
         let cannot = |path: &str, error: &dyn std::fmt::Display| format!("{path}: {error}");
         Ok(match self.clone() {

@@ -19,28 +19,23 @@ pub struct Entry {
     pub is_file: bool,
 }
 
-/// What a walk has seen.
+/// The result of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// Every entry was visited, but for the hidden ones.
+    /// Whether every entry was visited, except hidden ones.
     pub whole: bool,
-    /// Files and folders that a rule keeps from being read; what is in such a folder is not counted.
+    /// Number of files and folders that a rule keeps from being read, without the entries of such folders.
     pub hidden: usize,
 }
 
 impl Walked {
-    /// A line for the result, if something was hidden.
+    /// A line for the result that says how much a rule left out of it; empty if nothing was hidden.
     pub fn note(&self) -> String {
-        left_out(self.hidden)
-    }
-}
-
-/// Says how many places a rule left out of a result; empty for none.
-pub fn left_out(hidden: usize) -> String {
-    match hidden {
-        0 => String::new(),
-        1 => "[1 file or folder is left out by a rule]\n".to_owned(),
-        many => format!("[{many} files or folders are left out by a rule]\n"),
+        match self.hidden {
+            0 => String::new(),
+            1 => "[1 file or folder is left out by a rule]\n".to_owned(),
+            many => format!("[{many} files or folders are left out by a rule]\n"),
+        }
     }
 }
 
@@ -62,7 +57,7 @@ pub fn walk(context: &Context, start: &Inside, mut visit: impl FnMut(&Entry) -> 
         }
         let path = entry.path().strip_prefix(context.root.path()).unwrap_or(entry.path());
         if hides(path) {
-            // What lies in a hidden folder is not counted.
+            // Entries of a hidden folder are not counted.
             walked.hidden += usize::from(!path.parent().is_some_and(hides));
             continue;
         }

@@ -52,7 +52,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
     let read = |file: &PathBuf| {
         let name = file.display().to_string();
         if app.hides(file) {
-            bail!("--context {name} is not read: a rule denies it");
+            bail!("--context {name} is not read: a rule denies it; `monobloc config show` lists the rules");
         }
         let about = std::fs::metadata(file).with_context(|| format!("--context {name} cannot be read"))?;
         if about.len() > GIVEN_BYTES_MAX {

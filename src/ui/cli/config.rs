@@ -151,19 +151,19 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, format_args!("counts as it stands; once it changes you will have to look again"));
+    told(json, file, true, "counts as it stands; once it changes you will have to look again");
     Ok(())
 }
 
 fn forget_project(settings: &Settings, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     let words = if consent::withdraw(&store, project(settings))? { "counts no more" } else { "was not trusted" };
-    told(json, &settings.project_file, false, format_args!("{words}"));
+    told(json, &settings.project_file, false, words);
     Ok(())
 }
 
-/// Whether a project's file counts now.
-fn told(json: bool, file: &std::path::Path, trusted: bool, words: std::fmt::Arguments) {
+/// Prints whether a project's file counts now.
+fn told(json: bool, file: &std::path::Path, trusted: bool, words: &str) {
     if json {
         putln!("{}", json!({ "file": file, "trusted": trusted }));
     } else {

@@ -148,11 +148,9 @@ impl Text {
         put!("{}", visible(text));
     }
 
-    /// A piece of the model's thinking, which is no part of the answer: on standard error, so that an answer can be piped.
+    /// A piece of the model's thinking. It does not belong to the answer, so it goes to standard error, and an answer can be piped.
     fn thought(&mut self, text: &str) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.end_bar();
         self.in_thought = true;
         out::whisper(format_args!("{}", style(visible(text)).for_stderr().dim()));
     }
@@ -204,10 +202,14 @@ impl Text {
         bar
     }
 
-    fn clear(&mut self) {
+    fn end_bar(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+    }
+
+    fn clear(&mut self) {
+        self.end_bar();
         if std::mem::take(&mut self.in_thought) {
             tell!();
         }

@@ -80,11 +80,12 @@ impl How {
             return self.show(&prepared);
         }
         let decided = self.decide(&prepared)?;
-        let own: BTreeSet<String> = match decided {
-            Decided::Keep => prepared.plan.foreign().map(|step| step.path.display().to_string()).collect(),
-            Decided::Overwrite | Decided::Nothing => BTreeSet::new(),
+        // A file that the user wants to keep does not count as one that was not restored.
+        let kept: BTreeSet<String> = match decided {
+            Some(Foreign::Keep) => prepared.plan.foreign().map(|step| step.path.display().to_string()).collect(),
+            Some(Foreign::Overwrite) | None => BTreeSet::new(),
         };
-        let rewound = rewinder.go(prepared, decided.into())?;
+        let rewound = rewinder.go(prepared, decided.unwrap_or(Foreign::Keep))?;
         // Free the lock first: the index needs no lock, and the next request would refresh it anyway.
         drop(rewinder);
         app.index()?.refresh_lexical(&mut |_| (), &app.cancel)?;
@@ -93,7 +94,7 @@ impl How {
         } else {
             say!("{}", words::rewound(&rewound));
         }
-        match rewound.left.iter().filter(|(path, _)| !own.contains(path)).count() {
+        match rewound.left.iter().filter(|(path, _)| !kept.contains(path)).count() {
             0 => Ok(()),
             1 => bail!("1 path was not restored"),
             left => bail!("{left} paths were not restored"),
@@ -119,17 +120,18 @@ impl How {
         Ok(())
     }
 
-    /// What to do with files that a request and then somebody else changed: by flag, else by asking. Without a terminal they stay.
-    fn decide(&self, prepared: &Prepared) -> Result<Decided> {
+    /// The user's decision about files that a request and then somebody else changed: by flag, else by asking. `None` if nobody was asked: the
+    /// files stay, and count as not restored.
+    fn decide(&self, prepared: &Prepared) -> Result<Option<Foreign>> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
         if self.force {
-            return Ok(Decided::Overwrite);
+            return Ok(Some(Foreign::Overwrite));
         }
         if self.keep {
-            return Ok(Decided::Keep);
+            return Ok(Some(Foreign::Keep));
         }
         if foreign.is_empty() || self.json || !io::stdin().is_terminal() {
-            return Ok(Decided::Nothing);
+            return Ok(None);
         }
         tell!("Changed outside monobloc since c{}:", prepared.target.id);
         list(foreign.into_iter(), |step| tell!("{}", visible(&step)));
@@ -137,27 +139,9 @@ impl How {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         match answer.trim().to_lowercase().as_str() {
-            "o" | "overwrite" => Ok(Decided::Overwrite),
-            "k" | "keep" => Ok(Decided::Keep),
+            "o" | "overwrite" => Ok(Some(Foreign::Overwrite)),
+            "k" | "keep" => Ok(Some(Foreign::Keep)),
             _ => bail!("nothing was changed; --force overwrites these files, --keep takes back only the others"),
-        }
-    }
-}
-
-/// What the user wants for files that a request and then somebody else changed.
-#[derive(Clone, Copy)]
-enum Decided {
-    Overwrite,
-    Keep,
-    /// Nobody was asked: they stay, and count as not restored.
-    Nothing,
-}
-
-impl From<Decided> for Foreign {
-    fn from(decided: Decided) -> Foreign {
-        match decided {
-            Decided::Overwrite => Foreign::Overwrite,
-            Decided::Keep | Decided::Nothing => Foreign::Keep,
         }
     }
 }

@@ -87,7 +87,7 @@ impl Question {
             }
             Ok(arguments) => Some(Decision::Modify(arguments)),
             Err(error) => {
-                self.wrong = Some(format!("that is no JSON object: {error}"));
+                self.wrong = Some(format!("that is not a JSON object: {error}"));
                 None
             }
         }

@@ -21,7 +21,7 @@ use crate::ui::words;
 /// Ticks a second: signs of life move, and waiting times are counted in them.
 pub const TICKS_A_SECOND: u64 = 4;
 
-/// What the header says of the conversation.
+/// The header's facts about the conversation.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// Name of the project's folder.

@@ -47,7 +47,7 @@ impl Question {
             (true, _) => match serde_json::from_str::<Map<String, Value>>(line) {
                 Ok(arguments) => Decision::Modify(arguments),
                 Err(error) => {
-                    putln!("that is no JSON object: {error}");
+                    putln!("that is not a JSON object: {error}");
                     self.editing = false;
                     return self.again();
                 }

@@ -15,14 +15,14 @@ use crate::base::hex;
 /// Before the checksum of a file that monobloc made whole, so that it is taken away or renewed only while nobody else has changed it.
 const MARK: &str = "# made by monobloc connect, which may replace or remove this file while it is unchanged: ";
 
-/// What was or would be done to a client's file.
+/// A change to a client's file, made or only shown.
 pub struct Change {
     pub file: PathBuf,
     /// The unified difference; `None` if there is none.
     pub diff: Option<String>,
     /// Whether the file was written or removed.
     pub changed: bool,
-    /// What happened, for people.
+    /// The result in words, for people.
     pub words: String,
 }
 
@@ -167,7 +167,7 @@ fn is_before(file: &Path, old: &str, bare: &str, all: &[Entry]) -> Result<bool> 
     Ok(entries::without(file, &with, all)? == bare)
 }
 
-/// The unified difference; `None` where there is no file before or after.
+/// The unified difference. `None` stands for a missing file.
 fn difference(file: &Path, old: Option<&str>, new: Option<&str>) -> String {
     let name = |text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| file.display().to_string());
     let lines = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());

@@ -117,7 +117,7 @@ fn context(app: &App) -> Option<u32> {
     app.registry().ok()?.get(Role::Planner).ok().map(|spec| spec.context)
 }
 
-/// What came of writing or taking out.
+/// Prints the result of writing or taking out.
 fn told(client: &str, change: &Change, remarks: &[String], json: bool) {
     let Change { file, diff, changed, words } = change;
     if json {
