@@ -1,14 +1,14 @@
 //! Takes out of a JSON schema what a grammar cannot keep: annotations, formats, and constraints that need a look back.
 //!
-//! A schema says two things with one list of keys: what must hold and what is told. `format`, `title`, `examples` and keys that no
-//! draft knows only tell (JSON Schema 2020-12, validation, 7.2.1). Of what must hold, `not`, `if` or `uniqueItems` cannot be kept
-//! while a text is written; the text is then held to the rest, and a note says what is left out.
+//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys that no draft knows are
+//! annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such as `not`, `if` or `uniqueItems` cannot be kept
+//! while a text is written; the text is then held to the others, and a note names those that are left out.
 
 use serde_json::{Map, Value, json};
 
 use super::grammar;
 
-/// Keys of JSON Schema that must hold and that no grammar here keeps.
+/// Constraints of JSON Schema that no grammar here keeps.
 const NOT_KEPT: [&str; 14] = [
     "not",
     "if",
@@ -26,18 +26,18 @@ const NOT_KEPT: [&str; 14] = [
     "unevaluatedProperties",
 ];
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
-/// Longest length and number of elements that is counted; what may be longer may have any length.
+/// Maximum length and number of elements that is counted; a value that may be longer may have any length.
 const COUNTED_MAX: u64 = 2_000;
 
 /// A schema that a grammar can keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expressible {
     pub schema: Value,
-    /// What of the schema is not kept, each with its place.
+    /// The parts of the schema that are not kept, each with its place.
     pub notes: Vec<String>,
 }
 
-/// What of `schema` a grammar can keep. References must be `#/$defs/NAME`. An error says why nothing can be written under it.
+/// The part of `schema` that a grammar can keep. References must be `#/$defs/NAME`. An error says why nothing can be written under it.
 pub fn expressible(schema: &Value) -> Result<Expressible, String> {
     let mut notes = Vec::new();
     let mut kept = keep(schema, "", &mut notes);
@@ -67,8 +67,8 @@ pub fn arguments(schema: &Value) -> Expressible {
     expressible(&schema).unwrap_or_else(|why| Expressible { schema: json!({ "type": "object" }), notes: vec![why] })
 }
 
-/// Closes the objects that list their properties and do not say whether there may be others, because small models go on adding some. Parts
-/// and alternatives are left as they are: to close one part would forbid the others.
+/// Closes the objects that list their properties and do not say whether there may be others, because small models go on
+/// adding some. Parts and alternatives are left as they are: to close one part would forbid the others.
 fn close(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     if ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| fields.contains_key(*key)) {
@@ -104,95 +104,69 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
         _ => return json!({}),
     };
     let mut kept = Map::new();
+    // A second list of alternatives, such as `oneOf` beside `anyOf`.
+    let mut beside = None;
     for (key, value) in fields {
         if NOT_KEPT.contains(&key.as_str()) && *value != false {
             notes.push(format!("`{key}`{} cannot be kept by a grammar", at(place)));
             continue;
         }
-        match kept_value(key, value, place, notes) {
-            Some(Kept::As(key, value)) => match (key, kept.get_mut(key), value) {
-                // `oneOf` beside `anyOf`.
-                ("anyOf", Some(_), value) => drop(kept.insert("allOf".to_owned(), json!([{ "anyOf": value }]))),
-                (key, _, value) => drop(kept.insert(key.to_owned(), value)),
-            },
-            Some(Kept::Wrong) => notes.push(format!("`{key}`{} is no value that this key can have", at(place))),
+        // A grammar cannot see to it that only one of them holds.
+        let name = if key == "oneOf" { "anyOf" } else { key };
+        match kept_value(name, value, place, notes) {
+            Some(Some(value)) if name == "anyOf" && kept.contains_key(name) => beside = Some(value),
+            Some(Some(value)) => drop(kept.insert(name.to_owned(), value)),
+            Some(None) => notes.push(format!("`{key}`{} has a value that this key cannot have", at(place))),
             None => {}
         }
+    }
+    if let Some(value) = beside
+        && let Value::Array(all) = kept.entry("allOf").or_insert(json!([]))
+    {
+        all.push(json!({ "anyOf": value }));
     }
     closed_without_names(&mut kept);
     if fields.get("nullable") == Some(&Value::Bool(true)) { or_null(kept) } else { Value::Object(kept) }
 }
 
-enum Kept {
-    As(&'static str, Value),
-    /// The value is of a wrong type.
-    Wrong,
-}
-
-/// What is kept of a key with its value; `None` if it only tells.
-fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) -> Option<Kept> {
+/// The part of a key's value that is kept; the inner `None` if its type is wrong, the outer one if the key only tells.
+fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) -> Option<Option<Value>> {
     let below = |name: &str| format!("{place}.{name}");
-    let when = |key: &'static str, value: Option<Value>| Some(value.map_or(Kept::Wrong, |value| Kept::As(key, value)));
-    let list = |notes: &mut Vec<String>| -> Option<Value> {
-        let all = value.as_array().filter(|all| !all.is_empty())?;
-        Some(all.iter().map(|one| keep(one, place, notes)).collect())
-    };
-    let named = |notes: &mut Vec<String>| -> Option<Value> {
-        Some(value.as_object()?.iter().map(|(name, one)| (name.clone(), keep(one, &below(name), notes))).collect())
-    };
+    let valid = |is_valid: bool| is_valid.then(|| value.clone());
     let count =
         || value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64));
-    let least = || count().map(|count| Value::from(count.min(COUNTED_MAX)));
-    let number = || Some(value.clone()).filter(Value::is_number);
-    match key {
-        "type" => when("type", types(value)),
-        "enum" => when("enum", Some(value.clone()).filter(|all| all.as_array().is_some_and(|all| !all.is_empty()))),
-        "const" => when("const", Some(value.clone())),
-        "$ref" => {
-            when("$ref", Some(value.clone()).filter(|to| to.as_str().is_some_and(|to| to.starts_with("#/$defs/"))))
+    let kept = match key {
+        "type" => types(value),
+        "enum" => valid(value.as_array().is_some_and(|all| !all.is_empty())),
+        "const" => valid(true),
+        "$ref" => valid(value.as_str().is_some_and(|to| to.starts_with("#/$defs/"))),
+        "items" if !value.is_array() => Some(keep(value, &below(key), notes)),
+        "anyOf" | "allOf" | "prefixItems" | "items" => {
+            let all = value.as_array().filter(|all| !all.is_empty());
+            all.map(|all| all.iter().map(|one| keep(one, place, notes)).collect())
         }
-        // A grammar cannot see to it that only one of them holds.
-        "anyOf" | "oneOf" => when("anyOf", list(notes)),
-        "allOf" => when("allOf", list(notes)),
-        "prefixItems" => when("prefixItems", list(notes)),
-        "items" if value.is_array() => when("items", list(notes)),
-        "items" => when("items", Some(keep(value, &below("items"), notes))),
-        "additionalItems" => when("additionalItems", Some(keep(value, &below("additionalItems"), notes))),
-        "additionalProperties" => {
-            when("additionalProperties", Some(keep(value, &below("additionalProperties"), notes)))
+        "additionalItems" | "additionalProperties" => Some(keep(value, &below(key), notes)),
+        "properties" | "patternProperties" => {
+            let one = |(name, one): (&String, &Value)| (name.clone(), keep(one, &below(name), notes));
+            value.as_object().map(|all| all.iter().map(one).collect())
         }
-        "properties" => when("properties", named(notes)),
-        "patternProperties" => when("patternProperties", named(notes)),
-        "required" => {
-            when("required", value.as_array().map(|all| all.iter().filter(|one| one.is_string()).cloned().collect()))
-        }
-        "minLength" => when("minLength", least()),
-        "minItems" => when("minItems", least()),
-        "minProperties" => when("minProperties", least()),
-        "maxLength" | "maxItems" | "maxProperties" if count().is_some_and(|count| count > COUNTED_MAX) => None,
-        "maxLength" => when("maxLength", count().map(Value::from)),
-        "maxItems" => when("maxItems", count().map(Value::from)),
-        "maxProperties" => when("maxProperties", count().map(Value::from)),
-        "minimum" => when("minimum", number()),
-        "maximum" => when("maximum", number()),
-        "exclusiveMinimum" => {
-            when("exclusiveMinimum", Some(value.clone()).filter(|one| one.is_number() || one.is_boolean()))
-        }
-        "exclusiveMaximum" => {
-            when("exclusiveMaximum", Some(value.clone()).filter(|one| one.is_number() || one.is_boolean()))
-        }
-        "multipleOf" => when("multipleOf", number().filter(|one| one.as_f64().is_some_and(|one| one > 0.0))),
+        "required" => value.as_array().map(|all| all.iter().filter(|one| one.is_string()).cloned().collect()),
+        "minLength" | "minItems" | "minProperties" => count().map(|count| count.min(COUNTED_MAX).into()),
+        "maxLength" | "maxItems" | "maxProperties" if count().is_some_and(|count| count > COUNTED_MAX) => return None,
+        "maxLength" | "maxItems" | "maxProperties" => count().map(Value::from),
+        "minimum" | "maximum" => valid(value.is_number()),
+        "exclusiveMinimum" | "exclusiveMaximum" => valid(value.is_number() || value.is_boolean()),
+        "multipleOf" => valid(value.as_f64().is_some_and(|one| one > 0.0)),
         "pattern" => {
-            let pattern = value
-                .as_str()
-                .filter(|pattern| grammar::compiles(&json!({ "type": "string", "pattern": pattern })).is_ok());
-            when("pattern", pattern.map(Value::from))
+            let compiles = |pattern| grammar::compiles(&json!({ "type": "string", "pattern": pattern })).is_ok();
+            valid(value.as_str().is_some_and(compiles))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(kept)
 }
 
-/// The names of types that there are.
+/// The names of types that JSON Schema knows.
 fn types(value: &Value) -> Option<Value> {
     let known = |one: &Value| one.as_str().is_some_and(|name| TYPES.contains(&name));
     match value {
@@ -216,7 +190,7 @@ fn closed_without_names(kept: &mut Map<String, Value>) {
     }
 }
 
-/// What OpenAPI 3.0 calls `nullable`.
+/// The schema with `null` beside it, as OpenAPI 3.0 means by `nullable`.
 fn or_null(mut kept: Map<String, Value>) -> Value {
     if kept.is_empty() {
         return json!({});
@@ -267,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_tells_is_no_constraint() {
+    fn annotations_are_not_constraints() {
         for format in ["semver", "json-pointer", "int64", "phone", "date", "e-mail"] {
             check(json!({ "type": "string", "format": format }), json!({ "type": "string" }), 0);
         }
@@ -299,6 +273,10 @@ mod tests {
         check(optional, json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] }), 0);
         let one = json!({ "oneOf": [{ "const": "a" }, { "type": "string" }] });
         check(one, json!({ "anyOf": [{ "const": "a" }, { "type": "string" }] }), 0);
+        let both =
+            json!({ "anyOf": [{ "const": "a" }], "oneOf": [{ "type": "string" }], "allOf": [{ "minLength": 1 }] });
+        let all = json!([{ "minLength": 1 }, { "anyOf": [{ "type": "string" }] }]);
+        check(both, json!({ "anyOf": [{ "const": "a" }], "allOf": all }), 0);
         let tree = json!({ "type": "object", "properties": { "next": { "$ref": "#/$defs/part1" } },
                            "$defs": { "part1": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/part1" }] } } });
         check(tree.clone(), tree, 0);

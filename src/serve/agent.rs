@@ -80,7 +80,7 @@ impl Agent {
     }
 }
 
-/// Refuses what a turn on the project cannot keep to: its answer comes from code and tools as much as from a model.
+/// Refuses the fields that a turn on the project cannot honour: its answer comes from code and tools as much as from a model.
 fn takes(ask: &Ask) -> Result<(), Problem> {
     for (is_asked, field, what) in [
         (!ask.tools.is_empty(), "tools", "has its own tools and takes none"),
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_turn_cannot_keep_to_is_refused_by_the_field() {
+    fn a_field_that_a_turn_cannot_honour_is_refused_by_its_name() {
         let with = |change: fn(&mut Ask)| {
             let mut ask = Ask::new(super::super::ask::Model::Agent, Vec::new());
             change(&mut ask);

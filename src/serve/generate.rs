@@ -35,7 +35,7 @@ pub struct ModelReply {
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
-    /// Why the answer is none, told after what is ready.
+    /// The reason for which the answer fails, told after the deltas that are ready.
     failed: Option<Problem>,
 }
 
@@ -137,9 +137,9 @@ impl ModelReply {
             let is_cut = matches!(reason, Reason::Length | Reason::StopText(_));
             let text = if held.is_empty() { self.text.as_str() } else { held.as_str() };
             calls = match reason {
-                // The client runs what it is given, and what follows may belong to the calls before it.
+                // The client runs the calls that it is given, and the missing rest may belong to them.
                 Reason::Length => Vec::new(),
-                // What the family's own mark closes before a stop text is whole.
+                // A call that the family's own mark closes before a stop text is whole.
                 Reason::StopText(_) => self.read(closed(text, self.model.dialect.call_marks().1), Tier::Strict),
                 // Text that the client has already is a call only in the family's own marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
@@ -147,14 +147,13 @@ impl ModelReply {
             if self.one_call {
                 calls.truncate(1);
             }
-            // Half a call is no text for a client.
+            // A client is not shown half a call as text.
             let mark = self.held.mark().filter(|mark| !calls.is_empty() || mark.len() > 1 && is_cut);
-            if !calls.is_empty() || self.forced {
-                words = "";
-            }
-            if let (false, Some(at)) = (self.forced, mark.and_then(|mark| held.find(mark))) {
-                words = &held[..at];
-            }
+            words = match mark.and_then(|mark| held.find(mark)) {
+                Some(at) if !self.forced => &held[..at],
+                None if !self.forced && calls.is_empty() => words,
+                _ => "",
+            };
         }
         let words = if words.trim().is_empty() { "" } else { words };
         if !(words.is_empty() && self.tokens.is_empty()) {
@@ -207,7 +206,7 @@ fn closed<'t>(text: &'t str, close: &str) -> &'t str {
     if close.is_empty() { "" } else { text.rfind(close).map_or("", |at| &text[..at + close.len()]) }
 }
 
-/// Why there is no call in an answer that had to be one.
+/// The problem of an answer that had to be a call and has none.
 fn no_call(reason: Reason) -> Problem {
     match reason {
         Reason::StopText(_) => {

@@ -143,7 +143,7 @@ impl Guard {
     }
 
     fn has_token(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // RFC 9110, 11.1 and 11.4: a scheme in letters of either case, blanks, and what it takes.
+        // RFC 9110, 11.1 and 11.4: a scheme in letters of either case, blanks, and the credentials.
         let scheme = only(headers, AUTHORIZATION).and_then(|value| value.trim().split_once(' '));
         let bearer = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given);
         // Anthropic's clients send the other one.

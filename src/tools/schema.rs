@@ -1,7 +1,9 @@
-//! Makes a JSON schema stand by itself: references are replaced by what they lead to, so that it can be put into another text.
+//! Makes a JSON schema stand by itself: references are replaced by the schemas that they lead to, so that it can be put into
+//! another text.
 //!
-//! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes `{"properties": {"at": {…}}}`. What refers to
-//! itself stays a reference, `#/$defs/NAME` from the root on. A reference that leads nowhere allows anything.
+//! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes `{"properties": {"at": {…}}}`. A
+//! schema that refers to itself stays a reference, `#/$defs/NAME` from the root on. A reference that leads nowhere allows
+//! anything.
 
 use std::collections::HashMap;
 
@@ -9,18 +11,18 @@ use serde_json::{Map, Value};
 
 use super::spec;
 
-/// Most JSON values that references are replaced by; further ones stay references, or a schema could grow without bounds.
+/// Maximum number of JSON values put in place of references; further references stay, or a schema could grow without bounds.
 const INLINED_MAX: usize = 4_000;
 /// Keys whose values are data and not schemas.
 pub const DATA: [&str; 5] = ["enum", "const", "default", "examples", "example"];
-/// Keys that hold schemas by names, which are no keys of JSON Schema.
+/// Keys that hold schemas by names, which are not keys of JSON Schema.
 const BY_NAME: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
 /// Keys that hold schemas for references alone.
 const STORES: [&str; 2] = ["$defs", "definitions"];
 /// Keys that name a schema.
 const NAMING: [&str; 5] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Keys beside a reference that only tell of the place: they stand before those of what is referred to.
+/// Annotations: beside a reference they replace those of the schema that it leads to.
 const TELLING: [&str; 9] =
     ["description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"];
 
@@ -36,7 +38,7 @@ struct Resolver<'s> {
     root: &'s Value,
     /// The base address that holds inside each object.
     bases: HashMap<*const Value, String>,
-    /// What has an address or an anchor: `https://a.example/b`, `https://a.example/b#c`.
+    /// The schemas with an address or an anchor: `https://a.example/b`, `https://a.example/b#c`.
     named: HashMap<String, &'s Value>,
     /// The targets that are being put in, from the outside in.
     open: Vec<*const Value>,
@@ -77,7 +79,7 @@ impl<'s> Resolver<'s> {
         }
     }
 
-    /// What `reference` in `from` leads to.
+    /// The schema that `reference` in `from` leads to.
     fn target(&self, from: &'s Value, reference: &str) -> Option<&'s Value> {
         let base = self.bases.get(&std::ptr::from_ref(from)).map_or("", String::as_str);
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -95,7 +97,7 @@ impl<'s> Resolver<'s> {
     }
 
     fn whole(mut self) -> Value {
-        // What a tool takes is read from the root, so that a root that is only a reference is followed in any case.
+        // The parameters of a tool are read at the root, so a root that is only a reference is followed in any case.
         let start = if self.left == 0 { self.followed() } else { self.root };
         self.open = vec![std::ptr::from_ref(start)];
         let mut whole = self.schema(start);
@@ -111,7 +113,7 @@ impl<'s> Resolver<'s> {
         whole
     }
 
-    /// What the references of the root lead to in the end.
+    /// The schema that the references of the root lead to in the end.
     fn followed(&self) -> &'s Value {
         let (mut at, mut seen) = (self.root, Vec::new());
         while let Some(next) = reference(at).and_then(|reference| self.target(at, reference)) {
@@ -154,7 +156,7 @@ impl<'s> Resolver<'s> {
         merged(written)
     }
 
-    /// The schema at `target`, or a reference to it where it is a part of itself or there is no room.
+    /// The schema at `target`, or a reference to it if it is a part of itself or [`INLINED_MAX`] is reached.
     fn put_in(&mut self, target: &'s Value) -> Value {
         let place = std::ptr::from_ref(target);
         if self.left > 0 && !self.open.contains(&place) {
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_reference_is_kept() {
+    fn keys_beside_a_reference_are_kept() {
         let schema = |beside: Value| {
             let mut at = json!({ "$ref": "#/$defs/P" });
             at.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());

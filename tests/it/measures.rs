@@ -1,4 +1,4 @@
-//! The commands that measure, each once from end to end on the smallest model and a small suite: what they print can be read.
+//! The commands that measure, each once from end to end on the smallest model and a small suite: their output can be read.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a model wrote and did not come to its end changes and runs nothing, on every path from a reply to the project.
+//! A reply that was cut before its end changes and runs nothing, on every path from a reply to the project.
 
 use std::sync::Arc;
 

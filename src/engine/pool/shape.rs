@@ -66,9 +66,9 @@ pub fn placed(shape: Shape, settings: &LoadSettings, header: &Header) -> Shape {
     Shape { chunk, ..shape }
 }
 
-/// Rows of a prefill call, at most the chunk of `shape`, computed from the model and its context and never from measured time: the chunk size
-/// changes the last bits of the logits, and every run must give the same tokens. If attention is computed as matrix
-/// products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
+/// Rows of a prefill call, at most the chunk of `shape`. They are computed from the model and its context and never from
+/// measured time: the chunk size changes the last bits of the logits, and every run must give the same tokens. If attention
+/// is computed as matrix products, every head keeps the scores of each row with all cells, so long contexts get fewer rows.
 pub fn chunk_rows(header: &Header, shape: &Shape) -> usize {
     let (most, products) = (shape.chunk, shape.is_read_in_products());
     let scores_of = |rows: usize| {

@@ -16,13 +16,13 @@ pub fn write(name: &str, arguments: &Map<String, Value>) -> String {
 /// Most positions in a text that are tried as the start of an object; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every object in `text` that is a call, in order. A brace that opens no whole object ends the reading, because what follows
-/// may be the inside of a call that was cut.
+/// Every object in `text` that is a call, in order. A brace that opens no whole object ends the reading, because the rest may
+/// be the inside of a call that was cut.
 pub fn scan(text: &str) -> Vec<RawCall> {
     scanned(text).0
 }
 
-/// What [`scan`] finds, and where the last call ends.
+/// The calls that [`scan`] finds, and where the last one ends.
 fn scanned(text: &str) -> (Vec<RawCall>, usize) {
     let (mut calls, mut at, mut end) = (Vec::new(), 0, 0);
     for _ in 0..STARTS_MAX {
@@ -49,8 +49,8 @@ fn within(value: Value) -> Vec<RawCall> {
     }
 }
 
-/// The calls behind each `mark`, read by `read`, which also says how long they are. A mark within a call is part of its text, and a mark
-/// without a whole call behind it ends the reading.
+/// The calls behind each `mark`, read by `read`, which also says how long they are. A mark within a call is part of its
+/// text, and a mark without a whole call behind it ends the reading.
 pub(super) fn behind_each(
     text: &str,
     mark: &str,

@@ -35,8 +35,8 @@ fn literal(value: &Value) -> String {
 /// Most brackets in a text that are tried as the start of calls; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
-/// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped, but one that begins like a call and is
-/// no whole list ends the reading: what follows may be the inside of a call that was cut.
+/// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped, but one that begins
+/// like a call and is not a whole list ends the reading: the rest may be the inside of a call that was cut.
 pub fn scan(text: &str) -> Vec<RawCall> {
     let mut calls = Vec::new();
     let mut at = 0;
@@ -54,8 +54,8 @@ pub fn scan(text: &str) -> Vec<RawCall> {
     calls
 }
 
-/// The calls in `tool_code` blocks, each at the beginning of a line and within `print(…)` or not. A line that begins like a call and is none
-/// ends the reading.
+/// The calls in `tool_code` blocks, each at the beginning of a line and within `print(…)` or not. A line that begins like a
+/// call and is not a whole one ends the reading.
 pub fn fenced(text: &str) -> Vec<RawCall> {
     const FENCE: &str = "```";
     let mut calls = Vec::new();

@@ -1,5 +1,7 @@
-//! The fields of a request, taken by name: what nobody has taken is harmless, refused by its name, or told to the client as ignored.
+//! The fields of a request, taken by name: a field that nobody has taken is harmless, refused by its name, or told to the
+//! client as ignored.
 
+use axum::body::Bytes;
 use axum::http::HeaderValue;
 use axum::response::Response;
 use serde::de::DeserializeOwned;
@@ -8,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::base::is_listed;
 use crate::engine::{Sampling, SamplingError};
 use crate::serve::problem::Problem;
+use crate::serve::wire;
 
 /// Fields that change nothing of an answer.
 const HARMLESS: &str = "user metadata safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options service_tier
@@ -94,8 +97,13 @@ const IGNORED: &str = "x-monobloc-ignored";
 pub struct Fields(Map<String, Value>);
 
 impl Fields {
-    pub fn new(fields: Map<String, Value>) -> Fields {
-        Fields(fields)
+    pub fn read(body: &Bytes) -> Result<Fields, Problem> {
+        wire::read(body).map(Fields)
+    }
+
+    #[cfg(test)]
+    pub fn of(fields: &Value) -> Fields {
+        Fields(fields.as_object().cloned().expect("an object"))
     }
 
     /// The value of a field; `None` if it is not there or null.
@@ -143,8 +151,8 @@ impl Fields {
         sampling.checked().map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
     }
 
-    /// Looks at the fields that nobody took. An error names the first that changes an answer and is not honoured; the names that
-    /// are returned are of fields that nobody here knows.
+    /// Looks at the fields that nobody took. An error names the first that changes an answer and is not honoured; the names
+    /// that are returned are those of unknown fields.
     pub fn rest(self) -> Result<Ignored, Problem> {
         let mut ignored = Vec::new();
         for (name, value) in self.0 {
@@ -189,16 +197,12 @@ fn asks_nothing(value: &Value, nothing: &str) -> bool {
 
 /// The field that holds the value that is out of range.
 fn field_of(error: &SamplingError) -> &'static str {
-    const FIELDS: [(&str, &str); 6] = [
-        ("temperature", "temperature"),
-        ("top-p", "top_p"),
-        ("min-p", "min_p"),
-        ("repetition penalty", "repetition_penalty"),
-        ("frequency penalty", "frequency_penalty"),
-        ("presence penalty", "presence_penalty"),
-    ];
-    let SamplingError::Range { name: wrong, .. } = error else { return "temperature" };
-    FIELDS.iter().find(|(name, _)| name == wrong).map_or("temperature", |(_, field)| field)
+    const FIELDS: [&str; 5] = ["top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"];
+    let wrong = match error {
+        SamplingError::Range { name, .. } => name.replace(['-', ' '], "_"),
+        SamplingError::AdaptiveGreedy => String::new(),
+    };
+    FIELDS.into_iter().find(|field| *field == wrong).unwrap_or("temperature")
 }
 
 #[cfg(test)]
@@ -207,7 +211,7 @@ mod tests {
     use serde_json::json;
 
     fn fields(given: Value) -> Fields {
-        Fields(given.as_object().cloned().unwrap_or_default())
+        Fields::of(&given)
     }
 
     #[test]
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_told_and_what_is_harmless_is_not() {
+    fn unknown_fields_are_told_and_harmless_ones_are_not() {
         let rest = fields(json!({ "user": "u", "metadata": { "a": 1 }, "temprature": 1, "né": 1 })).rest().unwrap();
         let response = rest.told(Response::default());
         assert_eq!(response.headers()[IGNORED], "temprature");

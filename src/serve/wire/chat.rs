@@ -1,4 +1,4 @@
-//! OpenAI's `/v1/chat/completions`: what is not known is told as ignored, what cannot be done is refused by name.
+//! OpenAI's `/v1/chat/completions`.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
 
-/// Most of the likeliest tokens that are given beside each token.
+/// Maximum number of likely tokens that are given beside each token.
 const TOP_LOGPROBS_MAX: usize = 20;
 
 /// `stream_options`.
@@ -40,7 +40,7 @@ struct Message {
 }
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let mut fields = super::fields(&body)?;
+    let mut fields = Fields::read(&body)?;
     let model = fields.take::<String>("model")?.unwrap_or_else(|| "planner".to_owned());
     let streams = fields.take("stream")?.unwrap_or(false);
     let options = fields.take::<StreamOptions>("stream_options")?.unwrap_or_default();

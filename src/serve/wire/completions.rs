@@ -14,13 +14,13 @@ use crate::serve::ask::{Ask, Model, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
-/// Most of the likeliest tokens that are given beside each token.
+/// Maximum number of likely tokens that are given beside each token.
 const LOGPROBS_MAX: usize = 5;
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let mut fields = super::fields(&body)?;
+    let mut fields = Fields::read(&body)?;
     let model = fields.take::<String>("model")?.unwrap_or_else(|| "planner".to_owned());
     let streams = fields.take("stream")?.unwrap_or(false);
     // The last chunk says what an answer took in any case.
@@ -93,7 +93,7 @@ impl Wire for Answer {
     fn delta(&mut self, delta: Delta) -> Vec<String> {
         let (text, tokens, end) = match delta {
             Delta::Text(text, tokens) => (text, tokens, None),
-            // What a raw prompt is followed by is text, thoughts too.
+            // Everything after a raw prompt is text, thoughts too.
             Delta::Thinking(text) => (text, Vec::new(), None),
             Delta::Finished(end) => (String::new(), Vec::new(), Some(end)),
             Delta::Call(_) | Delta::Alive => (String::new(), Vec::new(), None),
@@ -129,9 +129,7 @@ mod tests {
         let with = |name: &str, value: Value| {
             let mut request = json!({ "prompt": "Once" });
             request[name] = value;
-            read(Fields::new(request.as_object().unwrap().clone()), Model::Planner, true)
-                .err()
-                .and_then(|why| why.field)
+            read(Fields::of(&request), Model::Planner, true).err().and_then(|why| why.field)
         };
         for (field, value) in [
             ("prompt", json!(["a", "b"])),

@@ -19,7 +19,7 @@ impl Conversation {
         self.settle();
         match (role, self.turns.last_mut()) {
             ("assistant", _) => append(self.answer().0, text),
-            // A message of the user alone is one, also without words.
+            // The first message of the user counts even if it is empty.
             ("user", None) => self.turns.push(Turn::User(text.to_owned())),
             ("system" | "developer" | "user", _) if text.is_empty() => {}
             // All instructions that come before the first message are one system message.

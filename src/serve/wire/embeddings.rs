@@ -44,7 +44,7 @@ impl Input {
 }
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let mut fields = super::fields(&body)?;
+    let mut fields = Fields::read(&body)?;
     let name = fields.take::<String>("model")?.unwrap_or_else(|| "embedder".to_owned());
     if ["planner", "router", "agent"].contains(&name.as_str()) {
         let text = format!("`{name}` writes text; /v1/embeddings takes the model `embedder`");
@@ -101,7 +101,7 @@ async fn embedded(embedder: Embedder, texts: Vec<String>) -> Result<(Vec<Vec<f32
     work.await.map_err(Problem::failed)?
 }
 
-/// Nothing is cut: a text with more tokens than its vector would tell of is refused.
+/// Nothing is cut: a text with more tokens than the embedder reads is refused.
 fn fits(counts: &[usize]) -> Result<(), Problem> {
     let Some((index, &prompt)) = counts.iter().enumerate().find(|(_, count)| **count > TOKENS_MAX) else {
         return Ok(());
@@ -127,7 +127,7 @@ mod tests {
     fn texts_and_tokens_are_told_apart() {
         let read = |input: Value| {
             let fields = json!({ "input": input });
-            super::input(&mut Fields::new(fields.as_object().unwrap().clone()))
+            super::input(&mut Fields::of(&fields))
         };
         assert!(matches!(read(json!("a")), Ok(Input::Text(_))));
         assert!(matches!(read(json!(["a", "b"])), Ok(Input::Texts(texts)) if texts.len() == 2));

@@ -20,8 +20,8 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
         Value::Object(_) => standalone(parameters.clone()),
         Value::Null => json!({ "type": "object", "properties": {} }),
         other => {
-            // One tool that is described wrongly is no reason to refuse the others.
-            tracing::warn!(tool = name, %other, "the parameters are no JSON schema; the tool may be called with any");
+            // A tool that is described wrongly does not make the others unusable.
+            tracing::warn!(tool = name, %other, "the parameters are not a JSON schema; the tool may be called with any");
             json!({ "type": "object" })
         }
     };
@@ -35,7 +35,7 @@ pub fn thinks(field: &'static str, effort: Option<&str>) -> Result<bool, Problem
         None | Some("low" | "medium" | "high" | "xhigh" | "max") => Ok(true),
         Some("none" | "minimal") => Ok(false),
         Some(other) => {
-            let text = format!("`{other}` is no effort; it must be none, minimal, low, medium, high or xhigh");
+            let text = format!("`{other}` is not an effort; send none, minimal, low, medium, high, xhigh or max");
             Err(Problem::invalid(field, text))
         }
     }
@@ -49,7 +49,7 @@ pub fn call(id: &Value, name: &Value, arguments: &Value) -> Call {
         Value::String(text) => match serde_json::from_str(text) {
             Ok(Value::Object(given)) => given,
             _ if text.trim().is_empty() => Map::new(),
-            // What cannot be read is still shown to the model.
+            // A text that cannot be read is still shown to the model.
             _ => Map::from_iter([("arguments".to_owned(), arguments.clone())]),
         },
         _ => Map::new(),
@@ -96,7 +96,7 @@ pub fn format(field: &'static str, given: Option<&Value>) -> Result<Format, Prob
     }
 }
 
-/// What of a schema an answer is held to; what it is not held to is in the log.
+/// The part of a schema that an answer is held to; the rest is named in the log.
 fn kept(field: &'static str, schema: &Value) -> Result<Value, Problem> {
     let Expressible { schema, notes } =
         expressible(&standalone(schema.clone())).map_err(|why| Problem::invalid(field, why))?;

@@ -17,18 +17,12 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use self::body::Fields;
 use super::problem::{Kind, Problem};
 
 /// Reads the body of a request.
 pub fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
     serde_json::from_slice(body)
         .map_err(|error| Problem::new(Kind::Invalid, format!("the request cannot be read: {error}")))
-}
-
-/// The body of a request as fields that are taken by name.
-fn fields(body: &Bytes) -> Result<Fields, Problem> {
-    read(body).map(Fields::new)
 }
 
 /// A problem as OpenAI's clients read it: `{"error": {message, type, param, code}}`, with both numbers if a prompt is too long.

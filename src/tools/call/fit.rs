@@ -21,8 +21,8 @@ pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> 
     Ok(fitted)
 }
 
-/// The value as `anyOf` or `oneOf` has it, and every schema of `allOf`: as it is if one of the alternatives takes it so, else as the
-/// first makes it.
+/// The value as every schema of `allOf` and one of `anyOf` or `oneOf` takes it: as it is if one of these takes it so, else
+/// as the first makes it.
 fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let schemas =
         |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);

@@ -17,7 +17,7 @@ const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "function", "function
 const ARGUMENT_KEYS: [&str; 7] = ["arguments", "parameters", "args", "input", "tool_input", "params", "action_input"];
 const LIST_KEYS: [&str; 3] = ["tool_calls", "calls", "tools"];
 
-/// Calls in the order of the text, never overlapping. One that has no end ends the reading: what follows is the inside of it.
+/// Calls in the order of the text, never overlapping. One that has no end ends the reading: the rest of the text is inside it.
 pub fn read(text: &str, specs: &[ToolSpec]) -> Vec<RawCall> {
     let is_bare = is_bare_call(text);
     let mut reader = Reader::new(text);

@@ -45,8 +45,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether every call is in the notation of the model's family, closed as the notation demands. Only such calls may change or run something:
-    /// the later tiers read what seems to be meant.
+    /// Whether every call is in the notation of the model's family, closed as the notation demands. Only such calls may change
+    /// or run something: the later tiers guess the meaning.
     pub fn is_certain(&self) -> bool {
         self.tier == Some(Tier::Strict)
     }

@@ -24,9 +24,10 @@ exec \"$@\"";
 pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(Child, Group, TempDir)> {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let temp = tempfile::Builder::new().prefix("monobloc-server-").tempdir()?;
-    let filled = |text: &String| filled(text.as_ref(), &project);
-    let program: Vec<OsString> = std::iter::once(&config.command).chain(&config.args).map(filled).collect();
-    let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(self::filled(dir.as_os_str(), &project)));
+    let filled = |text: &OsStr| filled(text, &project);
+    let words = std::iter::once(&config.command).chain(&config.args);
+    let program: Vec<OsString> = words.map(|word| filled(word.as_ref())).collect();
+    let dir = config.dir.as_ref().map_or(project.clone(), |dir| project.join(filled(dir.as_os_str())));
     // It has to read the absolute paths among its arguments, which it is to serve.
     let named = program.iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let commands = Commands {
@@ -47,7 +48,7 @@ pub fn start(config: &Server, limits: &Commands, project: &Path) -> io::Result<(
     let (mut command, mut group) = sandbox::shell(&confines)?;
     command.args(["-c", WATCHED, "sh"]).arg(std::process::id().to_string()).args(program).current_dir(dir);
     sandbox::set_environment(&mut command, config.inherit.iter().map(String::as_str), confines.temp);
-    command.envs(config.env.iter().map(|(name, value)| (name, filled(value))));
+    command.envs(config.env.iter().map(|(name, value)| (name, filled(value.as_ref()))));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = sandbox::spawn(command, &mut group)?;
     Ok((child, group, temp))

@@ -4,19 +4,18 @@ use std::cell::Cell;
 
 use crate::base::is_listed;
 use crate::tools::policy::form::Form;
-use crate::tools::shell::harmless::is_deciding;
 use crate::tools::shell::programs::{
-    interpreter, is_inert, is_shell, is_wrapper, listed_name, may_be_option, reader, wrapped,
+    find_runs, interpreter, is_deciding, is_inert, is_shell, is_wrapper, listed_name, may_be_option, reader, wrapped,
 };
-use crate::tools::shell::scripts::{awk_only_prints, code_only_prints, sed_only_prints};
+use crate::tools::shell::scripts::{AwkProgram, awk_only_prints, awk_program, code_only_prints, sed_words_only_print};
 use crate::tools::shell::word::Word;
 use crate::tools::shell::{Command, DEPTH_MAX, Line, git, harmless_device, parse};
 
-/// Most words of a command that are looked through.
+/// Maximum number of words of a command that are looked through; a longer command may be any.
 const WORDS_MAX: usize = 400;
-/// Most places in a text where a command is looked for.
+/// Maximum number of places in a text where a command is looked for.
 const NAMES_MAX: usize = 16;
-/// Most `=` in a word behind which a command is looked for.
+/// Maximum number of `=` in a word behind which a command is looked for.
 const VALUES_MAX: usize = 8;
 /// Values of variables by which no program runs that matters: pagers, editors, compilers.
 const PLAIN_VALUES: &str = "cat less more true false 0 1 vi vim nano gcc clang cc c++ g++ clang++ dumb never always";
@@ -28,8 +27,8 @@ const FED: &str =
     doas make gmake entr screen tmux script env nsenter chroot";
 
 /// Whether a command of the line may be `form`.
-pub fn may_run(form: &Form, line: &str) -> bool {
-    Search { form, made: Cell::new(false) }.line(&parse(line), 0)
+pub fn may_run(form: &Form, line: &Line) -> bool {
+    Search { form, made: Cell::new(false) }.line(line, 0)
 }
 
 struct Search<'f> {
@@ -38,7 +37,7 @@ struct Search<'f> {
     made: Cell<bool>,
 }
 
-/// What is known of the line around a command.
+/// Facts about the line around a command.
 #[derive(Clone, Copy)]
 struct Around {
     fed: bool,
@@ -181,8 +180,11 @@ impl Search<'_> {
             "alias" => rest.iter().any(|word| self.alias_runs(word, depth)),
             "xargs" if rest.iter().any(|word| word.start() == "-a" || word.start().starts_with("--arg-file")) => true,
             "git" => self.git_runs(words, around),
-            "sed" => self.scripts(rest, "-e --expression", "-f --file -i --in-place", sed_only_prints),
-            "awk" | "gawk" | "mawk" | "nawk" => self.awk_runs(rest),
+            "sed" => {
+                let is_file = |word: &Word| word.start() == "-f" || word.start().starts_with("--file");
+                !rest.iter().any(is_file) && !sed_words_only_print(rest)
+            }
+            "awk" | "gawk" | "mawk" | "nawk" => awk_runs(rest),
             "find" | "fd" | "fdfind" => self.find_runs(rest, around),
             "make" | "gmake" => rest.iter().enumerate().any(|(at, word)| {
                 let file = word.start().starts_with("-f") || word.start().starts_with("--file");
@@ -243,7 +245,7 @@ impl Search<'_> {
         word.known().is_none_or(|text| self.line(&parse(text), depth + 1))
     }
 
-    /// A script that is named on the line, but is no file of the project, or is made by the line itself.
+    /// Whether a script that the line names is a stream instead of a file of the project, or the line itself makes it.
     fn is_unclear_script(&self, word: &Word) -> bool {
         self.made.get() || word.known().is_none_or(is_stream)
     }
@@ -270,61 +272,10 @@ impl Search<'_> {
         remote || (!plain && self.anywhere(rest, takes, around))
     }
 
-    fn scripts(&self, rest: &[Word], given: &str, alone: &str, only_prints: fn(&str) -> bool) -> bool {
-        let bad = |word: &Word| !word.known().is_some_and(only_prints);
-        let is_given =
-            |word: &Word| word.known().is_some_and(|text| !text.starts_with("-i") && may_be_option(word, given));
-        if rest.iter().any(|word| word.start() == "-f" || word.start().starts_with("--file")) {
-            return false;
-        }
-        let mut scripts = rest.iter().enumerate().filter(|(_, word)| is_given(word)).peekable();
-        if scripts.peek().is_none() {
-            let first = rest.iter().find(|word| !word.is_option() && !is_listed(alone, word.start()));
-            return first.is_some_and(bad);
-        }
-        scripts.any(|(at, word)| match word.value() {
-            Some(value) if word.start().starts_with("--") => bad(&value),
-            _ => rest.get(at + 1).is_none_or(bad) || word.known().is_none_or(|text| !text.ends_with(['e', 'n'])),
-        })
-    }
-
-    fn awk_runs(&self, rest: &[Word]) -> bool {
-        let mut words = rest.iter();
-        while let Some(word) = words.next() {
-            let Some(text) = word.known() else { return true };
-            match text {
-                "-F" | "-v" => {
-                    words.next();
-                }
-                "--" => {}
-                "-f" => return words.next().and_then(|file| file.known()).is_none_or(is_stream),
-                _ if text.starts_with("-F") || text.starts_with("-v") => {}
-                _ if text.starts_with('-') => return true,
-                // A program that only writes files runs nothing.
-                _ => {
-                    return !awk_only_prints(text)
-                        && ["system", "|", "getline", "@", "close"].iter().any(|sign| text.contains(sign));
-                }
-            }
-        }
-        false
-    }
-
     fn find_runs(&self, rest: &[Word], around: Around) -> bool {
-        let executes =
-            |word: &Word| word.begins_open() || word.start().starts_with("-exec") || word.start().starts_with("-ok");
-        let executes = |word: &Word| executes(word) || matches!(word.start(), "-x" | "-X" | "--exec" | "--exec-batch");
-        rest.iter().enumerate().filter(|(_, word)| executes(word)).any(|(at, word)| {
-            if word.begins_open() {
-                return word.is_many() && at > 0;
-            }
-            let inner: Vec<Word> = rest[at + 1..]
-                .iter()
-                .take_while(|word| !matches!(word.known(), Some(";" | "+")))
-                .map(|word| word.filled("{}"))
-                .collect();
-            self.command(&inner, Around { depth: around.depth + 1, fed: false })
-        })
+        let below = Around { depth: around.depth + 1, fed: false };
+        let unknown = rest.iter().skip(1).any(|word| word.begins_open() && word.is_many());
+        unknown || (0..rest.len()).filter_map(|at| find_runs(&rest[at..])).any(|inner| self.command(&inner, below))
     }
 
     fn interpreter_runs(&self, name: &str, rest: &[Word], code: &str, around: Around) -> bool {
@@ -354,6 +305,19 @@ impl Search<'_> {
         }
         let alone = ["--version", "-V", "-v", "--help", "-h", "--test"];
         !rest.iter().any(|word| word.known().is_some_and(|text| alone.contains(&text)))
+    }
+}
+
+fn awk_runs(rest: &[Word]) -> bool {
+    match awk_program(rest) {
+        // A program that only writes files runs nothing.
+        AwkProgram::Text(program) => {
+            !awk_only_prints(program)
+                && ["system", "|", "getline", "@", "close"].iter().any(|sign| program.contains(sign))
+        }
+        AwkProgram::File(file) => file.and_then(Word::known).is_none_or(is_stream),
+        AwkProgram::Unknown => true,
+        AwkProgram::Missing => false,
     }
 }
 

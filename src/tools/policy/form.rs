@@ -25,7 +25,7 @@ struct Piece {
     glob: Option<GlobMatcher>,
 }
 
-/// Programs whose first word that is no option says what they do. For all others words may come in any order.
+/// Programs whose first word that is not an option says what they do. For all others words may come in any order.
 const SUBCOMMANDS: &str = "git cargo npm pnpm yarn pip docker podman kubectl helm go apt apt-get brew systemctl gh hg svn
     terraform aws gcloud az gem poetry uv conda rustup dotnet bundle heroku vercel flyctl fly firebase netlify ng nx lerna
     turbo bun deno mix stack cabal composer pulumi vault consul nomad oc minikube kind nerdctl apk dnf yum pacman zypper
@@ -261,12 +261,10 @@ fn may_be_letter(letter: char, word: &Word) -> bool {
         let first = long.chars().next();
         return first.is_some_and(|first| first.eq_ignore_ascii_case(&letter) || first == '\0');
     }
-    let other = if letter == 'r' {
-        'R'
-    } else if letter == 'R' {
-        'r'
-    } else {
-        letter
+    let other = match letter {
+        'r' => 'R',
+        'R' => 'r',
+        _ => letter,
     };
     name.strip_prefix('-').is_some_and(|cluster| cluster.contains([letter, other, '\0']))
 }

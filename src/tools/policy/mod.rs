@@ -32,7 +32,7 @@ pub struct Policy {
     mode: ApproveMode,
     rules: Arc<Rules>,
     grants: Arc<Mutex<Vec<Grant>>>,
-    /// What the rules keep from being read.
+    /// The files that the rules keep from being read.
     hidden: Hidden,
     /// Used to resolve links; without it paths are taken as written.
     project: Option<PathBuf>,
@@ -139,7 +139,7 @@ impl Policy {
     /// Why git would show in this command what a rule denies reading.
     fn gives_away(&self, call: &ToolCall) -> Option<String> {
         let line = call.arguments.get("command")?.as_str().filter(|_| is_command(call) && !self.hidden.is_nothing())?;
-        let shows = tracked::may_show(line) && tracked::is_any(self.project.as_deref()?, &self.hidden);
+        let shows = tracked::may_show(&shell::parse(line)) && tracked::is_any(self.project.as_deref()?, &self.hidden);
         shows.then(|| "git may show files in it that a rule denies reading".to_owned())
     }
 

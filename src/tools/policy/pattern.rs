@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::tools::policy::denied;
 use crate::tools::policy::form::Form;
-use crate::tools::shell;
+use crate::tools::shell::Line;
 use crate::tools::shell::word::Word;
 
 /// How a pattern applies to something with several parts, such as a command line.
@@ -76,17 +76,17 @@ impl Pattern {
         self.text.starts_with('/')
     }
 
-    /// Matches a shell command line. A pattern without wildcards has to equal the first words of a command.
-    pub fn matches_command(&self, line: &str, sense: Sense) -> bool {
+    /// Matches a shell command line, which was read as `line`. A pattern without wildcards has to equal the first words of
+    /// a command.
+    pub fn matches_command(&self, text: &str, line: &Line, sense: Sense) -> bool {
         match sense {
             Sense::All => {
-                let hidden = ["$(", "`", "<(", ">(", "\n"].iter().any(|sign| line.contains(sign));
-                let read = shell::parse(line);
-                !hidden && read.plain().is_some_and(|all| all.iter().all(|one| self.begins(&one.words)))
+                let hidden = ["$(", "`", "<(", ">(", "\n"].iter().any(|sign| text.contains(sign));
+                !hidden && line.plain().is_some_and(|all| all.iter().all(|one| self.begins(&one.words)))
             }
             Sense::Any => match &self.form {
-                Some(form) => denied::may_run(form, line) || (self.inner_wild && self.stands_in(line)),
-                None => self.stands_in(line),
+                Some(form) => denied::may_run(form, line) || (self.inner_wild && self.stands_in(text, line)),
+                None => self.stands_in(text, line),
             },
         }
     }
@@ -101,23 +101,22 @@ impl Pattern {
     }
 
     /// Whether a pattern with wildcards matches a command from any word on, or may, because a word is not known.
-    fn stands_in(&self, line: &str) -> bool {
-        let read = shell::parse(line);
+    fn stands_in(&self, text: &str, line: &Line) -> bool {
         let start = self.text.split(['*', '?', '[', '{']).next().unwrap_or_default();
         let may = |words: &[Word], begins: bool| {
             let known = words.iter().all(|word| word.known().is_some());
-            let text = joined(words);
+            let all = joined(words);
             let first = words[0].start();
             let begun = begins || !first.is_empty();
-            self.glob.is_match(&text) || (!known && begun && (text.starts_with(start) || start.starts_with(first)))
+            self.glob.is_match(&all) || (!known && begun && (all.starts_with(start) || start.starts_with(first)))
         };
         let bare = |words: &[Word]| -> Vec<Word> {
             words.iter().map(|word| word.known().map_or_else(|| word.clone(), |_| word.program())).collect()
         };
         let anywhere = |words: &[Word]| (0..words.len()).any(|at| may(&words[at..], at == 0));
-        !read.understood
-            || self.glob.is_match(line)
-            || read.commands.iter().any(|one| anywhere(&one.words) || anywhere(&bare(&one.words)))
+        !line.understood
+            || self.glob.is_match(text)
+            || line.commands.iter().any(|one| anywhere(&one.words) || anywhere(&bare(&one.words)))
     }
 }
 
@@ -128,10 +127,11 @@ fn joined(words: &[Word]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::shell::parse;
 
     fn check(pattern: &str, line: &str, all: bool, any: bool) {
-        let pattern = Pattern::text(pattern).unwrap();
-        let got = (pattern.matches_command(line, Sense::All), pattern.matches_command(line, Sense::Any));
+        let (pattern, read) = (Pattern::text(pattern).unwrap(), parse(line));
+        let got = (pattern.matches_command(line, &read, Sense::All), pattern.matches_command(line, &read, Sense::Any));
         assert_eq!(got, (all, any), "{} {line}", pattern.text);
     }
 

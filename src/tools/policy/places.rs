@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::base::is_listed;
 use crate::index::words;
 use crate::tools::call::ToolCall;
-use crate::tools::shell;
+use crate::tools::shell::Line;
 use crate::tools::shell::programs::{is_inert, listed_name};
 
 /// Words in the name of an argument that takes a file or folder.
 const NAMES: &str = "path paths file files filename filepath dir directory folder source destination root uri";
-/// Most files of one call that are looked at, and how deep arguments are followed.
+/// Maximum number of files of one call that are looked at, and how deep arguments are followed.
 const PLACES_MAX: usize = 256;
 const DEPTH_MAX: usize = 6;
 
@@ -36,16 +36,15 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
 pub struct Touched {
     /// As they stand in the line.
     pub known: Vec<String>,
-    /// The beginnings of those of which the rest is only known when it runs.
+    /// The beginnings of places whose rest is only known when the line runs.
     pub begun: Vec<String>,
 }
 
-/// Any word of a command may be a file, and so may its parts: `--file=a`, `-fa`, `HEAD:a`, and what stands in a text that a
-/// program may run.
-pub fn of_line(line: &str) -> Touched {
+/// Any word of a command may be a file, and so may its parts: `--file=a`, `-fa`, `HEAD:a`, and the pieces of a text that a
+/// program may run. `text` was read as `line`.
+pub fn of_line(text: &str, line: &Line) -> Touched {
     let mut touched = Touched::default();
-    let read = shell::parse(line);
-    for command in &read.commands {
+    for command in &line.commands {
         let runs = command.words.first().and_then(listed_name).is_none_or(|name| !is_inert(&name) && name != "git");
         let assigned = command.assigned.iter().map(|(_, value)| value);
         for word in command.words.iter().chain(assigned).chain(&command.writes).chain(&command.reads) {
@@ -62,8 +61,8 @@ pub fn of_line(line: &str) -> Touched {
             }
         }
     }
-    if !read.understood {
-        touched.known.extend(pieces(line));
+    if !line.understood {
+        touched.known.extend(pieces(text));
     }
     touched
 }

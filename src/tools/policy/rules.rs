@@ -9,8 +9,9 @@ use crate::base::config::{Consent, Place, Rule};
 use crate::tools::call::ToolCall;
 use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
+use crate::tools::shell::{self, Line};
 
-/// Tools that give away what is in files.
+/// Tools that give away the contents of files.
 const READING: [&str; 5] = ["read_file", "search_text", "index_read_file", "index_search", "index_search_text"];
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -31,6 +32,24 @@ struct Compiled {
     paths: Vec<Pattern>,
 }
 
+/// A call as rules look at it.
+struct Asked<'c> {
+    call: &'c ToolCall,
+    /// Used to resolve links.
+    project: Option<&'c Path>,
+    files: Vec<Named>,
+    /// The line of `run_command` as it is written and as it was read.
+    line: Option<(&'c str, Line)>,
+}
+
+impl<'c> Asked<'c> {
+    fn of(call: &'c ToolCall, project: Option<&'c Path>) -> Asked<'c> {
+        let text = || call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        let line = (call.tool == "run_command").then(text).map(|text| (text, shell::parse(text)));
+        Asked { call, project, files: places::of(call, project), line }
+    }
+}
+
 impl Rules {
     /// An error names the rule, and the example it fails.
     pub fn compile(rules: &[Rule]) -> Result<Rules, RuleError> {
@@ -39,8 +58,11 @@ impl Rules {
 
     /// The strictest decision of the rules that match, and why. `project` is used to resolve links.
     pub fn decide(&self, call: &ToolCall, project: Option<&Path>) -> Option<(Consent, String)> {
-        let files = if self.0.is_empty() { Vec::new() } else { places::of(call, project) };
-        let matching = self.0.iter().filter(|one| one.matches(call, &files, project));
+        if self.0.is_empty() {
+            return None;
+        }
+        let asked = Asked::of(call, project);
+        let matching = self.0.iter().filter(|one| one.matches(&asked));
         // Of equally strict rules the first, so that the reason does not depend on those after it.
         let strictest = matching.reduce(|best, one| if one.rule.decision > best.rule.decision { one } else { best })?;
         let rule = &strictest.rule;
@@ -48,7 +70,7 @@ impl Rules {
         Some((rule.decision, format!("the rule at {}{reason}", rule.place)))
     }
 
-    /// What the rules keep from being read in the project, whichever way: what is denied to a tool that reads texts.
+    /// The files of the project that the rules keep from being read, whichever way: those denied to a tool that reads texts.
     pub fn hidden(&self, project: &Path) -> Hidden {
         let reads = |one: &&Compiled| READING.iter().any(|tool| one.tools.iter().any(|pattern| pattern.matches(tool)));
         let denies = |one: &&Compiled| one.rule.decision == Consent::Deny && one.arguments.is_empty();
@@ -63,7 +85,8 @@ impl Rules {
 
     /// Whether a rule that does not deny grants the network to every part of a command.
     pub fn grants_network(&self, call: &ToolCall) -> bool {
-        self.0.iter().any(|one| one.rule.network && one.matches_as(call, &[], None, Sense::All))
+        let asked = Asked::of(call, None);
+        self.0.iter().any(|one| one.rule.network && one.matches_as(&asked, Sense::All))
     }
 }
 
@@ -103,7 +126,7 @@ impl Compiled {
                 return Err(wrong("this example needs a `tool`, because its rule is for several".to_owned()));
             };
             let call = ToolCall { tool: tool.clone(), arguments: example.arguments.clone() };
-            if self.matches(&call, &places::of(&call, None), None) != expected {
+            if self.matches(&Asked::of(&call, None)) != expected {
                 let shown = Value::Object(call.arguments);
                 let line = self.rule.place.line;
                 return Err(wrong(if expected {
@@ -116,40 +139,38 @@ impl Compiled {
         Ok(())
     }
 
-    fn matches(&self, call: &ToolCall, files: &[Named], project: Option<&Path>) -> bool {
-        let sense = if self.rule.decision == Consent::Allow { Sense::All } else { Sense::Any };
-        self.matches_as(call, files, project, sense)
+    fn matches(&self, asked: &Asked<'_>) -> bool {
+        self.matches_as(asked, if self.rule.decision == Consent::Allow { Sense::All } else { Sense::Any })
     }
 
-    fn matches_as(&self, call: &ToolCall, files: &[Named], project: Option<&Path>, sense: Sense) -> bool {
-        self.tools.iter().any(|tool| tool.matches(&call.tool))
-            && self.arguments.iter().all(|(name, patterns)| argument(call, name, patterns, sense))
-            && self.paths_match(call, files, project, sense)
+    fn matches_as(&self, asked: &Asked<'_>, sense: Sense) -> bool {
+        self.tools.iter().any(|tool| tool.matches(&asked.call.tool))
+            && self.arguments.iter().all(|(name, patterns)| argument(asked, name, patterns, sense))
+            && (self.paths.is_empty() || self.paths_match(asked, sense))
     }
 
-    fn paths_match(&self, call: &ToolCall, files: &[Named], project: Option<&Path>, sense: Sense) -> bool {
-        if self.paths.is_empty() {
-            return true;
-        }
+    fn paths_match(&self, asked: &Asked<'_>, sense: Sense) -> bool {
         let within = |path: &str| self.paths.iter().any(|pattern| pattern.matches(path));
-        let covered = |one: &Named| self.covers(&one.said, project) || self.covers(&one.real, project);
-        match (sense, call.tool == "run_command") {
-            (Sense::All, true) => false,
-            (Sense::All, false) => !files.is_empty() && files.iter().all(|one| within(&one.said) && within(&one.real)),
-            (Sense::Any, false) => files.iter().any(covered),
-            (Sense::Any, true) => {
-                let line = call.arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-                let touched = places::of_line(line);
-                touched.known.iter().any(|text| covered(&places::named(text, project)))
-                    || touched.begun.iter().filter(|start| !start.is_empty()).any(|start| {
-                        let whole = project.map(|project| project.join(start).to_string_lossy().into_owned());
-                        let starts = [Some(start), whole.as_ref()];
-                        let may =
-                            |pattern: &Pattern| starts.iter().flatten().any(|start| pattern.may_cover_below(start));
-                        self.paths.iter().any(may)
-                    })
+        let covered = |one: &Named| self.covers(&one.said, asked.project) || self.covers(&one.real, asked.project);
+        let files = &asked.files;
+        match (sense, &asked.line) {
+            (Sense::All, Some(_)) => false,
+            (Sense::All, None) => !files.is_empty() && files.iter().all(|one| within(&one.said) && within(&one.real)),
+            (Sense::Any, None) => files.iter().any(covered),
+            (Sense::Any, Some((text, line))) => {
+                let touched = places::of_line(text, line);
+                let mut begun = touched.begun.iter().filter(|start| !start.is_empty());
+                touched.known.iter().any(|text| covered(&places::named(text, asked.project)))
+                    || begun.any(|start| self.may_cover_below(start, asked.project))
             }
         }
+    }
+
+    /// Whether a path that begins like this, with more that is not known, may be one of the rule's.
+    fn may_cover_below(&self, start: &str, project: Option<&Path>) -> bool {
+        let whole = project.map(|project| project.join(start).to_string_lossy().into_owned());
+        let starts = [Some(start), whole.as_deref()];
+        self.paths.iter().any(|pattern| starts.iter().flatten().any(|start| pattern.may_cover_below(start)))
     }
 
     /// Whether a path of the project is one of the rule's, or lies in one.
@@ -162,10 +183,10 @@ impl Compiled {
 }
 
 /// Whether one of the patterns matches the argument; of a list, every item (`All`) or at least one (`Any`) must match.
-fn argument(call: &ToolCall, name: &str, patterns: &[Pattern], sense: Sense) -> bool {
-    let Some(value) = call.arguments.get(name) else { return false };
-    if let (true, Some(line)) = (call.tool == "run_command" && name == "command", value.as_str()) {
-        return patterns.iter().any(|pattern| pattern.matches_command(line, sense));
+fn argument(asked: &Asked<'_>, name: &str, patterns: &[Pattern], sense: Sense) -> bool {
+    let Some(value) = asked.call.arguments.get(name) else { return false };
+    if let ("command", Some((text, line))) = (name, &asked.line) {
+        return patterns.iter().any(|pattern| pattern.matches_command(text, line, sense));
     }
     let one = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

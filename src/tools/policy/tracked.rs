@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use crate::base::Hidden;
 use crate::tools::policy::denied;
 use crate::tools::policy::form::Form;
+use crate::tools::shell::Line;
 
 /// Commands of git that print contents or write them somewhere else.
 const SHOWS: [&str; 5] = [
@@ -19,13 +20,13 @@ const SHOWS: [&str; 5] = [
 ];
 
 /// Whether the line may run such a command.
-pub fn may_show(line: &str) -> bool {
+pub fn may_show(line: &Line) -> bool {
     static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
     let forms = FORMS.get_or_init(|| SHOWS.iter().filter_map(|text| Form::new(text)).collect());
     forms.iter().any(|form| denied::may_run(form, line))
 }
 
-/// Whether git tracks a file that is hidden. What cannot be read counts as such.
+/// Whether git tracks a file that is hidden. An index that cannot be read counts as if it did.
 pub fn is_any(project: &Path, hidden: &Hidden) -> bool {
     let Some((root, folder)) = project.ancestors().find_map(|root| Some((root, git_folder(root)?))) else {
         return false;
@@ -88,6 +89,7 @@ fn paths(bytes: &[u8]) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::shell::parse;
     use std::process::Command;
 
     #[test]
@@ -127,12 +129,12 @@ mod tests {
         for line in
             ["git show HEAD:a", "git -C . diff", "git log -p", "git log --patch", "git grep x", "sh -c 'git show x'"]
         {
-            assert!(may_show(line), "{line}");
+            assert!(may_show(&parse(line)), "{line}");
         }
         for line in
             ["git status", "git log --oneline", "git add -A", "git commit -m 'git show'", "cargo test", "grep -rn x ."]
         {
-            assert!(!may_show(line), "{line}");
+            assert!(!may_show(&parse(line)), "{line}");
         }
     }
 }

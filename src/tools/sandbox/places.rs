@@ -68,11 +68,11 @@ pub fn of(confines: &Confines<'_>) -> Places {
     places
 }
 
-/// Most files and folders that are looked at for those that rules hide, and most that are hidden one by one.
+/// Maximum number of files and folders that are looked at for those that rules hide, and that are hidden one by one.
 const SEEN_MAX: usize = 400_000;
 const HIDDEN_MAX: usize = 4_000;
 
-/// The files and folders of the project that rules hide. What lies in such a folder is not listed. An error if they are too many
+/// The files and folders of the project that rules hide, without those inside a hidden folder. An error if they are too many
 /// to be found or hidden.
 pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
     let (mut found, mut folders, mut seen) = (Vec::new(), Vec::new(), 0);
@@ -84,9 +84,10 @@ pub fn hidden(project: &Path, hidden: &Hidden) -> io::Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             seen += 1;
             if seen > SEEN_MAX || found.len() > HIDDEN_MAX {
-                return Err(io::Error::other(
-                    "what a rule denies reading of cannot be hidden: there are too many files",
-                ));
+                return Err(io::Error::other(format!(
+                    "rules deny reading files that cannot all be hidden from commands: at most {SEEN_MAX} files are looked \
+                     at and {HIDDEN_MAX} hidden; let the rules name folders instead of single files"
+                )));
             }
             let path = entry.path();
             let below = path.strip_prefix(project).unwrap_or(&path).to_string_lossy().into_owned();

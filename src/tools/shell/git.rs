@@ -1,4 +1,4 @@
-//! What is known of git: its subcommands, and which of its options run other programs.
+//! Lists the subcommands of git, and which of its options run other programs.
 
 use super::programs::may_be_option;
 use super::word::Word;

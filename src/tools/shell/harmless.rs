@@ -1,14 +1,16 @@
 //! Decides whether a command is known to delete, overwrite and send nothing; what is not known is asked about.
 
 use super::parse::{Line, parse};
-use super::programs::{interpreter, is_plain_wrapper, is_shell, listed_name, may_be_option, reader, wrapped};
-use super::scripts::{awk_only_prints, sed_only_prints};
+use super::programs::{
+    find_runs, interpreter, is_deciding, is_plain_wrapper, is_shell, listed_name, may_be_option, reader, wrapped,
+};
+use super::scripts::{AwkProgram, awk_only_prints, awk_program, sed_words_only_print};
 use super::word::Word;
 use super::{DEPTH_MAX, git, harmless_device};
 use crate::base::is_listed;
 
-/// What programs do with a subcommand that reads, builds or tests, and the options that would have it do more. `a/b` is
-/// a subcommand of a subcommand.
+/// Programs with their subcommands that read, build or test, and the options with which these would do more. `a/b` is a
+/// subcommand of a subcommand.
 const VERBS: &[(&str, &str, &str)] = &[
     (
         "cargo",
@@ -69,7 +71,7 @@ const DRY: &[(&str, &str)] = &[
 ];
 /// Options by which a program of [`DRY`] writes all the same.
 const WET: &str = "-w --write --in-place -i --output -o";
-/// Interpreters of which the first word that is no option is a script.
+/// Interpreters whose first word that is not an option is a script.
 const SCRIPTED: &str = "python pypy node nodejs bun deno perl ruby php lua ts-node tsx";
 /// Words in the name of a script or a task that say that it builds, tests, looks or starts something.
 const TASKS: &str = "test tests testing unittest unittests build check checks lint typecheck types type compile start run
@@ -78,16 +80,6 @@ const TASKS: &str = "test tests testing unittest unittests build check checks li
 /// Words that say the opposite, whatever stands beside them.
 const NO_TASKS: &str = "clean deploy publish release reset fix write delete remove push install uninstall purge drop wipe
     destroy upload send update upgrade migrate migration seed rollback kill stop clear rm truncate rewrite overwrite apply flush";
-/// Variables that decide which programs run.
-const DECIDING: &str =
-    "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV IFS SHELL PAGER EDITOR
-    VISUAL BROWSER PYTHONSTARTUP PYTHONINSPECT NODE_OPTIONS PERL5OPT PERL5LIB RUBYOPT LESSOPEN MAKEFLAGS RUSTC_WRAPPER
-    RUSTC CARGO_TARGET_DIR PROMPT_COMMAND CC CXX HOME";
-
-/// Whether a variable may have programs run that the command does not name.
-pub fn is_deciding(name: &str) -> bool {
-    is_listed(DECIDING, name) || (name.starts_with("GIT_") && !name.contains("AUTHOR") && !name.contains("COMMITTER"))
-}
 
 /// Why a whole line is not known to be harmless; `None` if it is.
 pub fn doubt_of_line(line: &Line, depth: usize) -> Option<String> {
@@ -139,8 +131,13 @@ fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
     }
     let harmless = match name {
         "git" => git::is_harmless(words),
-        "sed" => sed_is_harmless(rest),
-        "awk" | "gawk" | "mawk" | "nawk" => awk_is_harmless(rest),
+        "sed" => {
+            let more = |word: &Word| may_be_option(word, "-i --in-place -f --file --expression");
+            rest.iter().any(|word| !word.is_option()) && !rest.iter().any(more) && sed_words_only_print(rest)
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            matches!(awk_program(rest), AwkProgram::Text(program) if awk_only_prints(program))
+        }
         "find" | "fd" | "fdfind" => return doubt_of_find(rest, line, depth),
         "make" | "gmake" | "ninja" => make_is_harmless(rest),
         "tar" => tar_only_lists(rest),
@@ -155,9 +152,6 @@ fn doubt(words: &[Word], line: &Line, depth: usize) -> Option<String> {
             operands <= usize::from(name != "hostname")
                 && !rest.iter().any(|word| word.is_many() || word.start() == "-r")
         }
-        "docker" | "podman" | "kubectl" => verb_is_harmless(name, rest),
-        "exit" | "return" => true,
-        _ if name == "printf" || name == "echo" => true,
         "env" if rest.is_empty() => true,
         _ => false,
     };
@@ -216,13 +210,10 @@ fn runs_task(script: &str, rest: &[Word]) -> bool {
 /// One of the options is given, exactly or among letters behind one dash.
 fn gives(rest: &[Word], options: &str) -> bool {
     rest.iter().filter(|word| word.known().is_some()).any(|word| {
-        is_listed(options, word.start())
-            || options.split_whitespace().any(|option| {
-                let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
-                letter.is_some_and(|letter| {
-                    word.start().starts_with('-') && !word.start().starts_with("--") && word.start().contains(letter)
-                })
-            })
+        options.split_whitespace().any(|option| match option.as_bytes() {
+            [b'-', letter] => word.has_letter(char::from(*letter)),
+            _ => word.start() == option,
+        })
     })
 }
 
@@ -251,8 +242,7 @@ fn verb_is_harmless(name: &str, rest: &[Word]) -> bool {
 }
 
 fn doubt_of_shell(name: &str, rest: &[Word], depth: usize) -> Option<String> {
-    let letters = |word: &Word| word.start().starts_with('-') && !word.start().starts_with("--");
-    if let Some(at) = rest.iter().position(|word| letters(word) && word.start().contains('c')) {
+    if let Some(at) = rest.iter().position(|word| word.has_letter('c')) {
         let line = rest[at + 1..].iter().find(|word| !word.is_option());
         return match line.map(|word| word.known()) {
             Some(Some(line)) => doubt_of_line(&parse(line), depth + 1),
@@ -298,65 +288,20 @@ fn interpreter_is_harmless(name: &str, rest: &[Word], code: &str, line: &Line, d
     false
 }
 
-fn sed_is_harmless(rest: &[Word]) -> bool {
-    if rest.iter().any(|word| may_be_option(word, "-i --in-place -f --file")) {
-        return false;
-    }
-    let given = |word: &Word| word.known().is_some_and(sed_only_prints);
-    let mut scripts = rest.iter().enumerate().filter(|(_, word)| is_short(word, 'e') || word.name() == "--expression");
-    if scripts.clone().next().is_none() {
-        return rest.iter().find(|word| !word.is_option()).is_some_and(given);
-    }
-    scripts
-        .all(|(at, word)| word.known().is_some_and(|text| text.ends_with('e')) && rest.get(at + 1).is_some_and(given))
-}
-
-fn is_short(word: &Word, letter: char) -> bool {
-    word.start().starts_with('-') && !word.start().starts_with("--") && word.start().contains(letter)
-}
-
-fn awk_is_harmless(rest: &[Word]) -> bool {
-    let mut words = rest.iter();
-    while let Some(word) = words.next() {
-        let Some(text) = word.known() else { return false };
-        match text {
-            "-F" | "-v" => {
-                words.next();
-            }
-            "--" => {}
-            _ if text.starts_with("-F") || text.starts_with("-v") => {}
-            _ if text.starts_with('-') => return false,
-            _ => return awk_only_prints(text),
-        }
-    }
-    false
-}
-
 fn doubt_of_find(rest: &[Word], line: &Line, depth: usize) -> Option<String> {
     let mut at = 0;
     while let Some(word) = rest.get(at) {
-        at += 1;
-        let Some(text) = word.known() else {
-            if word.begins_open() {
-                return Some("what `find` does is only known when it runs".to_owned());
+        if let Some(inner) = find_runs(&rest[at..]) {
+            if let Some(why) = doubt(&inner, line, depth + 1) {
+                return Some(why);
             }
-            continue;
-        };
-        match text {
-            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
-                let end = rest[at..].iter().position(|word| matches!(word.known(), Some(";" | "+")));
-                let inner = &rest[at..end.map_or(rest.len(), |end| at + end)];
-                let inner: Vec<Word> = inner.iter().map(|word| word.filled("{}")).collect();
-                if let Some(why) = doubt(&inner, line, depth + 1) {
-                    return Some(why);
-                }
-                at += inner.len();
-            }
-            _ if text.starts_with("-fprint") || text.starts_with("-fls") || text.starts_with("-del") => {
-                return Some(format!("`find {text}` may delete or overwrite something"));
-            }
-            _ => {}
+            at += inner.len();
+        } else if word.begins_open() {
+            return Some("what `find` does is only known when it runs".to_owned());
+        } else if ["-fprint", "-fls", "-del"].iter().any(|option| word.start().starts_with(option)) {
+            return Some(format!("`find {}` may delete or overwrite something", word.shown()));
         }
+        at += 1;
     }
     None
 }
@@ -367,11 +312,8 @@ fn make_is_harmless(rest: &[Word]) -> bool {
         let Some(text) = word.known() else { return false };
         match text {
             "-C" | "-f" | "--directory" | "--file" | "-I" => {
-                if words
-                    .next()
-                    .and_then(|word| word.known())
-                    .is_none_or(|file| file == "-" || file.starts_with("/dev/"))
-                {
+                let place = words.next().and_then(Word::known);
+                if place.is_none_or(|place| place == "-" || place.starts_with("/dev/")) {
                     return false;
                 }
             }

@@ -1,4 +1,4 @@
-//! Reads shell command lines, and says what one may do: nothing that is lost, something, or what no project needs.
+//! Reads shell command lines and rates their risk: none, some, or one that no project needs.
 
 pub mod git;
 pub mod harmless;

@@ -1,8 +1,11 @@
 //! Reads a command line into its simple commands, by the grammar of tree-sitter-bash.
 
+mod texts;
+
 use tree_sitter::{Node, Parser};
 
 use super::word::Word;
+use texts::{ansi_c, bare, quoted};
 
 /// A longer line, or one that is nested deeper, is not understood.
 const LINE_MAX_BYTES: usize = 16 << 10;
@@ -14,7 +17,7 @@ pub struct Line {
     pub commands: Vec<Command>,
     /// The names of functions that it defines.
     pub functions: Vec<String>,
-    /// False if a part of it is no shell syntax, or would be read otherwise by another shell.
+    /// False if a part of it is not shell syntax, or another shell would read it otherwise.
     pub understood: bool,
 }
 
@@ -84,13 +87,10 @@ impl<'t> Reader<'t> {
         }
         let text = self.of(node);
         match node.kind() {
-            "command" => return self.command(node, Vec::new(), fed, depth),
+            "command" => return self.command(children(node), fed, depth),
             "redirected_statement" => return self.redirected(node, fed, depth),
             "declaration_command" => return self.declaration(node, depth),
-            "variable_assignment" => {
-                let assigned = vec![self.assignment(node)];
-                self.line.commands.push(Command { assigned, ..Command::default() });
-            }
+            "variable_assignment" => self.assigned(self.assignment(node)),
             "pipeline" => {
                 for (at, child) in children(node).into_iter().enumerate() {
                     self.visit(child, fed || at > 0, depth + 1);
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
             }
             "for_statement" => {
                 let name = node.child_by_field_name("variable").map_or("", |name| self.of(name)).to_owned();
-                self.line.commands.push(Command { assigned: vec![(name, Word::open())], ..Command::default() });
+                self.assigned((name, Word::open()));
             }
             // Simpler shells read these as commands.
             "test_command" if text.starts_with("[[") && text.contains(['<', '>', '|', '&', ';']) => self.doubt(),
@@ -124,16 +124,15 @@ impl<'t> Reader<'t> {
 
     fn redirected(&mut self, node: Node<'t>, fed: bool, depth: usize) {
         let Some(body) = node.child_by_field_name("body") else {
-            let all = children(node);
-            return self.command_of(&all, Vec::new(), fed, depth);
+            return self.command(children(node), fed, depth);
         };
         let redirects: Vec<Node<'t>> = children(node).into_iter().filter(|child| child.id() != body.id()).collect();
         if body.kind() == "command" {
-            return self.command(body, redirects, fed, depth);
+            return self.command(children(body).into_iter().chain(redirects), fed, depth);
         }
         let fed_here = redirects.iter().any(|one| self.feeds(*one));
         let before = self.line.commands.len();
-        self.command_of(&redirects, Vec::new(), fed, depth);
+        self.command(redirects, fed, depth);
         // Words after the redirection of a block belong to nothing.
         if self.line.commands.get(before).is_some_and(|one| !one.words.is_empty()) {
             self.doubt();
@@ -145,23 +144,17 @@ impl<'t> Reader<'t> {
         redirect.kind() != "file_redirect" || children(redirect).iter().any(|child| child.kind().starts_with('<'))
     }
 
-    fn command(&mut self, node: Node<'t>, redirects: Vec<Node<'t>>, fed: bool, depth: usize) {
-        let all = children(node);
-        self.command_of(&all, redirects, fed, depth);
+    /// Adds a command that is only an assignment.
+    fn assigned(&mut self, assignment: (String, Word)) {
+        self.line.commands.push(Command { assigned: vec![assignment], ..Command::default() });
     }
 
-    fn command_of(&mut self, parts: &[Node<'t>], redirects: Vec<Node<'t>>, fed: bool, depth: usize) {
+    fn command(&mut self, parts: impl IntoIterator<Item = Node<'t>>, fed: bool, depth: usize) {
         let mut command = Command { fed, ..Command::default() };
-        for part in parts.iter().copied().chain(redirects) {
+        for part in parts {
             match part.kind() {
-                "variable_assignment" => {
-                    let assignment = self.assignment(part);
-                    command.assigned.push(assignment);
-                }
-                "command_name" => {
-                    let word = self.word(part, depth);
-                    command.words.push(word);
-                }
+                "variable_assignment" => command.assigned.push(self.assignment(part)),
+                "command_name" => command.words.push(self.word(part, depth)),
                 "file_redirect" => self.redirect(part, &mut command, depth),
                 "herestring_redirect" => command.fed = true,
                 "heredoc_redirect" => {
@@ -170,8 +163,7 @@ impl<'t> Reader<'t> {
                         match child.kind() {
                             "file_redirect" => self.redirect(child, &mut command, depth),
                             "word" | "string" | "raw_string" | "concatenation" | "number" | "simple_expansion" => {
-                                let word = self.word(child, depth);
-                                command.words.push(word);
+                                command.words.push(self.word(child, depth));
                             }
                             // A body between quoted marks is text.
                             "heredoc_body" if self.is_quoted(part) => {}
@@ -181,10 +173,7 @@ impl<'t> Reader<'t> {
                     continue;
                 }
                 "comment" => continue,
-                _ => {
-                    let word = self.word(part, depth);
-                    command.words.push(word);
-                }
+                _ => command.words.push(self.word(part, depth)),
             }
             match part.kind() {
                 "variable_assignment" => children(part).into_iter().for_each(|one| self.visit(one, false, depth + 1)),
@@ -205,11 +194,8 @@ impl<'t> Reader<'t> {
             match child.kind() {
                 "file_descriptor" => {}
                 kind if !child.is_named() => operator = kind,
-                // What follows the file are further arguments.
-                _ if named => {
-                    let word = self.word(child, depth);
-                    command.words.push(word);
-                }
+                // Words after the file are further arguments.
+                _ if named => command.words.push(self.word(child, depth)),
                 _ => {
                     named = true;
                     let word = self.word(child, depth);
@@ -232,25 +218,23 @@ impl<'t> Reader<'t> {
         let mut command = Command::default();
         for child in children(node) {
             if child.kind() == "variable_assignment" {
-                let assignment = self.assignment(child);
-                command.assigned.push(assignment);
+                command.assigned.push(self.assignment(child));
             } else {
-                let word = self.word(child, depth);
-                command.words.push(word);
+                command.words.push(self.word(child, depth));
             }
             children(child).into_iter().for_each(|child| self.visit(child, false, depth + 1));
         }
         self.line.commands.push(command);
     }
 
-    fn assignment(&mut self, node: Node<'t>) -> (String, Word) {
+    fn assignment(&self, node: Node<'t>) -> (String, Word) {
         let name = node.child_by_field_name("name").map_or("", |name| self.of(name)).to_owned();
         let value = node.child_by_field_name("value");
         let value = value.map_or_else(Word::default, |value| self.word(value, 0));
         (name, value)
     }
 
-    fn word(&mut self, node: Node<'t>, depth: usize) -> Word {
+    fn word(&self, node: Node<'t>, depth: usize) -> Word {
         let mut word = Word::default();
         let mut torn = depth > DEPTH_MAX;
         self.piece(node, &mut word, &mut torn, depth);
@@ -258,7 +242,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Adds `node` to a word. `torn`: blanks in what is not known may divide the word.
-    fn piece(&mut self, node: Node<'t>, word: &mut Word, torn: &mut bool, depth: usize) {
+    fn piece(&self, node: Node<'t>, word: &mut Word, torn: &mut bool, depth: usize) {
         let text = self.of(node);
         match node.kind() {
             "command_name" | "concatenation" => {
@@ -309,95 +293,6 @@ impl<'t> Reader<'t> {
             _ => *torn = true,
         }
     }
-}
-
-/// Adds text that stands outside quotes: backslashes are removed, wildcards are not known.
-fn bare(text: &str, word: &mut Word, torn: &mut bool) {
-    let mut chars = text.chars();
-    let (mut brace, mut quote) = (false, None);
-    while let Some(c) = chars.next() {
-        match c {
-            // Empty quotes inside a word are part of its text here.
-            '\'' | '"' if quote.is_none_or(|open| open == c) => quote = if quote.is_none() { Some(c) } else { None },
-            _ if quote.is_some() => word.push(c.encode_utf8(&mut [0; 4])),
-            '\\' => match chars.next() {
-                Some('\n') | None => {}
-                Some(other) => word.push(other.encode_utf8(&mut [0; 4])),
-            },
-            '*' | '?' => word.push_wildcard(),
-            '[' => {
-                word.push_wildcard();
-                if chars.as_str().contains(']') {
-                    chars.by_ref().take_while(|c| *c != ']').for_each(drop);
-                }
-            }
-            '$' | '`' => *torn = true,
-            _ => {
-                brace |= c == '{';
-                *torn |= brace && c == ',';
-                word.push(c.encode_utf8(&mut [0; 4]));
-            }
-        }
-    }
-}
-
-/// Adds text inside double quotes.
-fn quoted(text: &str, word: &mut Word) {
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('\\', Some('\n')) => {
-                chars.next();
-            }
-            ('\\', Some('$' | '`' | '"' | '\\')) => {
-                word.push(chars.next().unwrap_or_default().encode_utf8(&mut [0; 4]));
-            }
-            ('`', _) => word.push_open(),
-            _ => word.push(c.encode_utf8(&mut [0; 4])),
-        }
-    }
-}
-
-/// The text of `$'…'`; `None` if it has an escape that is not read here.
-fn ansi_c(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut chars = text.strip_prefix("$'")?.strip_suffix('\'')?.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let escape = chars.next()?;
-        let (radix, most) = match escape {
-            'x' => (16, 2),
-            'u' => (16, 4),
-            'U' => (16, 8),
-            '0'..='7' => (8, 3),
-            'n' => {
-                out.push('\n');
-                continue;
-            }
-            't' => {
-                out.push('\t');
-                continue;
-            }
-            '\\' | '\'' | '"' | '?' => {
-                out.push(escape);
-                continue;
-            }
-            _ => return None,
-        };
-        let mut digits = String::new();
-        if radix == 8 {
-            digits.push(escape);
-        }
-        while digits.len() < most && chars.peek().is_some_and(|c| c.is_digit(radix)) {
-            digits.extend(chars.next());
-        }
-        let read = char::from_u32(u32::from_str_radix(&digits, radix).ok()?)?;
-        out.push(Some(read).filter(|c| *c != '\0')?);
-    }
-    Some(out)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is known of programs: which only read, which run other commands, and where these stand among their words.
+//! Lists programs: which only read, which run other commands, and where these stand among their words.
 
 use super::word::{Word, unversioned};
 use crate::base::is_listed;
@@ -89,11 +89,22 @@ const INTERPRETERS: &[(&str, &str)] = &[
 const INERT: &str = "
     cp mv rm rmdir unlink ln chmod chown chgrp dd tee truncate shred kill killall pkill install gzip gunzip bzip2 xz unxz
     uniq xxd hostname unzip rustc rustfmt gofmt javac pytest jest black ruff isort prettier curl pip brew patch csplit";
+/// Variables that decide which programs run.
+const DECIDING: &str =
+    "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV IFS SHELL PAGER EDITOR
+    VISUAL BROWSER PYTHONSTARTUP PYTHONINSPECT NODE_OPTIONS PERL5OPT PERL5LIB RUBYOPT LESSOPEN MAKEFLAGS RUSTC_WRAPPER
+    RUSTC CARGO_TARGET_DIR PROMPT_COMMAND CC CXX HOME";
+
+/// Whether a variable may have programs run that the command does not name.
+pub fn is_deciding(variable: &str) -> bool {
+    let git = variable.starts_with("GIT_") && !variable.contains("AUTHOR") && !variable.contains("COMMITTER");
+    is_listed(DECIDING, variable) || git
+}
 
 /// The name by which a program is listed: `python3.11` as `python`.
 pub fn listed_name(program: &Word) -> Option<String> {
     let name = program.program();
-    // Signs of the shell in a name are no part of one that is meant.
+    // A listed name has no signs of the shell in it.
     let name = name.known().filter(|name| !name.contains(['\'', '"', '$', '`', '\\', ' ', '\t', '\n']))?;
     Some(if ["python", "pip", "pypy"].contains(&unversioned(name)) { unversioned(name) } else { name }.to_owned())
 }
@@ -144,6 +155,19 @@ pub fn may_be_option(word: &Word, options: &str) -> bool {
     })
 }
 
+/// The command that find runs if `words` begin with `-exec` or the like; files that it puts there are not known.
+pub fn find_runs(words: &[Word]) -> Option<Vec<Word>> {
+    let (option, rest) = words.split_first()?;
+    let option = option.start();
+    if !(option.starts_with("-exec") || option.starts_with("-ok"))
+        && !["-x", "-X", "--exec", "--exec-batch"].contains(&option)
+    {
+        return None;
+    }
+    let inner = rest.iter().take_while(|word| !matches!(word.known(), Some(";" | "+")));
+    Some(inner.map(|word| word.filled("{}")).collect())
+}
+
 /// The command that `words`, which begin with a wrapper, run; `None` if where it begins is not known for certain. It is
 /// empty if there is none.
 pub fn wrapped(name: &str, words: &[Word]) -> Option<Vec<Word>> {
@@ -189,7 +213,7 @@ pub fn wrapped(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     if name == "xargs" {
         match mark {
             Some(mark) => rest = rest.iter().map(|word| word.filled(&mark)).collect(),
-            // What is read is added at the end.
+            // The words that it reads are added at the end.
             None if !rest.is_empty() => rest.push(Word::open()),
             None => {}
         }

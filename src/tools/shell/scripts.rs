@@ -1,7 +1,28 @@
 //! Reads programs that stand in a command line, for sed, awk, Python and JavaScript: whether they only compute and print.
 
+use super::programs::may_be_option;
+use super::word::Word;
+
+/// Whether every script among the words behind `sed` is known and neither writes files nor runs commands. Files with
+/// scripts are not looked at.
+pub fn sed_words_only_print(rest: &[Word]) -> bool {
+    let prints = |word: &Word| word.known().is_some_and(sed_only_prints);
+    let gives = |word: &Word| {
+        word.known().is_some_and(|text| !text.starts_with("-i") && may_be_option(word, "-e --expression"))
+    };
+    let mut given = rest.iter().enumerate().filter(|(_, word)| gives(word)).peekable();
+    if given.peek().is_none() {
+        return rest.iter().find(|word| !word.is_option()).is_none_or(prints);
+    }
+    given.all(|(at, word)| match (word.start().starts_with("--"), word.value()) {
+        (true, Some(value)) => prints(&value),
+        // The script is the next word, unless it follows the letter at once.
+        (is_long, _) => (is_long || word.start().ends_with('e')) && rest.get(at + 1).is_some_and(prints),
+    })
+}
+
 /// Whether a script of sed neither writes files nor runs commands.
-pub fn sed_only_prints(script: &str) -> bool {
+fn sed_only_prints(script: &str) -> bool {
     let mut rest = script.trim_start_matches([' ', ';', '\n', '}']);
     while !rest.is_empty() {
         match sed_command(rest) {
@@ -12,7 +33,7 @@ pub fn sed_only_prints(script: &str) -> bool {
     true
 }
 
-/// What follows the first command of a script; `None` if that command is not known to only print.
+/// The script after its first command; `None` if that command is not known to only print.
 fn sed_command(script: &str) -> Option<&str> {
     let mut rest = script;
     loop {
@@ -45,7 +66,7 @@ fn sed_command(script: &str) -> Option<&str> {
     }
 }
 
-/// What follows the next `mark` that has no backslash before it.
+/// The text after the next `mark` that has no backslash before it.
 fn delimited(text: &str, mark: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -57,6 +78,37 @@ fn delimited(text: &str, mark: char) -> Option<&str> {
         }
     }
     None
+}
+
+/// Where awk takes its program from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AwkProgram<'w> {
+    /// A word is the program.
+    Text(&'w str),
+    /// `-f`, with the file's name.
+    File(Option<&'w Word>),
+    /// Only known when it runs, or behind an option that is not known.
+    Unknown,
+    Missing,
+}
+
+/// The program among the words behind `awk`.
+pub fn awk_program(rest: &[Word]) -> AwkProgram<'_> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.known() else { return AwkProgram::Unknown };
+        match text {
+            "-F" | "-v" => {
+                words.next();
+            }
+            "--" => {}
+            "-f" => return AwkProgram::File(words.next()),
+            _ if text.starts_with("-F") || text.starts_with("-v") => {}
+            _ if text.starts_with('-') => return AwkProgram::Unknown,
+            _ => return AwkProgram::Text(text),
+        }
+    }
+    AwkProgram::Missing
 }
 
 /// Whether a program of awk neither writes files nor runs commands.

@@ -88,6 +88,11 @@ impl Word {
         self.is_option() || self.begins_open()
     }
 
+    /// Whether the letter is among those behind one dash, as far as they are known: `-lc` has `c`.
+    pub fn has_letter(&self, letter: char) -> bool {
+        self.start().starts_with('-') && !self.start().starts_with("--") && self.start().contains(letter)
+    }
+
     /// The name of the program that it names: without folders, lower case, without `.exe`.
     pub fn program(&self) -> Word {
         let base = self.text.rsplit('/').next().unwrap_or_default().to_lowercase();
@@ -101,7 +106,7 @@ impl Word {
         Word { text, many: self.many }
     }
 
-    /// What follows the first `=`.
+    /// The part after the first `=`.
     pub fn value(&self) -> Option<Word> {
         let (_, value) = self.text.split_once('=')?;
         Some(Word { text: value.to_owned(), many: self.many })

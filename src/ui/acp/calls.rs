@@ -33,7 +33,7 @@ pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
         return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
     }
     let diffs = proposal.changes.iter().map(|change| diff(change, project));
-    // Of several files the reason also says what no difference shows.
+    // The reason for a change of several files also says what the differences do not show.
     let reason = proposal.arguments.contains_key(FILES).then(|| text(&proposal.reason));
     reason.into_iter().chain(diffs).collect()
 }

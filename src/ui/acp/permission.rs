@@ -15,7 +15,7 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision, or why nobody could be asked. What is no clear consent is none.
+/// The user's decision, or why nobody could be asked. Only a clear consent counts as one.
 pub async fn ask(
     client: &Client,
     session: &SessionId,

@@ -1,4 +1,4 @@
-//! Asks the client's user for consent to a call, by elicitation. What is no clear consent is none.
+//! Asks the client's user for consent to a call, by elicitation. Only a clear consent counts as one.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Reads the client's lines before the library that serves MCP does, and answers those that it would pass over without a word.
 //!
-//! JSON-RPC 2.0, 5.1: what cannot be read is answered with -32700 and what is no message with -32600, both with the id null where
-//! none could be read. A client that waits for an answer would wait for ever.
+//! JSON-RPC 2.0, 5.1: a line that cannot be read is answered with -32700 and one that is not a message with -32600, both with
+//! the id null where none could be read. Without an answer the client would wait for ever.
 
 use std::io::BufRead;
 
@@ -20,7 +20,7 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const INVALID_PARAMS: i32 = -32602;
 
-/// What the library reads and writes instead of the client's own ends.
+/// The ends that the library reads and writes instead of the client's own.
 pub struct Gate {
     pub input: DuplexStream,
     pub output: DuplexStream,
@@ -96,13 +96,13 @@ fn error(id: &Value, code: i32, why: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// What the client reads of a line that the library gets or does not get.
+    /// The id and the code of the answer to a line that the library does not get.
     fn refused(line: &str) -> Option<(Value, Value)> {
         check(line).err().map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
     }
 
     #[test]
-    fn what_the_library_would_pass_over_is_answered() {
+    fn lines_that_the_library_would_pass_over_are_answered() {
         for (line, id, code) in [
             ("nonsense", Value::Null, -32700),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\udead"}}"#, Value::Null, -32700),

@@ -1,4 +1,4 @@
-//! What clients send that this program itself never would: schemas of generators, messages of many shapes, fields of other servers.
+//! Requests as other programs send them: schemas of generators, messages of many shapes, fields of other servers.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn a_forced_call_that_is_cut_is_no_call_in_any_protocol() {
             (&json!("length"), &Value::Null),
             "{cut}"
         );
-        assert_eq!(choice["message"]["content"], "", "half a call is no text");
+        assert_eq!(choice["message"]["content"], "", "half a call is not shown as text");
         let events = server.client.post(CHAT, &with(forced(limit), "stream", json!(true))).events();
         assert!(events.iter().all(|event| event["choices"][0]["delta"]["tool_calls"].is_null()), "{events:?}");
         assert!(events.iter().any(|event| event["choices"][0]["finish_reason"] == "length"), "{events:?}");

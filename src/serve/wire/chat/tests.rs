@@ -3,8 +3,7 @@
 use super::*;
 
 fn read(request: Value) -> Result<Ask, Problem> {
-    let fields = Fields::new(request.as_object().unwrap().clone());
-    super::read(fields, Model::Planner).and_then(|(ask, _)| ask.checked())
+    super::read(Fields::of(&request), Model::Planner).and_then(|(ask, _)| ask.checked())
 }
 
 #[test]

@@ -10,14 +10,14 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use self::events::Events;
-use super::fields;
+use super::body::Fields;
 use super::stream::answered;
 use crate::serve::Server;
 use crate::serve::problem::{Kind, Problem};
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Response {
     let answer = async {
-        let mut fields = fields(&body)?;
+        let mut fields = Fields::read(&body)?;
         let model = fields.take::<String>("model")?.unwrap_or_default();
         let streams = fields.take("stream")?.unwrap_or(false);
         let (ask, ignored) = request::read(fields, server.model(&model)?)?;
@@ -29,7 +29,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Response {
 
 pub async fn count_tokens(State(server): State<Server>, body: Bytes) -> Response {
     let count = async {
-        let mut fields = fields(&body)?;
+        let mut fields = Fields::read(&body)?;
         let model = fields.take::<String>("model")?.unwrap_or_default();
         fields.take::<bool>("stream")?;
         server.count(&request::read(fields, server.model(&model)?)?.0).await

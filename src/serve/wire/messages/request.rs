@@ -21,7 +21,7 @@ struct Message {
     content: Value,
 }
 
-/// What is asked. `model` and `stream` are taken already.
+/// The request in `fields`, of which `model` and `stream` are taken already.
 pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
     let mut conversation = Conversation::default();
     let system = fields.take::<Value>("system")?.unwrap_or_default();
@@ -101,7 +101,7 @@ mod tests {
     use crate::serve::ask::{Choice, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
-        super::read(Fields::new(request.as_object().unwrap().clone()), Model::Planner).map(|(ask, _)| ask)
+        super::read(Fields::of(&request), Model::Planner).map(|(ask, _)| ask)
     }
 
     fn user(text: &str) -> Turn {

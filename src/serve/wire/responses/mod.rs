@@ -19,7 +19,7 @@ use crate::serve::ask::{Ask, Model};
 use crate::serve::problem::Problem;
 
 pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Response, Problem> {
-    let mut fields = super::fields(&body)?;
+    let mut fields = Fields::read(&body)?;
     let model = fields.take::<String>("model")?.unwrap_or_default();
     let streams = fields.take("stream")?.unwrap_or(false);
     let (ask, tools, ignored) = read(fields, server.model(&model)?)?;
@@ -27,7 +27,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
     answered(streams, async move { server.reply(ask).await }, events).await.map(|response| ignored.told(response))
 }
 
-/// What is asked, with the client's tools. `model` and `stream` are taken already.
+/// The request in `fields`, of which `model` and `stream` are taken already, with the client's tools.
 fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Problem> {
     needs_no_memory(&mut fields)?;
     // Events come whole, with nothing in them that hides their length.
@@ -90,7 +90,7 @@ mod tests {
     use crate::serve::ask::{Choice, Format, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
-        super::read(Fields::new(request.as_object().unwrap().clone()), Model::Planner).map(|(ask, ..)| ask)
+        super::read(Fields::of(&request), Model::Planner).map(|(ask, ..)| ask)
     }
 
     #[test]

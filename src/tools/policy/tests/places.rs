@@ -1,4 +1,4 @@
-//! Tests rules about places: every name of a denied one, and what is hidden by them.
+//! Tests rules about places: every name of a denied place, and the files that rules hide.
 
 use super::*;
 

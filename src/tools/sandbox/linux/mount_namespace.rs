@@ -16,7 +16,7 @@ use crate::tools::sandbox::send_fd;
 pub const SHARED_AT: &CStr = c"/dev/shm";
 /// Mount options of that folder.
 const SHARED: &CStr = c"size=1g,mode=1777";
-/// An empty folder over one that is not to be read.
+/// Mount flags of the empty folder that covers a hidden one.
 const MASK: libc::c_ulong = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 /// Capabilities that root keeps in a command: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID. It loses those
 /// to mount, load modules, set up networks, look into other processes, …

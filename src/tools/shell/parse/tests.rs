@@ -1,4 +1,4 @@
-//! What command lines are read as.
+//! Tests how command lines are read.
 
 use super::*;
 

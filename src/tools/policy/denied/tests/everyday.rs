@@ -1,6 +1,6 @@
 //! Command lines that do no harm and that no rule means.
 
-/// What developers type all day, and what only talks about denied commands.
+/// Lines that developers type all day, and lines that only talk about denied commands.
 pub const HARMLESS: &[&str] = &[
     "ls -la",
     "ls -la src | head -20",
