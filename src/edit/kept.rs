@@ -15,7 +15,7 @@ const FEWER: &str = "\
 /// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
 ///
 /// # Errors
-/// If a function has lost something else that the request does not speak of: what it is, for whoever wrote the change.
+/// A function has lost something else that the request does not speak of; the text names it, for the model that wrote the change.
 pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
@@ -67,7 +67,7 @@ pub fn lost_text(was: &str, now: &str) -> Option<String> {
     let is_like = |line: &str| {
         let own = words::content(line);
         let shared = |other: &&str| own.intersection(&words::content(other)).count();
-        // Half of its words, or all but one of a short line.
+        // It shares half of its words.
         new.iter().map(shared).max().is_some_and(|most| 2 * most >= own.len())
     };
     was.lines().map(str::trim).filter(is_gone).find(|line| !is_like(line)).map(str::to_owned)
@@ -85,7 +85,7 @@ fn functions(path: &str, text: &str) -> Vec<Span> {
     all.iter().filter(|one| one.sort == Sort::Function && is_leaf(one)).cloned().collect()
 }
 
-/// What stands before the body of a function.
+/// The part of a function before its body.
 struct Head {
     decorators: Vec<String>,
     /// Name and default of each parameter.
@@ -109,7 +109,7 @@ impl Head {
         Head { decorators, parameters, returns: returns.split_whitespace().collect::<Vec<_>>().join(" ") }
     }
 
-    /// What `now` has lost of this, unless the request speaks of it. With the `same_body` another default is the change itself.
+    /// The loss of `now` against this head, unless the request speaks of it. If the body is the same, another default is the change itself.
     fn lost(&self, now: &Head, asked: &str, same_body: bool) -> Option<String> {
         let speaks_of = |name: &str| words::split(name).iter().all(|word| words::split(asked).contains(word));
         let speaks = |list: &str| words::split(asked).iter().any(|word| crate::base::is_listed(list, word));
@@ -159,6 +159,7 @@ fn other_error(was: &str, now: &str, asked: &str) -> Option<String> {
     (!low.contains(&come.to_lowercase())).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
+/// Unlike [`super::is_comment`], which looks for places, this does not take code like `*count += 1` for a comment.
 fn is_comment(line: &str) -> bool {
     let bare = line.trim_start();
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
@@ -184,7 +185,7 @@ fn with_comments(was: &str, now: &str, asked: &str) -> String {
     format!("{}{}", lines.join(end), if now.ends_with('\n') { end } else { "" })
 }
 
-/// The first line of code that `now` lacks though nothing has taken its place: in its place are fewer lines, and none like it.
+/// The first line of code that `now` has lost: fewer lines took the place of the old ones, and none of them is like it.
 fn lost_line(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (was.lines().map(str::trim).collect(), now.lines().map(str::trim).collect());

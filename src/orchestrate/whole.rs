@@ -1,4 +1,4 @@
-//! Says why a generation is not whole: what was cut changes and runs nothing.
+//! Says why a generation is not whole. A reply that was cut changes nothing and runs nothing.
 
 use crate::engine::{Finish, Output};
 

@@ -51,7 +51,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
-/// What a step does with the project: it tells something, runs something or changes something.
+/// The effect of a step on the project: it tells, runs or changes something.
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
     Tells,
@@ -67,7 +67,7 @@ fn effect(kind: Kind) -> Effect {
     }
 }
 
-/// What a part of a request clearly asks for; `None` if its words do not say.
+/// The effect that a part of a request clearly asks for; `None` if its words do not say.
 fn asked_effect(part: &clauses::Part, request: &str) -> Option<Effect> {
     let is_short = part.text.split_whitespace().nth(1).is_none();
     let sentences = grounding::sentences(request);
@@ -99,7 +99,7 @@ fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     exact.or_else(|| low.0.find(&low.1).filter(|_| low.0.len() == request.len()).map(|at| at..at + low.1.len()))
 }
 
-/// Makes steps of a sentence that only asks questions, and steps whose words only ask to look or to tell, steps that tell.
+/// Makes the steps of a sentence that only asks questions steps that tell.
 fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     let sentences = grounding::sentences(request);
     for (kind, text) in steps.iter_mut() {
@@ -138,7 +138,7 @@ fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// `text` without the words at its end that joined what followed: `Set X to 5 and`.
+/// `text` without joining words at its end: `Set X to 5 and`.
 fn without_joint(text: &str) -> &str {
     const JOINTS: &[&str] = &["and", "then", "also", "und", "dann", "et", "puis", "y", "luego", "и", "please"];
     let mut text = text.trim_end_matches([',', ';', ' ', ':']);

@@ -84,7 +84,7 @@ pub fn of(parts: &[Part]) -> Kind {
     }
 }
 
-/// Whether an order only changes what is there: it begins with such a verb and makes nothing new. `text` has no file names.
+/// Whether an order only changes existing text or code: it begins with such a verb and makes nothing new. `text` has no file names.
 pub fn changes_what_is_there(text: &str) -> bool {
     let all = words::split(text);
     let verb = all.iter().find(|word| !is_listed(BEFORE_VERB, word));
@@ -224,7 +224,7 @@ pub fn asks_something(text: &str) -> bool {
     has_question(text) || says_how(text) && !gives_to_something(text)
 }
 
-/// Whether a text only says what is to stay as it is: `do not touch the tests`, `and remove nothing`.
+/// Whether a text only forbids changes: `do not touch the tests`, `and remove nothing`.
 pub fn only_forbids(text: &str) -> bool {
     static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
         let begins = r"(?:do not|don't|don’t|never|without|leave|keep|nothing|but not|not)\b";

@@ -20,10 +20,10 @@ use crate::tools::confine::Root;
 
 /// Stands for the name of a file in a text that is read for other things: one word, and a path by its form.
 pub const MARK: &str = "./file";
-/// Most words of a name that is not quoted, and most words of a text in which such names are looked for.
+/// Maximum number of words of a name that is not quoted, and of words of a text in which such names are looked for.
 const NAME_WORDS_MAX: usize = 8;
 const WORDS_MAX: usize = 600;
-/// Most names proposed for one that does not exist.
+/// Maximum number of names proposed for one that does not exist.
 const PROPOSED_MAX: usize = 3;
 /// Prepositions before the file in which something is changed, in several languages.
 const WITHIN: &str = "in, inside, within, dans, im, en, в";
@@ -50,7 +50,7 @@ pub struct Named {
     pub role: Role,
 }
 
-/// What is there under a name.
+/// The result of looking a name up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// A file, relative to the project and without links.
@@ -64,7 +64,7 @@ pub enum Found {
     Barred(String),
 }
 
-/// What a name is in its sentence.
+/// The part that a name plays in its sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The place of the change: `in F`, `F: …`.
@@ -78,7 +78,7 @@ pub enum Role {
 }
 
 impl Named {
-    /// The path of the file; `None` if there is no such file.
+    /// The path of the file; `None` if the name does not lead to exactly one file.
     pub fn file(&self) -> Option<&str> {
         match &self.found {
             Found::File(path) => Some(path),
@@ -86,7 +86,7 @@ impl Named {
         }
     }
 
-    /// Why the name is no file that can be changed; `None` if it is one.
+    /// Why the name does not lead to a file that can be changed; `None` if it does.
     pub fn trouble(&self) -> Option<String> {
         let said = &self.said;
         let listed = |all: &[String]| all.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ");
@@ -138,7 +138,7 @@ pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     with_roles(text, all)
 }
 
-/// The places of the change that a text asks for: the files with a preposition that says so, else all that are no values.
+/// The places of the change that a text asks for: the files with a preposition that says so, else all that are not values.
 pub fn places(all: &[Named]) -> Vec<&Named> {
     let of = |role: Role| all.iter().filter(move |named| named.role == role);
     let places: Vec<&Named> = of(Role::Place).collect();
@@ -196,7 +196,7 @@ pub fn restore(parts: &mut [Part], all: &[Named]) {
     }
 }
 
-/// Existing paths whose names are most like `said`.
+/// Existing paths with the names most similar to `said`.
 pub fn nearest(said: &str, known: &[String]) -> Vec<String> {
     let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
     let wanted = name(said);
@@ -294,7 +294,7 @@ fn lead(text: &str, start: usize) -> String {
         .unwrap_or_default()
 }
 
-/// Whether what follows is the place of a change.
+/// Whether the name at `start` is the place of a change.
 fn leads(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let names_file = before.split_whitespace().next_back().is_some_and(|word| listed(NOUNS, &word.to_lowercase()));

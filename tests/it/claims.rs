@@ -1,4 +1,4 @@
-//! What the answer says of a change is so: nothing is claimed that no run shows, nothing is lost, no part is dropped.
+//! An answer tells the truth about a change: it claims only results of runs, the change loses nothing, and no part of the request is dropped.
 
 use monobloc::base::Cancel;
 use monobloc::base::StepId;

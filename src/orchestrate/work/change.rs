@@ -38,7 +38,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
-        // A file that does not exist has nothing to change, and is not made for that.
+        // A file that does not exist cannot be changed, and is not created for that.
         if mentions.paths.is_empty() && mentions.symbols.is_empty() {
             return Ok(Done::refused(&does_not_exist(job, &mentions.new_paths[0])?));
         }
@@ -82,9 +82,9 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     Ok(all)
 }
 
-/// What a step does with files.
+/// The effect of a step on files.
 enum Intended {
-    /// It changes or removes what is there.
+    /// It changes or removes existing text or code.
     Change,
     /// It makes the file that it names, from others perhaps.
     NewFile,
@@ -162,7 +162,7 @@ pub struct Ask {
     pub grammar: String,
     /// Longest answer.
     pub tokens: usize,
-    /// Most lines of an answer; the grammar ends one that has as many, so that it may lack the rest.
+    /// Maximum number of lines of an answer; the grammar ends an answer that has as many, so it may be incomplete.
     pub lines: usize,
     /// Seed for sampling; without one decoding is greedy.
     pub seed: Option<usize>,

@@ -214,7 +214,7 @@ impl<'a> Rounds<'a> {
         Ok(whole)
     }
 
-    /// Whether a further round may replace what was refused in this one.
+    /// Whether a further round may replace the answer that was refused in this one.
     fn may_try_again(&self, attempt: &Attempt) -> bool {
         self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
     }
@@ -372,7 +372,7 @@ fn prompt(job: Job<'_>, model: &Leased, order: &Order<'_>, tried: Option<&Wrong>
     messages
 }
 
-/// A problem as the user reads it: whose work was refused and why, without what the model is to do about it.
+/// A problem as the user reads it: who wrote the refused change and why it was refused, without the advice to the model.
 fn for_user(problem: &str) -> String {
     static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
         let verbs =

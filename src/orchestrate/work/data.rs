@@ -145,7 +145,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
         Change::Remove(_) | Change::Drop(..) => !kind::asks_removal(request),
         // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
-        // A file that the request names is no key.
+        // A file that the request names is not a key.
         Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
         Change::Add(..) => false,
     };

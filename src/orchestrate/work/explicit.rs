@@ -26,7 +26,7 @@ const LEFT_MAX: usize = 6;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 
-/// What came of the change that a step may spell out.
+/// The result of a change that a step may spell out.
 pub enum Change {
     Made(Done),
     /// The step spells it out, and the project does not answer to it.

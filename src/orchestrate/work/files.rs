@@ -29,7 +29,7 @@ pub struct Files {
     new: Vec<String>,
     /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
-    /// Names that the step asks to be made: what was written has to have them.
+    /// Names that the step asks for: the written code has to have them.
     asked_for: Vec<String>,
     /// New names of the request that a step about documentation has to name.
     to_describe: Vec<String>,

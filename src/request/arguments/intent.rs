@@ -17,7 +17,7 @@ pub(in crate::request) struct Intent {
     pub all: bool,
     /// The old text is meant literally, as an identifier or a quotation is.
     pub exact: bool,
-    /// What is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
+    /// The text that is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
     pub object: Option<String>,
 }
 
@@ -28,7 +28,7 @@ const VERBS: &str = "\
 
 /// Verbs whose object may be a text of the file: `change A to B`.
 const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
-/// Words after which a value is no longer written, and words that may join the words of one.
+/// Words that end a value, and words that may join the words of one.
 const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
 const JOINTS: &str = "of, and, for, и";
 
@@ -138,7 +138,7 @@ impl Clause<'_> {
     }
 }
 
-/// Whether the object of a verb is a text or name as it stands in the file.
+/// Whether the object of a verb is a text or name exactly as the file has it.
 fn is_literal(verb: &str) -> bool {
     matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }

@@ -30,7 +30,7 @@ pub(super) const OPENING_ORDERS: &str = "\
     akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
     utilise acepta admite ignora permite trata usa";
 
-/// Verbs that change or remove what is there, and words that make something new.
+/// Verbs that change or remove existing things, and words that make something new.
 pub(super) const CHANGES: &str = "\
     change replace set rename remove delete erase increase decrease bump raise lower reduce fix swap update modify edit substitute \
     correct toggle enable disable turn switch adjust comment uncomment strip drop double halve invert upgrade downgrade ändere ersetze \

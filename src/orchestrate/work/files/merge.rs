@@ -148,8 +148,8 @@ impl Files {
         !SPACE.iter().any(|word| low.contains(word)) && draft.after.iter().all(is_same)
     }
 
-    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that has not what the
-    /// request asks for by name.
+    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that lacks a name
+    /// that the request asks for.
     fn keep_the_rest(&self, after: &mut BTreeMap<String, String>, asked: &str) -> Result<(), String> {
         for (path, text) in after.iter_mut() {
             if let Some(before) = self.before.get(path) {
