@@ -7,16 +7,12 @@ use super::text::static_regex;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 
-/// Words of a request by which lines may go.
-const FEWER: &str = "\
-    remove delete drop omit strip simplify refactor shorten rewrite reduce unused inline merge clean entferne lösche \
-    vereinfache supprime simplifie elimina simplifica убери удали упрости";
-
 /// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
+/// Lines of code may go if `may_shorten`.
 ///
 /// # Errors
 /// A function has lost something else that the request does not speak of; the text names it, for the model that wrote the change.
-pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool) -> Result<String, String> {
+pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_shorten: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
     // From the end on, so that the places of earlier functions stay right.
@@ -38,10 +34,7 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool
             return Err(format!("`{}` of {path} {lost}, which nobody asked for", now.name));
         }
         let whole = with_comments(was_code, now_code, asked);
-        if !may_remove
-            && !may_get_shorter(asked)
-            && let Some(line) = lost_line(was_code, &whole)
-        {
+        if !may_shorten && let Some(line) = lost_line(was_code, &whole) {
             return Err(format!("`{}` of {path} has lost the line `{line}`, which nobody asked for", now.name));
         }
         if whole != now_code {
@@ -53,11 +46,6 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool
         }
     }
     Ok(text)
-}
-
-/// Whether a request is of a kind by which lines may go.
-pub fn may_get_shorter(asked: &str) -> bool {
-    words::split(asked).iter().any(|word| crate::base::is_listed(FEWER, word))
 }
 
 /// The first line of a text that `now` lacks though no line like it has taken its place.
@@ -271,7 +259,7 @@ mod tests {
     const BEFORE: &str = "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    seen = 0\n    if not path:\n        raise KeyError(path)\n    return open(path, mode)\n";
 
     fn check(after: &str, asked: &str, expected: Result<&str, &str>) {
-        let found = kept("a.py", BEFORE, after, asked, false);
+        let found = kept("a.py", BEFORE, after, asked, asked.starts_with("remove"));
         match expected {
             Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{asked}"),
             Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),

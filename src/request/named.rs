@@ -89,16 +89,36 @@ impl Named {
     /// Why the name does not lead to a file that can be changed; `None` if it does.
     pub fn trouble(&self) -> Option<String> {
         let said = &self.said;
-        let listed = |all: &[String]| all.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ");
         Some(match &self.found {
             Found::File(_) => return None,
-            Found::Folder(path) => format!("`{path}` is a folder; name the file in it"),
-            Found::Several(all) => format!("`{said}` may be {}; name it with its folder", listed(all)),
-            Found::Missing(near) if near.is_empty() => format!("`{said}` does not exist in the project"),
-            Found::Missing(near) => format!("`{said}` does not exist in the project; {} may be meant", listed(near)),
+            Found::Folder(path) => why_folder(path),
+            Found::Several(all) => format!("`{said}` may be {}; name it with its folder", listed_as_code(all)),
+            Found::Missing(near) => why_missing(said, near),
             Found::Barred(why) => why.clone(),
         })
     }
+
+    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
+    pub fn is_clear(&self, text: &str) -> bool {
+        self.role == Role::Place
+            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
+            || self.role == Role::Object && text[self.range.end..].starts_with(':')
+    }
+}
+
+/// Why a path that is a folder cannot be changed.
+pub fn why_folder(path: &str) -> String {
+    format!("`{path}` is a folder; name the file in it")
+}
+
+/// Why a name cannot be changed that no file has; `near` are the nearest existing paths.
+pub fn why_missing(said: &str, near: &[String]) -> String {
+    let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", listed_as_code(near)) };
+    format!("`{said}` does not exist in the project{may_be}")
+}
+
+fn listed_as_code(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ")
 }
 
 /// The files that `text` names, in order; `known` are the paths of the index.
@@ -321,13 +341,4 @@ fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
         };
     }
     all
-}
-
-impl Named {
-    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
-    pub fn is_clear(&self, text: &str) -> bool {
-        self.role == Role::Place
-            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
-            || self.role == Role::Object && text[self.range.end..].starts_with(':')
-    }
 }

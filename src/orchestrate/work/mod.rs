@@ -21,6 +21,7 @@ mod passage;
 mod pick;
 mod places;
 pub mod read;
+mod refusal;
 mod relocate;
 mod rename;
 mod repair;

@@ -54,10 +54,8 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
 
 /// Whether a question asks how tests end now, not when or why they would.
 fn asks_for_now(text: &str) -> bool {
-    let all = words::split(text);
-    let has = |list: &str| all.iter().any(|word| crate::base::is_listed(list, word));
-    (has("many which do does are is all") || kind::has_word(text, kind::COMMANDS))
-        && !has("why how's when if would warum")
+    let has = |list: &str| kind::has_word(text, list);
+    (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")
 }
 
 /// The output of a command in words: its counts, or its last lines if it has none.

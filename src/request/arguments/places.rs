@@ -123,7 +123,8 @@ fn is_sign(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '&' | '|' | '^' | '%' | ':' | '~')
 }
 
-fn is_of_signs(text: &str) -> bool {
+/// Whether a text has no letter and no digit: `!=`, `,`, `🙂`.
+pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
 

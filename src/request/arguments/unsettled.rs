@@ -49,11 +49,10 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
     // A model may know other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
-    let is_literal = intent::is_number(old) || !old.contains(char::is_alphanumeric);
+    let is_of_signs = places::is_of_signs(old);
+    let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
-        && (intent.exact
-            || !old.contains(char::is_alphanumeric)
-            || intent.old.is_some() && (is_literal || within.is_some()));
+        && (intent.exact || is_of_signs || intent.old.is_some() && (is_literal || within.is_some()));
     Unsettled::Refused { why: format!("`{shown}` does not stand in it by itself{there}"), is_certain }
 }
 

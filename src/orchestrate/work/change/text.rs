@@ -97,7 +97,7 @@ impl Target<'_> {
         } else if removes(&job.step.text) && after.len() >= before.len() {
             Some(NOTHING_GONE.to_owned())
         } else {
-            let lost = kept::lost_text(before, &after).filter(|_| !kept::may_get_shorter(&job.step.text));
+            let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
             lost.or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
