@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::index::{Definition, Index, Node, language_of, outline, paths};
+use crate::request::named;
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::confine::Access;
@@ -122,13 +123,13 @@ pub fn text_of(context: &Context, path: &str) -> Option<String> {
 pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     let file = context.root.resolve(path, Access::Read).map_err(|error| error.to_string())?;
     if file.is_dir() {
-        return Err(format!("`{path}` is a folder; name the file in it"));
+        return Err(named::why_folder(path));
     }
     let mut bytes = Vec::new();
     let mut open = file.open().map_err(|error| error.to_string())?.take(FILE_BYTES_MAX + 1);
     open.read_to_end(&mut bytes).map_err(|error| format!("`{path}`: {error}"))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!("`{path}` is larger than 1 MiB, the most that is changed"));
+        return Err(format!("`{path}` is larger than 1 MiB, the limit for a file that is changed"));
     }
     if let Some(zero) = bytes.iter().position(|byte| *byte == 0).filter(|_| is_binary(&bytes)) {
         let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);

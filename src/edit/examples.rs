@@ -252,7 +252,7 @@ mod tests {
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "'hel...'", "{found:?}");
         check("call run(x) first", true, &[]);
-        // What is said to be wrong is never what is expected, of a new function neither.
+        // A result that is said to be wrong is never the expected one, not even for a new function.
         check("ready(0) returns false, but nothing is left to do then", true, &[]);
         check("ready(0) returns false, however it is ready", true, &[]);
         check("size('x') must never be 0", true, &[]);

@@ -7,16 +7,12 @@ use super::text::static_regex;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;
 
-/// Words of a request by which lines may go.
-const FEWER: &str = "\
-    remove delete drop omit strip simplify refactor shorten rewrite reduce unused inline merge clean entferne lösche \
-    vereinfache supprime simplifie elimina simplifica убери удали упрости";
-
 /// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
+/// Lines of code may go if `may_shorten`.
 ///
 /// # Errors
-/// If a function has lost something else that the request does not speak of: what it is, for whoever wrote the change.
-pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool) -> Result<String, String> {
+/// A function has lost something else that the request does not speak of; the text names it, for the model that wrote the change.
+pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_shorten: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
     // From the end on, so that the places of earlier functions stay right.
@@ -38,10 +34,7 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool
             return Err(format!("`{}` of {path} {lost}, which nobody asked for", now.name));
         }
         let whole = with_comments(was_code, now_code, asked);
-        if !may_remove
-            && !may_get_shorter(asked)
-            && let Some(line) = lost_line(was_code, &whole)
-        {
+        if !may_shorten && let Some(line) = lost_line(was_code, &whole) {
             return Err(format!("`{}` of {path} has lost the line `{line}`, which nobody asked for", now.name));
         }
         if whole != now_code {
@@ -55,11 +48,6 @@ pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_remove: bool
     Ok(text)
 }
 
-/// Whether a request is of a kind by which lines may go.
-pub fn may_get_shorter(asked: &str) -> bool {
-    words::split(asked).iter().any(|word| crate::base::is_listed(FEWER, word))
-}
-
 /// The first line of a text that `now` lacks though no line like it has taken its place.
 pub fn lost_text(was: &str, now: &str) -> Option<String> {
     let new: Vec<&str> = now.lines().map(str::trim).collect();
@@ -67,7 +55,7 @@ pub fn lost_text(was: &str, now: &str) -> Option<String> {
     let is_like = |line: &str| {
         let own = words::content(line);
         let shared = |other: &&str| own.intersection(&words::content(other)).count();
-        // Half of its words, or all but one of a short line.
+        // It shares half of its words.
         new.iter().map(shared).max().is_some_and(|most| 2 * most >= own.len())
     };
     was.lines().map(str::trim).filter(is_gone).find(|line| !is_like(line)).map(str::to_owned)
@@ -85,7 +73,7 @@ fn functions(path: &str, text: &str) -> Vec<Span> {
     all.iter().filter(|one| one.sort == Sort::Function && is_leaf(one)).cloned().collect()
 }
 
-/// What stands before the body of a function.
+/// The part of a function before its body.
 struct Head {
     decorators: Vec<String>,
     /// Name and default of each parameter.
@@ -109,7 +97,7 @@ impl Head {
         Head { decorators, parameters, returns: returns.split_whitespace().collect::<Vec<_>>().join(" ") }
     }
 
-    /// What `now` has lost of this, unless the request speaks of it. With the `same_body` another default is the change itself.
+    /// The loss of `now` against this head, unless the request speaks of it. If the body is the same, another default is the change itself.
     fn lost(&self, now: &Head, asked: &str, same_body: bool) -> Option<String> {
         let speaks_of = |name: &str| words::split(name).iter().all(|word| words::split(asked).contains(word));
         let speaks = |list: &str| words::split(asked).iter().any(|word| crate::base::is_listed(list, word));
@@ -159,6 +147,7 @@ fn other_error(was: &str, now: &str, asked: &str) -> Option<String> {
     (!low.contains(&come.to_lowercase())).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
+/// Unlike [`super::is_comment`], which looks for places, this does not take code like `*count += 1` for a comment.
 fn is_comment(line: &str) -> bool {
     let bare = line.trim_start();
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
@@ -184,7 +173,7 @@ fn with_comments(was: &str, now: &str, asked: &str) -> String {
     format!("{}{}", lines.join(end), if now.ends_with('\n') { end } else { "" })
 }
 
-/// The first line of code that `now` lacks though nothing has taken its place: in its place are fewer lines, and none like it.
+/// The first line of code that `now` has lost: fewer lines took the place of the old ones, and none of them is like it.
 fn lost_line(was: &str, now: &str) -> Option<String> {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (was.lines().map(str::trim).collect(), now.lines().map(str::trim).collect());
@@ -270,7 +259,7 @@ mod tests {
     const BEFORE: &str = "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    seen = 0\n    if not path:\n        raise KeyError(path)\n    return open(path, mode)\n";
 
     fn check(after: &str, asked: &str, expected: Result<&str, &str>) {
-        let found = kept("a.py", BEFORE, after, asked, false);
+        let found = kept("a.py", BEFORE, after, asked, asked.starts_with("remove"));
         match expected {
             Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{asked}"),
             Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),

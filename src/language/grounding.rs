@@ -38,7 +38,7 @@ pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool
     words::marks(sentence).iter().all(|mark| known(mark))
 }
 
-/// The path and the line of `src/a.rs:14`, `a.rs`; `None` for a mark that is no file.
+/// The path and the line of `src/a.rs:14`, `a.rs`; `None` if the mark does not name a file.
 fn file(mark: &str) -> Option<(&str, Option<&str>)> {
     let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
     let (path, line) = match mark.rsplit_once(':') {
@@ -58,7 +58,7 @@ fn names_file(source: &str, path: &str) -> bool {
     places(source, path).any(|at| !source[..at].ends_with(['-', '.']) && !goes_on(&source[at + path.len()..]))
 }
 
-/// The evidence marks, `[e2]`, and the files of a sentence; what a model may not name that was shown nothing.
+/// The evidence marks, `[e2]`, and the files of a sentence. A model that was shown nothing may not name any.
 pub fn citations(sentence: &str) -> Vec<String> {
     let is_mark = |word: &str| {
         word.strip_prefix('e')
@@ -69,7 +69,7 @@ pub fn citations(sentence: &str) -> Vec<String> {
     marked.filter(|inner| is_mark(inner)).map(|inner| format!("[{inner}]")).chain(files).collect()
 }
 
-/// Lines of a text in which a sentence has to find what backs it, and share of its content words that they have to contain.
+/// Number of neighbouring lines that have to back a sentence, and share of its content words that they have to contain.
 const WINDOW_LINES: usize = 24;
 const WINDOW_SHARE: f64 = 0.4;
 
@@ -91,7 +91,7 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
 }
 
-/// Whether a sentence says that there is no such thing.
+/// Whether a sentence says that something is missing.
 fn says_missing(sentence: &str) -> bool {
     const MISSING: &[&str] = &[
         "there is no ",

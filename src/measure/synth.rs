@@ -87,7 +87,7 @@ impl Drop for Partial {
 /// The file's header, and the number of bytes of weights that follow it.
 fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) -> Result<(Vec<u8>, u64), SynthError> {
     let words = vocabulary(vocabulary_of)?;
-    let Laid { tokens, types, merges, .. } = tokens::lay_out(&words, VOCABULARY as usize);
+    let Laid { tokens, types, merges } = tokens::lay_out(&words, VOCABULARY as usize);
     let all = shape.dimensions();
     let key = |name: &str| format!("{}.{name}", all.architecture);
     let kv_heads: Vec<i32> = (0..all.layers).map(|layer| all.kv_heads_of(layer) as i32).collect();

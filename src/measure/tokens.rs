@@ -36,8 +36,6 @@ pub struct Laid {
     pub tokens: Vec<String>,
     pub types: Vec<i32>,
     pub merges: Vec<String>,
-    /// Tokens of the original that had no room.
-    pub left_out: usize,
 }
 
 /// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name tokens by their text. Of a
@@ -46,12 +44,10 @@ pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
     let mut tokens: Vec<String> = SPECIAL.iter().map(|&token| token.to_owned()).collect();
     let mut types = vec![CONTROL; SPECIAL.len()];
     let named = vocabulary.tokens.iter().zip(&vocabulary.types).filter(|(token, _)| !SPECIAL.contains(&token.as_str()));
-    let (mut left_out, room) = (0, size.saturating_sub(SPECIAL.len()));
-    for (at, (token, &kind)) in named.enumerate() {
-        if at >= room {
-            left_out += 1;
-            continue;
-        }
+    let mut named = named.peekable();
+    while tokens.len() < size
+        && let Some((token, &kind)) = named.next()
+    {
         tokens.push(token.clone());
         types.push(i32::try_from(kind).unwrap_or(NORMAL));
     }
@@ -61,14 +57,14 @@ pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
             .split_once(' ')
             .is_some_and(|(a, b)| known.contains(a) && known.contains(b) && known.contains(format!("{a}{b}").as_str()))
     };
-    let merges = match left_out {
-        0 => vocabulary.merges.clone(),
-        _ => vocabulary.merges.iter().filter(makes_known).cloned().collect(),
+    let merges = match named.peek() {
+        None => vocabulary.merges.clone(),
+        Some(_) => vocabulary.merges.iter().filter(makes_known).cloned().collect(),
     };
     // Random weights generate these too; as normal tokens they are visible in the text.
     tokens.extend((tokens.len()..size).map(|id| format!("<|unused_{id}|>")));
     types.resize(size, NORMAL);
-    Laid { tokens, types, merges, left_out }
+    Laid { tokens, types, merges }
 }
 
 /// LFM2's chat template; contains the markers by which the dialect is recognised.
@@ -120,9 +116,9 @@ mod tests {
     fn of_a_larger_vocabulary_the_first_tokens_are_taken_with_the_merges_that_make_them() {
         let merges = ["a b", "ab c", "b c", "ab ab"].map(str::to_owned).to_vec();
         let large = Vocabulary { merges, ..vocabulary(&["a", "b", "c", "ab", "abc", "bc", "abab"]) };
-        let Laid { tokens, types, merges, left_out } = lay_out(&large, 19);
+        let Laid { tokens, types, merges } = lay_out(&large, 19);
         assert_eq!(tokens[14..], ["a", "b", "c", "ab", "abc"]);
-        assert_eq!((types.len(), left_out), (19, 2));
+        assert_eq!(types.len(), 19);
         assert_eq!(merges, ["a b", "ab c"]);
     }
 }

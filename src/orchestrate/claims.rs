@@ -11,7 +11,7 @@ use super::synthesize;
 /// Characters that the user is shown of a command that checked a change.
 const COMMAND_CHARS: usize = 90;
 
-/// What the user is told of the calls of a step.
+/// The facts about the calls of a step, as the user reads them.
 #[derive(Default)]
 pub struct Facts {
     pub lines: Vec<String>,
@@ -63,7 +63,7 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
 }
 
 impl Facts {
-    /// Adds what a command that ran after the change shows; `passed_before` says how it ended before the change, if it ran.
+    /// Adds the result of a command that ran after the change; `passed_before` says how it ended before the change, if it ran.
     fn add(&mut self, call: &Entry, check: Check, passed_before: Option<bool>) {
         let passed = call.succeeded();
         let said = match (check, passed_before) {
@@ -79,7 +79,7 @@ impl Facts {
             (Check::OldTests, _) => "the existing tests still pass",
             (Check::Asked, _) => "passed",
         };
-        // What passed before the change as well shows nothing about it.
+        // A check that also passed before the change shows nothing about it.
         self.is_shown |= passed
             && match check {
                 Check::Looks | Check::Compiles | Check::Loads => false,

@@ -1,4 +1,4 @@
-//! Gets the right to run tool calls from the policy's rules, or from the user, who sees what they would do: what was shown is what is done.
+//! Gets the right to run tool calls from the policy's rules, or from the user, who sees a preview; only the change that was shown is made.
 
 use crate::base::StepId;
 use crate::protocol::{Decision, Event, Proposal, StepState, StepStatus};
@@ -15,11 +15,11 @@ pub struct Wanted<'a> {
     pub calls: &'a [(ToolCall, &'a ToolSpec)],
     /// The texts that the calls were worked out from, each with its path; `None` for a file that was not there.
     pub basis: &'a [(String, Option<String>)],
-    /// What the user has to know of them beside the preview.
+    /// Notes for the user beside the preview.
     pub notes: &'a [String],
 }
 
-/// Calls that may run, and what was shown of them; `planned` is `None` for calls that do more than change files.
+/// Calls that may run, with the change that was shown; `planned` is `None` for calls that do more than change files.
 pub struct Consented {
     pub approved: Vec<Approved<ToolCall>>,
     pub planned: Option<Planned>,

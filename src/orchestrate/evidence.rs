@@ -15,7 +15,7 @@ pub const GIVEN: &str = "context";
 /// Longest result that a report carries, in bytes.
 const OUTPUT_MAX: usize = 16 << 10;
 
-/// What a command that checks a change can show.
+/// The kinds of commands that check a change, by what they can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// It prints what calls give, and expects nothing.
@@ -92,7 +92,7 @@ pub struct Evidence {
     version: usize,
     /// Steps that a call of another step answers too, with the index of that call.
     answered: Vec<(StepId, usize)>,
-    /// What the commands that checked changes can show.
+    /// The kinds of the commands that checked changes.
     checks: HashMap<CallId, Check>,
 }
 
@@ -137,12 +137,12 @@ impl Evidence {
         &self.entries
     }
 
-    /// Notes what a command that checked a change can show.
+    /// Notes that a call checked a change.
     pub fn note_check(&mut self, call: CallId, check: Check) {
         self.checks.insert(call, check);
     }
 
-    /// What a command can show; `None` if it was no check of a change.
+    /// The kind of check that a call was; `None` if it did not check a change.
     pub fn check(&self, call: CallId) -> Option<Check> {
         self.checks.get(&call).copied()
     }

@@ -60,7 +60,7 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
         None => step.kind == Kind::Edit || orders_change,
         Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
     } || work::says_what_becomes_what(&step.part.text);
-    // What only asks to look at something changes nothing.
+    // A step that only asks to look at something changes nothing.
     let may_change = may_change && !kind::asks_to_tell(&step.part.text);
     let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
     let mut refusal = None;
@@ -208,7 +208,7 @@ pub async fn perform<'e>(
     host.emit(Event::StepState { step, state: StepState::Executing });
     host.emit(Event::CallStarted { step, tool: calls[0].0.tool.clone(), arguments: arguments.clone() });
     let outcome = match planned {
-        // Not interrupted: it takes moments, and what is half done would have to be taken back.
+        // Not interrupted: it takes moments, and a half-made change would have to be taken back.
         Some(planned) => {
             let done = tools::execute_planned(approved, planned, context).await;
             done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
@@ -267,7 +267,7 @@ pub async fn perform_all(
     };
     let arguments: Vec<_> = approved.iter().map(|one| one.call().arguments.clone()).collect();
     host.emit(Event::StepState { step, state: StepState::Executing });
-    // Not interrupted: it takes moments, and what is half done would have to be taken back.
+    // Not interrupted: it takes moments, and a half-made change would have to be taken back.
     match tools::execute_planned(approved, planned, context).await {
         Ok(outcomes) => {
             for ((call, arguments), outcome) in wanted.calls.iter().zip(arguments).zip(outcomes) {

@@ -63,7 +63,7 @@ pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Gramm
     Grammar::Marked(prompt.text(format!("{words}\nARGUMENTS: /({ARGUMENT})*/\n")))
 }
 
-/// The schema that the arguments of a call are held to; what of the tool's own it does not keep is in the log.
+/// The schema that the arguments of a call have to fit; parts of the tool's own schema that it leaves out are written to the log.
 pub fn arguments(tool: &ToolText) -> Value {
     let Expressible { schema, notes } = expressible::arguments(&tool.parameters);
     for note in notes {

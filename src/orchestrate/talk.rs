@@ -15,7 +15,7 @@ use super::{Host, conversation};
 const CHAT: &str = include_str!("prompts/chat.md");
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
-/// The reply if the model says nothing but what it cannot know.
+/// The reply if the model only says things that it cannot know.
 const NOTHING_TO_SAY: &str = "I have looked nothing up. Ask about the project, or say what to change.";
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 8_000;
@@ -53,7 +53,7 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
         sampling: Sampling::prose(),
         ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
     };
-    // The model was shown nothing of the project: it may cite only what was said.
+    // The model was shown nothing of the project, so it may cite only the conversation.
     let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
     let backed = |sentence: &str| {
         let is_known = |mark: &String| request.contains(mark.as_str()) || said.contains(mark.as_str());

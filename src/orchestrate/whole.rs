@@ -1,6 +1,11 @@
-//! Says why a generation is not whole: what was cut changes and runs nothing.
+//! Says why a generation is not whole. A reply that was cut changes nothing and runs nothing.
 
 use crate::engine::{Finish, Output};
+
+/// The lines of a text that was cut, without the last one, which may be a part of a line.
+pub fn lines(cut: &str) -> &str {
+    cut.rfind('\n').map_or("", |end| &cut[..end])
+}
 
 /// Why `output` has no end of its own, for the model that wrote it; `None` if it ended by itself.
 pub fn why_cut(output: &Output) -> Option<String> {

@@ -31,7 +31,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
         steps.push((kind, request.to_owned()));
     }
     drop_parts_of_others(&mut steps);
-    steps.sort_by_key(|(_, text)| place_of(text, request).map_or(request.len(), |range| range.start));
+    steps.sort_by_cached_key(|(_, text)| place_of(text, request).map_or(request.len(), |range| range.start));
     joins::join_fragments(&mut steps, request);
     joins::join_repairs(&mut steps, request);
     with_gaps(&mut steps, request);
@@ -51,7 +51,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
-/// What a step does with the project: it tells something, runs something or changes something.
+/// The effect of a step on the project: it tells, runs or changes something.
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
     Tells,
@@ -67,13 +67,15 @@ fn effect(kind: Kind) -> Effect {
     }
 }
 
-/// What a part of a request clearly asks for; `None` if its words do not say.
+/// The effect that a part of a request clearly asks for; `None` if its words do not say.
 fn asked_effect(part: &clauses::Part, request: &str) -> Option<Effect> {
     let is_short = part.text.split_whitespace().nth(1).is_none();
-    let sentences = grounding::sentences(request);
-    let own = place_of(&part.text, request).map(|range| request[range].to_owned()).unwrap_or_default();
     // A wish in the form of a question is an order.
-    let is_wish = || sentences.iter().any(|one| one.contains(&own) && one.contains('?') && kind::is_order(one));
+    let is_wish = || {
+        let own = place_of(&part.text, request).map(|range| &request[range]).unwrap_or_default();
+        let sentences = grounding::sentences(request);
+        sentences.iter().any(|one| one.contains(own) && one.contains('?') && kind::is_order(one))
+    };
     match kind::of(std::slice::from_ref(part)) {
         _ if is_short => None,
         _ if kind::is_order(&part.text) => Some(Effect::Changes),
@@ -93,13 +95,15 @@ fn is_given(part: &clauses::Part) -> bool {
 /// Byte range of the words of a part in a request.
 fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     let text = text.split(" -> ").next().unwrap_or(text).trim();
-    let low = (request.to_lowercase(), text.to_lowercase());
     let exact = request.find(text).map(|at| at..at + text.len());
-    // Lower case can have another length in bytes.
-    exact.or_else(|| low.0.find(&low.1).filter(|_| low.0.len() == request.len()).map(|at| at..at + low.1.len()))
+    exact.or_else(|| {
+        let (low, text) = (request.to_lowercase(), text.to_lowercase());
+        // Lower case can have another length in bytes.
+        low.find(&text).filter(|_| low.len() == request.len()).map(|at| at..at + text.len())
+    })
 }
 
-/// Makes steps of a sentence that only asks questions, and steps whose words only ask to look or to tell, steps that tell.
+/// Makes the steps of a sentence that only asks questions steps that tell.
 fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     let sentences = grounding::sentences(request);
     for (kind, text) in steps.iter_mut() {
@@ -138,7 +142,7 @@ fn cut_out_other_kinds(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// `text` without the words at its end that joined what followed: `Set X to 5 and`.
+/// `text` without joining words at its end: `Set X to 5 and`.
 fn without_joint(text: &str) -> &str {
     const JOINTS: &[&str] = &["and", "then", "also", "und", "dann", "et", "puis", "y", "luego", "и", "please"];
     let mut text = text.trim_end_matches([',', ';', ' ', ':']);
@@ -152,6 +156,8 @@ fn without_joint(text: &str) -> &str {
 /// changes something is held by steps that do so.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
+    let place = |text: &str| place_of(text, request).map(|range| range.start);
+    let mut places: Vec<usize> = steps.iter().map(|(_, text)| place(text).unwrap_or(0)).collect();
     for part in clauses::parts(request) {
         let wanted = words::content(&part.text);
         let sort = asked_effect(&part, request);
@@ -161,9 +167,10 @@ fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
         if wanted.is_empty() || count as f64 >= COVERED * wanted.len() as f64 || is_given(&part) {
             continue;
         }
-        let place = |text: &str| place_of(text, request).map_or(0, |range| range.start);
-        let begins = place_of(&part.text, request).map_or(request.len(), |range| range.start);
-        let at = steps.iter().position(|(_, text)| place(text) > begins).unwrap_or(steps.len());
+        let begin = place(&part.text);
+        let before = |place: &usize| *place > begin.unwrap_or(request.len());
+        let at = places.iter().position(before).unwrap_or(steps.len());
+        places.insert(at, begin.unwrap_or(0));
         steps.insert(at, (kind::of_clause(&part), part.text.clone()));
     }
 }

@@ -14,7 +14,8 @@ use crate::language::words::is_coined_word;
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};
 pub use lists::COMMANDS;
-use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDERS, ORDERS, REMOVES, REPORTS, RUNNING};
+use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
+use lists::{GIVES_WAY, REMOVALS, REMOVE, SHORTENS};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
 
 /// What a step does.
@@ -84,11 +85,16 @@ pub fn of(parts: &[Part]) -> Kind {
     }
 }
 
-/// Whether an order only changes what is there: it begins with such a verb and makes nothing new. `text` has no file names.
+/// Whether an order only changes existing text or code: it begins with such a verb and makes nothing new. `text` has no file names.
 pub fn changes_what_is_there(text: &str) -> bool {
     let all = words::split(text);
-    let verb = all.iter().find(|word| !is_listed(BEFORE_VERB, word));
-    verb.is_some_and(|verb| is_listed(CHANGES, verb)) && !all.iter().any(|word| is_listed(MAKES, word))
+    from_verb(&all).first().is_some_and(|verb| is_listed(CHANGES, verb))
+        && !all.iter().any(|word| is_listed(MAKES, word))
+}
+
+/// The words of a request from its verb on.
+fn from_verb(all: &[String]) -> &[String] {
+    &all[all.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
 
 /// Whether a text makes the file for which `mark` stands: it begins with such a verb, `write a list of … to F`.
@@ -96,7 +102,7 @@ pub fn makes_file(text: &str, mark: &str) -> bool {
     const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
     const BEFORE_FILE: &str = "to into in as called named file a an the new";
     let all = words::split(text);
-    let verb = all.iter().find(|word| !is_listed(BEFORE_VERB, word));
+    let verb = from_verb(&all).first();
     let before = text.split(mark).next().unwrap_or_default();
     let last = words::split(before).pop().unwrap_or_default();
     let is_object = is_listed(BEFORE_FILE, &last) || verb.is_some_and(|verb| *verb == last);
@@ -108,15 +114,25 @@ pub fn creates_file(text: &str, mark: &str) -> bool {
     const CREATES: &str = "create generate make draft erstelle crée crea создай";
     const ARTICLES: &str = "file a an the new empty called named";
     let before = words::split(text.split(mark).next().unwrap_or_default());
-    let verb = before.iter().position(|word| !is_listed(BEFORE_VERB, word));
-    verb.is_some_and(|verb| {
-        is_listed(CREATES, &before[verb]) && before[verb + 1..].iter().all(|word| is_listed(ARTICLES, word))
-    })
+    let words = from_verb(&before).split_first();
+    words
+        .is_some_and(|(verb, between)| is_listed(CREATES, verb) && between.iter().all(|word| is_listed(ARTICLES, word)))
+}
+
+/// Whether a text asks to remove something.
+pub fn asks_to_remove(text: &str) -> bool {
+    let has = |list: &str| has_word(text, list);
+    has(REMOVE) || has(REMOVALS) || has("take") && has("out")
 }
 
 /// Whether a text asks that something goes, or gives way to something else.
-pub fn asks_removal(text: &str) -> bool {
-    has_word(text, REMOVES)
+pub fn asks_to_remove_or_replace(text: &str) -> bool {
+    has_word(text, REMOVE) || has_word(text, GIVES_WAY)
+}
+
+/// Whether text or code may get shorter by what a request asks for.
+pub fn may_shorten(text: &str) -> bool {
+    has_word(text, REMOVE) || has_word(text, SHORTENS)
 }
 
 /// Whether one of the words of `text` is in a list, which has spaces between its words.
@@ -224,7 +240,7 @@ pub fn asks_something(text: &str) -> bool {
     has_question(text) || says_how(text) && !gives_to_something(text)
 }
 
-/// Whether a text only says what is to stay as it is: `do not touch the tests`, `and remove nothing`.
+/// Whether a text only forbids changes: `do not touch the tests`, `and remove nothing`.
 pub fn only_forbids(text: &str) -> bool {
     static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
         let begins = r"(?:do not|don't|don’t|never|without|leave|keep|nothing|but not|not)\b";

@@ -20,10 +20,10 @@ use crate::tools::confine::Root;
 
 /// Stands for the name of a file in a text that is read for other things: one word, and a path by its form.
 pub const MARK: &str = "./file";
-/// Most words of a name that is not quoted, and most words of a text in which such names are looked for.
+/// Maximum number of words of a name that is not quoted, and of words of a text in which such names are looked for.
 const NAME_WORDS_MAX: usize = 8;
 const WORDS_MAX: usize = 600;
-/// Most names proposed for one that does not exist.
+/// Maximum number of names proposed for one that does not exist.
 const PROPOSED_MAX: usize = 3;
 /// Prepositions before the file in which something is changed, in several languages.
 const WITHIN: &str = "in, inside, within, dans, im, en, в";
@@ -50,7 +50,7 @@ pub struct Named {
     pub role: Role,
 }
 
-/// What is there under a name.
+/// The result of looking a name up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// A file, relative to the project and without links.
@@ -64,7 +64,7 @@ pub enum Found {
     Barred(String),
 }
 
-/// What a name is in its sentence.
+/// The part that a name plays in its sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The place of the change: `in F`, `F: …`.
@@ -78,7 +78,7 @@ pub enum Role {
 }
 
 impl Named {
-    /// The path of the file; `None` if there is no such file.
+    /// The path of the file; `None` if the name does not lead to exactly one file.
     pub fn file(&self) -> Option<&str> {
         match &self.found {
             Found::File(path) => Some(path),
@@ -86,19 +86,39 @@ impl Named {
         }
     }
 
-    /// Why the name is no file that can be changed; `None` if it is one.
+    /// Why the name does not lead to a file that can be changed; `None` if it does.
     pub fn trouble(&self) -> Option<String> {
         let said = &self.said;
-        let listed = |all: &[String]| all.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ");
         Some(match &self.found {
             Found::File(_) => return None,
-            Found::Folder(path) => format!("`{path}` is a folder; name the file in it"),
-            Found::Several(all) => format!("`{said}` may be {}; name it with its folder", listed(all)),
-            Found::Missing(near) if near.is_empty() => format!("`{said}` does not exist in the project"),
-            Found::Missing(near) => format!("`{said}` does not exist in the project; {} may be meant", listed(near)),
+            Found::Folder(path) => why_folder(path),
+            Found::Several(all) => format!("`{said}` may be {}; name it with its folder", listed_as_code(all)),
+            Found::Missing(near) => why_missing(said, near),
             Found::Barred(why) => why.clone(),
         })
     }
+
+    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
+    pub fn is_clear(&self, text: &str) -> bool {
+        self.role == Role::Place
+            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
+            || self.role == Role::Object && text[self.range.end..].starts_with(':')
+    }
+}
+
+/// Why a path that is a folder cannot be changed.
+pub fn why_folder(path: &str) -> String {
+    format!("`{path}` is a folder; name the file in it")
+}
+
+/// Why a name cannot be changed that no file has; `near` are the nearest existing paths.
+pub fn why_missing(said: &str, near: &[String]) -> String {
+    let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", listed_as_code(near)) };
+    format!("`{said}` does not exist in the project{may_be}")
+}
+
+fn listed_as_code(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ")
 }
 
 /// The files that `text` names, in order; `known` are the paths of the index.
@@ -138,7 +158,7 @@ pub fn of(text: &str, root: Option<&Root>, known: &[String]) -> Vec<Named> {
     with_roles(text, all)
 }
 
-/// The places of the change that a text asks for: the files with a preposition that says so, else all that are no values.
+/// The places of the change that a text asks for: the files with a preposition that says so, else all that are not values.
 pub fn places(all: &[Named]) -> Vec<&Named> {
     let of = |role: Role| all.iter().filter(move |named| named.role == role);
     let places: Vec<&Named> = of(Role::Place).collect();
@@ -196,7 +216,7 @@ pub fn restore(parts: &mut [Part], all: &[Named]) {
     }
 }
 
-/// Existing paths whose names are most like `said`.
+/// Existing paths with the names most similar to `said`.
 pub fn nearest(said: &str, known: &[String]) -> Vec<String> {
     let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
     let wanted = name(said);
@@ -294,7 +314,7 @@ fn lead(text: &str, start: usize) -> String {
         .unwrap_or_default()
 }
 
-/// Whether what follows is the place of a change.
+/// Whether the name at `start` is the place of a change.
 fn leads(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches(BEFORE).trim_end();
     let names_file = before.split_whitespace().next_back().is_some_and(|word| listed(NOUNS, &word.to_lowercase()));
@@ -321,13 +341,4 @@ fn with_roles(text: &str, mut all: Vec<Named>) -> Vec<Named> {
         };
     }
     all
-}
-
-impl Named {
-    /// Whether its place in the sentence says that it is a file: `in F`, `from F`, `F: …`.
-    pub fn is_clear(&self, text: &str) -> bool {
-        self.role == Role::Place
-            || self.role == Role::Object && listed(BESIDE, &lead(text, self.range.start))
-            || self.role == Role::Object && text[self.range.end..].starts_with(':')
-    }
 }

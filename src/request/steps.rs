@@ -9,7 +9,7 @@ use crate::language::{quotations, words as language};
 use super::kind::{self, Kind};
 use super::{complete, renames};
 
-/// Most steps of one request; nobody approves a longer plan.
+/// Maximum number of steps that the model reads from a request. Rules may read more from a long one, because none of its parts may be dropped.
 pub const STEPS_MAX: usize = 12;
 
 /// One step of a request.
@@ -39,7 +39,7 @@ impl Step {
         Step { id: StepId(number), kind, text: part.full_text(), part, needs }
     }
 
-    /// Whether this step says more about what `earlier` was to make, tests it, describes it or uses it: it refers back, shares a name in code with it,
+    /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers back, shares a name in code with it,
     /// or writes tests or documentation without naming anything of its own.
     pub fn builds_on(&self, earlier: &Step) -> bool {
         let words = |text: &str| -> Vec<String> {

@@ -9,7 +9,7 @@ use crate::language::words;
 
 use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
 
-/// Most words of what is given something, with the article behind it.
+/// Maximum number of words between `give` and the article of the thing given.
 const GIVEN_WORDS: usize = 4;
 
 /// Whether somebody wishes for a change: `it would be nice if …`, `could it also take …?`, `I'd like an option …`.

@@ -1,4 +1,4 @@
-//! What the answer says of a change is so: nothing is claimed that no run shows, nothing is lost, no part is dropped.
+//! An answer tells the truth about a change: it claims only results of runs, the change loses nothing, and no part of the request is dropped.
 
 use monobloc::base::Cancel;
 use monobloc::base::StepId;
@@ -73,6 +73,18 @@ async fn a_function_that_loses_its_way_is_refused() {
         assert_eq!(project.text("shop.py"), SHOP, "{said}");
         assert!(said.contains("not done: what the model wrote was refused"), "{said}");
         assert!(!said.contains("write only") && !said.contains("keep it"), "a refusal speaks to the user: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_definition_that_is_as_before() {
+    let same = "def price(item, tax=0.2):\n    # Without discount.\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    return net * (1 + tax)";
+    for written in [same.to_owned(), same.replace("net * (1 + tax)", "net*(1 + tax)")] {
+        let project = shop(&[]);
+        let script = Script::saying("").on("Write `price`", &code(&written)).on("First name", "change price");
+        let said = answer(&project, script, "In shop.py the docstring of price() should say that tax is added").await;
+        assert_eq!(project.text("shop.py"), SHOP, "{said}");
+        assert!(said.contains("its version of `price` is what is there already"), "{said}");
     }
 }
 

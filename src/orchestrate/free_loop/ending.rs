@@ -80,13 +80,13 @@ const PLANNERS: [(&str, u64, &str); 3] = [
     ("LFM2-24B-A2B", 23_800_000_000, "14 GiB"),
 ];
 
-/// The planners that do more than a model with so many weights and this tier, smallest first. Goes by what the model is, not by
+/// The planners that do more than a model with so many weights and this tier, smallest first. Goes by the model's weights, not by
 /// the name of its file.
 fn stronger(parameters: u64, tier: Option<Tier>) -> Vec<String> {
     // The same model in another quantisation has about as many weights.
     let larger = |weights: u64| weights > parameters + parameters / 5;
     let writes = tier >= Some(Tier::Writes);
-    // The first one writes code; it helps nobody who has a model that does.
+    // The first one writes code; a user whose model writes too gains nothing from it.
     let known = PLANNERS.iter().enumerate().filter(|(at, (_, weights, _))| larger(*weights) && !(writes && *at == 0));
     let told =
         known.map(|(_, (name, _, memory))| format!("`monobloc models pull planner {name}` ({memory} of memory)"));

@@ -21,7 +21,7 @@ const NUDGE: &str = "Context gathering complete. Now proceed with execution usin
 const NUDGE_QUESTION: &str = "Context gathering complete. Now answer the question from what was found.";
 /// Added to a result once the model has only read twice in a row.
 pub const HINT: &str = "You've gathered context. Consider proceeding to execution.";
-/// What the model is told to do after a call that was cut.
+/// The advice to the model after a call that was cut.
 pub const IN_PARTS: &str =
     "Write less in one reply: a long file in parts, its beginning with write_file and the rest with replace_in_file.";
 /// Hits packed as background. They may take 1/16 of a slot and at most 4,000 tokens: 4,000 to 6,000 tokens of context are the aim.
@@ -119,7 +119,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
     text
 }
 
-/// What the model is told about a reply that has no call and was cut; `why` says where.
+/// The message to the model about a reply that has no call and was cut; `why` says where.
 pub fn cut_short(why: &str) -> String {
     format!("Your reply did not come to its end, {why}: nothing of it was done. {IN_PARTS}\n")
 }

@@ -163,7 +163,7 @@ impl Probe<'_> {
     }
 
     /// Whether time is up, or the gate's decision is clear whatever the `left` tasks bring. If time ends it before that, the slow
-    /// model is not called weak: what it is stays undecided.
+    /// model is not called weak: its tier stays undecided.
     fn is_over(&mut self, left: usize) -> bool {
         let (late, lost) = (Instant::now() >= self.until, self.found.is_lost(left));
         self.found.undecided = late && !lost;

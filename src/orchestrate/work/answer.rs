@@ -1,4 +1,4 @@
-//! Answers a question: by what commands of this turn printed, by a list of the index if it asks for one, else by the model, which reads whole definitions.
+//! Answers a question: from the output of this turn's commands, by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
 use crate::budget::permit::Priority;
 use crate::context::{Pack, Purpose, beside};
@@ -94,11 +94,11 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
     backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await
 }
 
-/// What an answer may rest on.
+/// The sources that an answer may rest on.
 struct Shown<'a> {
     code: &'a str,
     pack: &'a Pack,
-    /// What a tool found.
+    /// The result of a tool.
     result: &'a str,
     /// Names of the question that are nowhere in it.
     unknown: &'a [String],

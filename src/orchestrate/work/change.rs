@@ -12,7 +12,7 @@ use crate::index::language_of;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
 use crate::orchestrate::toolkit::TurnError;
-use crate::orchestrate::{conversation, whole};
+use crate::orchestrate::{self, conversation, whole};
 use crate::request::kind;
 use crate::request::named::{self, Found, Role};
 
@@ -32,15 +32,16 @@ const DRAWN_FROM: usize = 2;
 
 /// Carries out an edit step: decides which files change as text, which as code, and which are new.
 pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let intended = Intended::of(job)?;
+    let intended = Intended::of(job);
     if let Intended::Again(path) = &intended {
         return Ok(Done::refused(&format!("`{path}` exists already; say what to change in it, from what to what")));
     }
     let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
     if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
-        // A file that does not exist has nothing to change, and is not made for that.
+        // A file that does not exist cannot be changed, and is not created for that.
         if mentions.paths.is_empty() && mentions.symbols.is_empty() {
-            return Ok(Done::refused(&does_not_exist(job, &mentions.new_paths[0])?));
+            let (path, known) = (&mentions.new_paths[0], job.index.paths()?);
+            return Ok(Done::refused(&named::why_missing(path, &named::nearest(path, &known))));
         }
         mentions.new_paths.clear();
     }
@@ -82,9 +83,9 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     Ok(all)
 }
 
-/// What a step does with files.
+/// The effect of a step on files.
 enum Intended {
-    /// It changes or removes what is there.
+    /// It changes or removes existing text or code.
     Change,
     /// It makes the file that it names, from others perhaps.
     NewFile,
@@ -94,17 +95,16 @@ enum Intended {
 }
 
 impl Intended {
-    fn of(job: Job<'_>) -> Result<Intended, TurnError> {
-        let known = job.index.paths()?;
-        let all = named::of(&job.step.text, Some(&job.scene.context.root), &known);
+    fn of(job: Job<'_>) -> Intended {
+        let all = orchestrate::named(job.scene.toolkit, &job.step.text);
         let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
         match all.first().filter(|_| kind::creates_file(&text, named::MARK)).map(|one| &one.found) {
-            Some(Found::File(path)) => return Ok(Intended::Again(path.clone())),
+            Some(Found::File(path)) => return Intended::Again(path.clone()),
             // `create NOTES.md from what is in package.json` changes no other file.
-            Some(Found::Missing(_)) => return Ok(Intended::NewFile),
+            Some(Found::Missing(_)) => return Intended::NewFile,
             _ => {}
         }
-        Ok(if kind::changes_what_is_there(&text) {
+        if kind::changes_what_is_there(&text) {
             Intended::Change
         } else if kind::makes_file(&text, named::MARK)
             && !all.iter().any(|one| one.role == Role::Place && one.file().is_some())
@@ -112,14 +112,8 @@ impl Intended {
             Intended::NewFile
         } else {
             Intended::Any
-        })
+        }
     }
-}
-
-fn does_not_exist(job: Job<'_>, path: &str) -> Result<String, TurnError> {
-    let near: Vec<String> = named::nearest(path, &job.index.paths()?).iter().map(|path| format!("`{path}`")).collect();
-    let may_be = if near.is_empty() { String::new() } else { format!("; {} may be meant", near.join(" or ")) };
-    Ok(format!("`{path}` does not exist in the project{may_be}"))
 }
 
 /// The files to change: those after a preposition (`take a.txt out of MANIFEST.in`), or all of `paths` if there are none.
@@ -162,7 +156,7 @@ pub struct Ask {
     pub grammar: String,
     /// Longest answer.
     pub tokens: usize,
-    /// Most lines of an answer; the grammar ends one that has as many, so that it may lack the rest.
+    /// Maximum number of lines of an answer; the grammar ends an answer that has as many, so it may be incomplete.
     pub lines: usize,
     /// Seed for sampling; without one decoding is greedy.
     pub seed: Option<usize>,
@@ -188,10 +182,7 @@ impl Answer {
 
     /// The lines that are whole, for an answer that only chooses.
     pub fn whole_lines(&self) -> &str {
-        match &self.cut {
-            None => &self.text,
-            Some(_) => self.text.rfind('\n').map_or("", |end| &self.text[..end]),
-        }
+        if self.cut.is_none() { &self.text } else { whole::lines(&self.text) }
     }
 }
 

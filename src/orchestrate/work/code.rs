@@ -5,10 +5,7 @@ mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-
-use regex::Regex;
 
 use crate::context::Pack;
 use crate::context::mentions::Mentions;
@@ -24,7 +21,7 @@ use super::change::opening;
 use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
-use super::{Done, Job, copy, repair};
+use super::{Done, Job, copy, refusal, repair};
 use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -89,8 +86,6 @@ struct Rounds<'a> {
     next: Option<Given>,
     /// What was wrong in the round before.
     trouble: String,
-    /// Something was written to disk.
-    written: bool,
     /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
     before: HashMap<String, Option<Report>>,
     /// The round whose change the model was asked about; that change is kept if nothing better comes.
@@ -123,7 +118,7 @@ impl<'a> Rounds<'a> {
     async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
         let mentions = order.mentions;
         let asked = format!("{} {}", job.scene.request, job.step.text);
-        let mut files = Files::of(job, order.pack, mentions, choice::asks_to_remove(&asked));
+        let mut files = Files::of(job, order.pack, mentions, kind::asks_to_remove(&asked));
         let mut choices = choice::offered(&files, &order, &asked);
         let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
         if let Some(wrong) = &tried {
@@ -146,7 +141,6 @@ impl<'a> Rounds<'a> {
             files,
             choices,
             trouble: String::new(),
-            written: false,
             before: HashMap::new(),
             doubted: None,
         })
@@ -178,7 +172,6 @@ impl<'a> Rounds<'a> {
         if let Some(notes) = self.files.write(self.job, evidence).await? {
             return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
         }
-        self.written = true;
         let still = match self.run_examples(&attempt, evidence).await? {
             ControlFlow::Break(outcome) => return Ok(outcome),
             ControlFlow::Continue(still) => still,
@@ -214,7 +207,7 @@ impl<'a> Rounds<'a> {
         Ok(whole)
     }
 
-    /// Whether a further round may replace what was refused in this one.
+    /// Whether a further round may replace the answer that was refused in this one.
     fn may_try_again(&self, attempt: &Attempt) -> bool {
         self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
     }
@@ -232,7 +225,7 @@ impl<'a> Rounds<'a> {
                 }
             }
         }
-        let may_ask = self.doubted.is_none() && !self.written && !attempt.is_last;
+        let may_ask = self.doubted.is_none() && !self.files.are_written() && !attempt.is_last;
         let doubt = self.files.doubt(&self.asked).filter(|_| may_ask)?;
         self.ask_about(&doubt, attempt);
         Some(Outcome::Asked)
@@ -354,13 +347,12 @@ impl<'a> Rounds<'a> {
 
     /// Restores the files if no round succeeded, and notes why.
     async fn give_up(mut self, evidence: &mut Evidence) -> Result<Done, TurnError> {
-        let why = for_user(&self.trouble.lines().take(2).collect::<Vec<_>>().join(" "));
-        if !self.written {
+        let why = refusal::for_user(&self.trouble.lines().take(2).collect::<Vec<_>>().join(" "));
+        if !self.files.are_written() {
             return Ok(Done::note(format!("not done: {why}")));
         }
-        self.files.restore(self.job, evidence).await?;
-        let note = format!("not done, the files are as they were: {why}");
-        Ok(Done { taken_back: true, ..Done::note(note) })
+        let taken_back = self.files.restore(self.job, evidence).await?;
+        Ok(Done { taken_back, ..Done::note(refusal::not_done(taken_back, &why)) })
     }
 }
 
@@ -370,17 +362,6 @@ fn prompt(job: Job<'_>, model: &Leased, order: &Order<'_>, tried: Option<&Wrong>
     let mut messages = opening(job, model, WRITE);
     messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));
     messages
-}
-
-/// A problem as the user reads it: whose work was refused and why, without what the model is to do about it.
-fn for_user(problem: &str) -> String {
-    static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
-        let verbs =
-            "write|keep|balance|define|use|import|give|add|remove|do|name|so keep|if the request|the mistake or";
-        Regex::new(&format!(r"(?i)[;.,] (?:{verbs})\b.*$")).expect("a pattern")
-    });
-    let fact = ADVICE.replace(problem, "").replace("what you wrote", "it").replace("What you wrote", "It");
-    format!("what the model wrote was refused: {}", fact.trim_end_matches(['.', ';']))
 }
 
 fn items_of(pieces: &[(Item, String)]) -> Vec<Item> {

@@ -142,10 +142,10 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
     let is_known = entries.iter().any(|(known, _)| known == change.keys());
     let names_key = !words::content(last).is_disjoint(asked);
     let stays = match change {
-        Change::Remove(_) | Change::Drop(..) => !kind::asks_removal(request),
+        Change::Remove(_) | Change::Drop(..) => !kind::asks_to_remove_or_replace(request),
         // `add X` gives no existing entry another value, unless it is named.
         Change::Set(..) if is_known => !names_key,
-        // A file that the request names is no key.
+        // A file that the request names is not a key.
         Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
         Change::Add(..) => false,
     };

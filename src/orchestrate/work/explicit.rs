@@ -26,7 +26,7 @@ const LEFT_MAX: usize = 6;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
 
-/// What came of the change that a step may spell out.
+/// The result of a change that a step may spell out.
 pub enum Change {
     Made(Done),
     /// The step spells it out, and the project does not answer to it.
@@ -57,17 +57,16 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
     if !places.files.is_empty() {
         mentions.paths.clone_from(&places.files);
     }
-    let mut instead = Settled::Unsaid;
-    let work_out = || match worked_out(job, &places, &mentions, &wanted) {
-        Settled::Edits(edits) => Ok((edits, Vec::new(), ())),
-        other => {
-            let why = match &other {
-                Settled::Refused { why, .. } => why.clone(),
-                _ => NOT_THERE.to_owned(),
-            };
-            instead = other;
-            Err(why)
-        }
+    let mut first = match worked_out(job, &places, &mentions, &wanted) {
+        Ok(edits) => Some(edits),
+        Err(Unsettled::Unsaid) => return Ok(Change::Unsaid),
+        Err(Unsettled::Several(why)) => return Ok(Change::Refused { why, is_certain: false }),
+        Err(Unsettled::Refused { why, is_certain }) => return Ok(Change::Refused { why, is_certain }),
+    };
+    let work_out = || match first.take().map_or_else(|| worked_out(job, &places, &mentions, &wanted), Ok) {
+        Ok(edits) => Ok((edits, Vec::new(), ())),
+        Err(Unsettled::Unsaid) => Err("the text that was to change is not there".to_owned()),
+        Err(Unsettled::Several(why) | Unsettled::Refused { why, .. }) => Err(why),
     };
     Ok(match job.work_out_and_make(work_out, evidence).await? {
         Ok((Made::All, ())) if wanted.is_removal => {
@@ -76,44 +75,36 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
             Change::Made(Done { said, ..Done::default() })
         }
         Ok(_) => Change::Made(Done::default()),
-        Err(why) => match instead {
-            Settled::Refused { why: first, is_certain } if first == why => Change::Refused { why, is_certain },
-            Settled::Unsaid if why == NOT_THERE => Change::Unsaid,
-            _ => Change::Refused { why, is_certain: true },
-        },
+        // Somebody else has changed a file meanwhile.
+        Err(why) => Change::Refused { why, is_certain: true },
     })
 }
 
-/// Why an edit that was spelled out cannot be made.
-const NOT_THERE: &str = "the text that was to change is not there";
-
 /// The edits that the step spells out for the files as they are.
-fn worked_out(job: Job<'_>, places: &Places, mentions: &Mentions, wanted: &Wanted<'_>) -> Settled {
-    let settled = if places.files.is_empty() { Settled::Unsaid } else { settled(job, places, wanted) };
-    if matches!(settled, Settled::Edits(_)) {
+fn worked_out(
+    job: Job<'_>,
+    places: &Places,
+    mentions: &Mentions,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<FileEdit>, Unsettled> {
+    let settled = if places.files.is_empty() { Err(Unsettled::Unsaid) } else { settled(job, places, wanted) };
+    if settled.is_ok() {
         return settled;
     }
     let rewrites = rewrite::all(job, mentions);
     if rewrites.is_empty() {
         let found = if places.files.is_empty() { found(job, mentions, wanted) } else { None };
-        return found.map_or(settled, Settled::Edits);
+        return found.map_or(settled, Ok);
     }
     let edit = |Rewrite { way, path, before, after }: Rewrite| {
         tracing::debug!(way, "changed by code");
         FileEdit::text(&path, Some(&before), &after)
     };
-    Settled::Edits(rewrites.into_iter().map(edit).collect())
-}
-
-/// What a step settles in the files that it names.
-enum Settled {
-    Edits(Vec<FileEdit>),
-    Refused { why: String, is_certain: bool },
-    Unsaid,
+    Ok(rewrites.into_iter().map(edit).collect())
 }
 
 /// The edits of the named files: one for each file that is said to be the place of the change, or for the only one that has the old value.
-fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Settled {
+fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<FileEdit>, Unsettled> {
     let (mut edits, mut refusals, mut is_certain) = (Vec::new(), Vec::new(), true);
     for path in &places.files {
         let Some(before) = job.text(path) else { continue };
@@ -134,11 +125,11 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Settled {
     }
     let all = places.are_all_meant || wanted.bump.is_some();
     if !edits.is_empty() && (edits.len() == places.files.len() || !all && edits.len() == 1) {
-        Settled::Edits(edits)
+        Ok(edits)
     } else if refusals.is_empty() {
-        Settled::Unsaid
+        Err(Unsettled::Unsaid)
     } else {
-        Settled::Refused { why: refusals.join("; "), is_certain }
+        Err(Unsettled::Refused { why: refusals.join("; "), is_certain })
     }
 }
 
@@ -175,8 +166,9 @@ impl<'a> Wanted<'a> {
         let is_removal = removes(text);
         let substitution = substitution::of(text).filter(|_| !is_removal);
         let bump = substitution::version_bump(text, job.scene.request).filter(|_| !is_removal);
-        let symbols = mentions::of(text, job.index).map(|mentions| mentions.symbols).unwrap_or_default();
-        let may_go = symbols.into_iter().filter(|_| is_removal).map(|symbol| symbol.name).collect();
+        let named = if is_removal { mentions::of(text, job.index).ok() } else { None };
+        let symbols = named.into_iter().flat_map(|mentions| mentions.symbols);
+        let may_go = symbols.map(|symbol| symbol.name).collect();
         Wanted { text, is_removal, substitution, bump, may_go }
     }
 

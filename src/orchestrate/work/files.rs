@@ -29,7 +29,7 @@ pub struct Files {
     new: Vec<String>,
     /// Names of definitions that the request asks for and that do not exist yet.
     pub new_names: Vec<String>,
-    /// Names that the step asks to be made: what was written has to have them.
+    /// Names that the step asks for: the written code has to have them.
     asked_for: Vec<String>,
     /// New names of the request that a step about documentation has to name.
     to_describe: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Files {
     aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
     /// Texts as they were last written to disk.
     written: BTreeMap<String, String>,
-    /// What is written before the change is accepted.
+    /// Puts the files back unless the change is accepted.
     trial: Trial,
     touched: Vec<Stretch>,
     /// The function that the package exports without a name.
@@ -219,11 +219,9 @@ impl Files {
     /// Writes the changed files, all of them or none. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a
     /// note) a call was refused or failed.
     pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
-        for (path, text) in &self.after {
-            job.tries(&self.trial, path, text);
-        }
         let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
         let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
+        new.iter().for_each(|(path, text)| job.tries(&self.trial, path, text));
         let edits: Vec<FileEdit> =
             new.iter().map(|(path, text)| FileEdit::text(path, self.known(path), text)).collect();
         match job.make_all(&edits, &[], evidence).await? {
@@ -246,23 +244,30 @@ impl Files {
         }
     }
 
-    /// Restores every file that was written; new files are deleted. If somebody else has changed one meanwhile, that one is left.
-    pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<(), TurnError> {
+    /// Whether a text of this change is on disk.
+    pub fn are_written(&self) -> bool {
+        !self.written.is_empty()
+    }
+
+    /// Restores every file that was written; new files are deleted. If somebody else has changed one meanwhile, that one is left. Returns false if
+    /// the user said no, or writing failed.
+    pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<bool, TurnError> {
         let mut written = std::mem::take(&mut self.written);
         written.retain(|path, text| self.before.get(path) != Some(text));
         let edit = |(path, text): (&String, &String)| match self.before.get(path) {
             Some(before) => FileEdit::text(path, Some(text), before),
             None => FileEdit::delete(path, text),
         };
-        while let Made::Stale(path) = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?
-        {
+        let made = loop {
+            let made = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?;
+            let Made::Stale(path) = &made else { break made };
             job.scene.host.notice(&format!("{path} was changed by somebody else meanwhile and is left as it is"));
-            if written.remove(&path).is_none() {
-                break;
+            if written.remove(path).is_none() {
+                break made;
             }
-        }
+        };
         self.trial.accept();
-        Ok(())
+        Ok(made == Made::All)
     }
 
     /// The change as it is now written stays.

@@ -9,7 +9,7 @@ use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
 
-/// Most lines after the head of a definition, after that of a new test, and of any other code or text.
+/// Maximum number of lines after the head of a definition, after that of a new test, and of any other code or text.
 const CODE_LINES_MAX: usize = 200;
 const TEST_LINES_MAX: usize = 24;
 pub const ANY_LINES_MAX: usize = 260;

@@ -81,7 +81,7 @@ impl<'a> Within<'a> {
         all
     }
 
-    /// Has the model rewrite lines and returns the changed function, or why what it wrote is not whole; the exchange is appended to `messages`.
+    /// Has the model rewrite lines and returns the changed function, or why an answer is not whole; the exchange is appended to `messages`.
     pub async fn write(
         &self,
         job: Job<'_>,

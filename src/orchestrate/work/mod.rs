@@ -21,6 +21,7 @@ mod passage;
 mod pick;
 mod places;
 pub mod read;
+mod refusal;
 mod relocate;
 mod rename;
 mod repair;
@@ -144,7 +145,7 @@ pub struct Done {
     pub failed: bool,
     /// The step was understood and cannot be made, for the reason in the notes: no other way is tried.
     pub is_refused: bool,
-    /// What was written was taken back: the files are as they were before the step.
+    /// The change was taken back: the files are as they were before the step.
     pub taken_back: bool,
 }
 
@@ -160,7 +161,7 @@ impl Done {
     }
 }
 
-/// What the user is told of a change that is not made.
+/// The note to the user about a change that is not made.
 fn not_changed(why: &str) -> String {
     format!("not changed: {why}")
 }

@@ -1,7 +1,7 @@
 //! Finds the files in which a step changes something, and says why one of them cannot be changed.
 
 use crate::context::{mentions, readable};
-use crate::orchestrate::toolkit::TurnError;
+use crate::orchestrate::{self, toolkit::TurnError};
 use crate::request::kind;
 use crate::request::named::{self, Found, Named, Role};
 
@@ -22,7 +22,7 @@ pub struct Places {
 impl Places {
     /// The files that a step names, else those that its request names, unless the step names a definition.
     pub fn of(job: Job<'_>) -> Result<Places, TurnError> {
-        let places = Places::in_text(job, &job.step.text)?;
+        let places = Places::in_text(job, &job.step.text);
         let names_none = places.files.is_empty() && places.unusable.is_none();
         if !names_none
             || job.scene.request == job.step.text
@@ -30,13 +30,12 @@ impl Places {
         {
             return Ok(places);
         }
-        let of_request = Places::in_text(job, job.scene.request)?;
+        let of_request = Places::in_text(job, job.scene.request);
         Ok(Places { text: places.text, ..of_request })
     }
 
-    fn in_text(job: Job<'_>, text: &str) -> Result<Places, TurnError> {
-        let known = job.index.paths()?;
-        let all = named::of(text, Some(&job.scene.context.root), &known);
+    fn in_text(job: Job<'_>, text: &str) -> Places {
+        let all = orchestrate::named(job.scene.toolkit, text);
         let mut places: Vec<&Named> = named::places(&all);
         // `remove the import of a.js from b.js` names one file.
         let has_file = places.iter().any(|one| one.file().is_some());
@@ -53,7 +52,7 @@ impl Places {
         // A folder is only where the files are that may be meant.
         let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
         let unusable = unusable.filter(|_| !is_folder || files.is_empty());
-        Ok(Places { text: named::masked(text, &places), files, are_all_meant, unusable })
+        Places { text: named::masked(text, &places), files, are_all_meant, unusable }
     }
 
     /// Why a file that the step wants to change cannot be changed; `None` if all can, or the step changes nothing that exists.

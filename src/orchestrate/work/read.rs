@@ -15,7 +15,7 @@ const PROMPT: &str = include_str!("../prompts/read.md");
 const TOKENS_MAX: usize = 400;
 /// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
 /// clauses.
-const REQUEST_CHARS: usize = 2_000;
+const REQUEST_BYTES_MAX: usize = 2_000;
 
 /// The steps of a request. The clause rules add what the model left out.
 pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
@@ -29,7 +29,7 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
         return Ok(steps);
     }
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
-    if request.len() > REQUEST_CHARS {
+    if request.len() > REQUEST_BYTES_MAX {
         // Nothing of it is left out.
         return Ok(complete::covered(Vec::new(), &request));
     }
@@ -37,11 +37,8 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     let generation = generation(&planner, &request, &toolkit.earlier, TOKENS_MAX);
     let output = toolkit.generate(&planner, generation, "reading the request", host).await?;
     // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
-    let whole = match whole::why_cut(&output) {
-        None => output.text.as_str(),
-        Some(_) => output.text.rfind('\n').map_or("", |end| &output.text[..end]),
-    };
-    Ok(complete::covered(steps::read(whole), &request))
+    let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
+    Ok(complete::covered(steps::read(text), &request))
 }
 
 /// The generation that has the model split `request` into steps, with at most `tokens` tokens.

@@ -154,7 +154,7 @@ fn new_name(text: &str, from: &str) -> Option<String> {
 /// The files outside the index that have `what`, which are not changed, a line each for the user.
 ///
 /// # Errors
-/// Code that rules keep from being read has it: it would no longer fit to what is changed.
+/// Code that rules keep from being read has it, and would no longer fit the changed code.
 pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> Result<Vec<String>, String> {
     let Some(pattern) = pattern else { return Ok(Vec::new()) };
     let indexed: HashSet<String> = job.index.paths().unwrap_or_default().into_iter().collect();

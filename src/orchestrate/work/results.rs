@@ -1,4 +1,4 @@
-//! Answers a question about the result of a command or of tests from what was printed: the command runs if it has not, and code counts.
+//! Answers a question about the result of a command or of tests from the output: runs the command if it has not run yet, and counts by code.
 
 use crate::edit::failures::{self, Kind, Report};
 use crate::edit::testing;
@@ -11,13 +11,13 @@ use crate::tools::builtin::Builtin;
 
 use super::{Job, verify};
 
-/// Words that ask how a run ended, and words for what it printed.
+/// Words that ask how a run ended, and words for its output.
 const ENDED: &str = "\
     pass passed passes passing fail fails failed failing failure failures green red succeed succeeded bestanden grün \
     schlagen échoué réussi pasan fallan";
 const PRINTED: &str =
     "output outcome result results exit printed prints ausgabe ergebnis sortie résultat salida resultado";
-/// Most lines of an output that are told where nothing in it can be counted.
+/// Maximum number of lines that are quoted of an output without counts.
 const LINES_MAX: usize = 12;
 
 /// The answer to a step that asks how a run ended; `None` if it asks for something else.
@@ -32,7 +32,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
         return Ok(Some(tell(job.scene.host, &told(&line, &output, job))));
     }
     if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, ENDED) {
-        return Ok(Some(tell(job.scene.host, "Nothing was run, so there is no result to tell.\n")));
+        return Ok(Some(tell(job.scene.host, "No command has run, so there is no result; ask to run the tests.\n")));
     }
     if !of_tests || !asks_for_now(text) {
         return Ok(None);
@@ -54,13 +54,11 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Stri
 
 /// Whether a question asks how tests end now, not when or why they would.
 fn asks_for_now(text: &str) -> bool {
-    let all = words::split(text);
-    let has = |list: &str| all.iter().any(|word| crate::base::is_listed(list, word));
-    (has("many which do does are is all") || kind::has_word(text, kind::COMMANDS))
-        && !has("why how's when if would warum")
+    let has = |list: &str| kind::has_word(text, list);
+    (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")
 }
 
-/// What a command printed: its counts, or its last lines if there is nothing to count.
+/// The output of a command in words: its counts, or its last lines if it has none.
 fn told(line: &str, output: &str, job: Job<'_>) -> String {
     let line = words::shorten(line, 90);
     let report = failures::read(output, job.root());

@@ -14,7 +14,7 @@ use super::{Done, Job};
 const ROUNDS_MAX: usize = 3;
 
 impl Job<'_> {
-    /// Makes changes that belong together: all of them or none. `notes` tell the user what they leave out.
+    /// Makes changes that belong together: all of them or none. `notes` tell the user which places they leave out.
     pub async fn make_all(
         self,
         edits: &[FileEdit],
@@ -34,7 +34,7 @@ impl Job<'_> {
         execute::perform_all(self.scene, self.step.id, wanted, evidence).await
     }
 
-    /// The same, with edits that `work_out` gives anew when somebody else has changed a file meanwhile. The text is what they leave out, for the
+    /// The same, with edits that `work_out` gives anew when somebody else has changed a file meanwhile. The texts of `work_out` are notes for the
     /// user; the inner error says why nothing was done.
     pub async fn work_out_and_make<T>(
         self,

@@ -22,7 +22,7 @@ use crate::tools::policy::Approved;
 
 use super::copy::{self, Copy};
 use super::together::{FileEdit, changed_meanwhile};
-use super::{Done, Job, Stretch, fill, verify};
+use super::{Done, Job, Stretch, fill, refusal, verify};
 
 /// Most suspected definitions that are changed, and lines of the longest.
 const PLACES_MAX: usize = 8;
@@ -181,8 +181,9 @@ pub async fn keep(
         return Ok(Done { touched: vec![touched], ..Done::default() });
     };
     let taken_back = job.write(path, Some(&mended.text), before, evidence).await?;
-    let state = if taken_back { "the files are as they were" } else { "and a change that was tried is left" };
-    Ok(Done { taken_back, ..Done::note(format!("not done, {state}: {trouble}")) })
+    // A user who said no keeps the change, as the note says.
+    tried.accept();
+    Ok(Done { taken_back, ..Done::note(refusal::not_done(taken_back, &trouble)) })
 }
 
 /// How many failures a change leaves, and its number in the order of the candidates.

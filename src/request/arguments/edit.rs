@@ -29,7 +29,7 @@ pub(super) const FILE_BYTES_MAX: usize = 4 << 20;
 /// # Errors
 /// The step names no new value, or no line matches it, or several match about equally.
 pub fn settle_edit(step: &str, file: &str) -> Result<Edit, Unsettled> {
-    // A byte order mark is no part of the first line.
+    // A byte order mark is not part of the first line.
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     settle(&intent::read(step, file).ok_or(Unsettled::Unsaid)?, file)
 }
@@ -161,7 +161,7 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     }
 }
 
-/// The object of the step replaced as a text of the file: `change A to B`, where A is no name of a value. `None` if it may be one.
+/// The object of the step replaced as a text of the file: `change A to B`, where A is not the name of a value. `None` if it may be one.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object
@@ -307,7 +307,7 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
     FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
-/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is no value of that kind. `is_last`: the line ends behind it.
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a value of that kind. `is_last`: the line ends behind it.
 fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {

@@ -6,6 +6,8 @@ use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
 use crate::language::clauses::words::listed;
 
+use super::places;
+
 /// `change <about> from <old> to <new>`.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::request) struct Intent {
@@ -17,7 +19,7 @@ pub(in crate::request) struct Intent {
     pub all: bool,
     /// The old text is meant literally, as an identifier or a quotation is.
     pub exact: bool,
-    /// What is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
+    /// The text that is to change, if the step does not say whether it is a text or the name of a value: `change A to B`.
     pub object: Option<String>,
 }
 
@@ -28,7 +30,7 @@ const VERBS: &str = "\
 
 /// Verbs whose object may be a text of the file: `change A to B`.
 const OF_TEXTS: &str = "change, modify, edit, turn, switch, update, convert, измени, поменяй";
-/// Words after which a value is no longer written, and words that may join the words of one.
+/// Words that end a value, and words that may join the words of one.
 const ENDS: &str = "in, inside, everywhere, throughout, within, across, then, so, because, instead, please, в, везде";
 const JOINTS: &str = "of, and, for, и";
 
@@ -138,7 +140,7 @@ impl Clause<'_> {
     }
 }
 
-/// Whether the object of a verb is a text or name as it stands in the file.
+/// Whether the object of a verb is a text or name exactly as the file has it.
 fn is_literal(verb: &str) -> bool {
     matches!(verb, "replace" | "rename" | "substitute" | "swap" | "correct" | "fix" | "замени" | "переименуй")
 }
@@ -193,7 +195,7 @@ fn value(step: &str, tokens: &[Token], from: usize, to: usize) -> Option<(String
     let run = &step[first.start..tokens[run_end - 1].end];
     let ends = |&i: &usize| is_mark(tokens, i) || listed(ENDS, &tokens[i].low) || listed(JOINTS, &tokens[i].low);
     // Signs may be a value: `!=`, `,`, `🙂`.
-    let is_of_signs = !run.contains(char::is_alphanumeric);
+    let is_of_signs = places::is_of_signs(run);
     let begin = if is_of_signs { run_end } else { from };
     let end = (begin..to).find(ends).unwrap_or(to);
     let last = tokens.get(end.checked_sub(1).filter(|&last| last >= from)?)?;
@@ -239,13 +241,14 @@ fn named(
         return Some((names::unquoted(&tokens[i]).to_owned(), i..i + 1));
     }
     let phrase = &step[tokens[object.start].start..tokens[object.end - 1].end];
-    let is_of_signs = |text: &str| !text.contains(char::is_alphanumeric);
     let coined = |text: &str| is_coined(text) || text.chars().any(|c| c.is_ascii_digit()) || text.contains("::");
     // `change maxRetries to 5` sets a value, `change getUser to loadUser` is a rename.
     let alike = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_digit()) || new.starts_with(|c: char| c.is_alphabetic()) && coined(new)
     };
-    if holds(file, phrase) && (literal || is_of_signs(phrase) || object.len() == 1 && coined(phrase) && alike(phrase)) {
+    if holds(file, phrase)
+        && (literal || places::is_of_signs(phrase) || object.len() == 1 && coined(phrase) && alike(phrase))
+    {
         return Some((phrase.to_owned(), object));
     }
     let i = object.rev().find(|&i| {
@@ -271,7 +274,7 @@ pub(super) fn is_coined(name: &str) -> bool {
 }
 
 fn holds(file: &str, text: &str) -> bool {
-    !super::places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
+    !places::whole(file, text.trim_end_matches("()"), &[]).is_empty()
 }
 
 /// The words of some tokens that can describe a place. Paths are left out: they say which file is meant.
@@ -282,7 +285,7 @@ fn about(tokens: &[Token], range: Range<usize>) -> Vec<String> {
         if !matches!(token.kind, Kind::Word | Kind::Opaque) || names::is_path(text) {
             continue;
         }
-        for part in super::places::parts(text) {
+        for part in places::parts(text) {
             if !listed(EMPTY, &part) && !words.contains(&part) {
                 words.push(part);
             }

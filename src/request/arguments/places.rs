@@ -123,11 +123,12 @@ fn is_sign(c: char) -> bool {
     matches!(c, '=' | '!' | '<' | '>' | '+' | '-' | '*' | '/' | '&' | '|' | '^' | '%' | ':' | '~')
 }
 
-fn is_of_signs(text: &str) -> bool {
+/// Whether a text has no letter and no digit: `!=`, `,`, `🙂`.
+pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
 
-/// Whether a name goes on with a dash or dot and more letters. In names of code (`max_size.x`) a dot is no letter.
+/// Whether a name goes on with a dash or dot and more letters. In names of code (`max_size.x`) a dot does not continue the name.
 fn is_link(c: char, text: &str) -> bool {
     c == '-' || c == '.' && !super::intent::is_coined(text)
 }

@@ -1,4 +1,4 @@
-//! Says why a step settles no edit of a file: what stands there instead, or on which lines the old value stands.
+//! Says why a step settles no edit of a file: which text the file has instead, or which lines have the old value.
 
 use super::intent::{self, Intent};
 use super::places;
@@ -28,7 +28,7 @@ pub(super) fn same_values(value: &str) -> Unsettled {
     Unsettled::Refused { why: format!("the old and the new value are both `{value}`"), is_certain: true }
 }
 
-/// Longest line that a reason quotes, in characters, and most lines that it names.
+/// Maximum number of characters that a reason quotes of a line, and of lines that it names.
 const LINE_CHARS: usize = 80;
 const LINES_NAMED_MAX: usize = 8;
 
@@ -38,7 +38,7 @@ pub(super) fn quoted(lines: &[&str], at: usize) -> String {
     format!("line {} is `{text}`", at + 1)
 }
 
-/// Why the old value is not there: what is there in its place.
+/// The reason if the file does not have the old value; it quotes the line that is meant.
 pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let score = |at: usize| places::answers(lines, at, &intent.about);
     let holds = |at: &usize| !old.is_empty() && lines[*at].contains(old);
@@ -49,11 +49,10 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
     // A model may know other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
-    let is_literal = intent::is_number(old) || !old.contains(char::is_alphanumeric);
+    let is_of_signs = places::is_of_signs(old);
+    let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
-        && (intent.exact
-            || !old.contains(char::is_alphanumeric)
-            || intent.old.is_some() && (is_literal || within.is_some()));
+        && (intent.exact || is_of_signs || intent.old.is_some() && (is_literal || within.is_some()));
     Unsettled::Refused { why: format!("`{shown}` does not stand in it by itself{there}"), is_certain }
 }
 

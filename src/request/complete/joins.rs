@@ -13,8 +13,8 @@ fn span(earlier: &str, later: &str, request: &str) -> String {
     }
 }
 
-/// Joins steps that ask for nothing by themselves to the change beside them: pieces of its sentence that were read as questions, and what is to
-/// stay as it is.
+/// Joins steps that ask for nothing by themselves to the change beside them: pieces of its sentence that were read as questions, and
+/// prohibitions.
 pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     let is_change = |kind: Kind| matches!(kind, Kind::Edit | Kind::Fix);
     let mut at = 0;
@@ -112,7 +112,7 @@ pub(super) fn join_forms_of_answers(steps: &mut Vec<(Kind, String)>) {
     });
 }
 
-/// Joins an edit to the edit before it if it has no verb, or goes on about what that one names: `make f() take a path too. f('a') should be 'b'`.
+/// Joins an edit to the edit before it if it has no verb, or begins with a name of that one: `make f() take a path too. f('a') should be 'b'`.
 pub(super) fn join_edits_without_verb(steps: &mut Vec<(Kind, String)>) {
     steps.dedup_by(|(kind, text), (before, earlier)| {
         let has_verb = || kind::has_order(text) || clauses::parts(text).iter().any(|part| part.verb.is_some());

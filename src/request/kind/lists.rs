@@ -30,7 +30,7 @@ pub(super) const OPENING_ORDERS: &str = "\
     akzeptiere behandle benutze erlaube ignoriere lass nutze unterstütze verwende accepte autorise permets traite \
     utilise acepta admite ignora permite trata usa";
 
-/// Verbs that change or remove what is there, and words that make something new.
+/// Verbs that change or remove existing things, and words that make something new.
 pub(super) const CHANGES: &str = "\
     change replace set rename remove delete erase increase decrease bump raise lower reduce fix swap update modify edit substitute \
     correct toggle enable disable turn switch adjust comment uncomment strip drop double halve invert upgrade downgrade ändere ersetze \
@@ -39,11 +39,15 @@ pub(super) const CHANGES: &str = "\
 pub(super) const MAKES: &str = "\
     create write generate add make save draft document put store copy extract split translate export import insert append prepend new erstelle \
     schreibe füge crée écris ajoute crea escribe añade создай напиши добавь";
-/// Words that ask that something goes, or gives way to something else.
-pub(super) const REMOVES: &str = "\
-    remove removes removed removing delete deleted deleting erase drop drops dropped dropping rid replace replaced replacing instead longer without \
-    uninstall strip unset omit clear move rename switch swap migrate entferne entfernt lösche löschen ersetze ersetzt statt supprime remplace enlève \
-    elimina quita reemplaza sustituye удали убери замени вместо";
+/// Verbs that remove, and what may join them: other words that ask to remove something, words by which something goes or gives way to
+/// something else, and words by which text or code may get shorter.
+pub(super) const REMOVE: &str = "remove delete drop strip entferne lösche supprime elimina удали убери";
+pub(super) const REMOVALS: &str = "rid unused obsolete entfernen löschen enlève retire quita borra";
+pub(super) const GIVES_WAY: &str = "\
+    removes removed removing deleted deleting erase drops dropped dropping rid replace replaced replacing instead longer without uninstall unset \
+    omit clear move rename switch swap migrate entfernt löschen ersetze ersetzt statt remplace enlève quita reemplaza sustituye замени вместо";
+pub(super) const SHORTENS: &str = "\
+    omit simplify refactor shorten rewrite reduce unused inline merge clean vereinfache simplifie simplifica упрости";
 /// Words before the verb of a request: `In the file F, please change …`.
 pub(super) const BEFORE_VERB: &str = "in inside within of the file my our please can could you would now then also and just dans im en der datei в файле";
 

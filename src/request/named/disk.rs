@@ -11,7 +11,7 @@ use crate::edit::testing::is_test;
 use crate::language::clauses::names;
 use crate::tools::confine::{Access, ConfineError, Root};
 
-/// Most entries of one folder that are compared with another spelling, and longest name, in bytes.
+/// Maximum number of entries of one folder that are compared with another spelling, and maximum length of a name, in bytes.
 const ENTRIES_MAX: usize = 10_000;
 const NAME_BYTES_MAX: usize = 400;
 
@@ -47,7 +47,7 @@ impl<'a> Disk<'a> {
         word.contains(['/', '\\']) || names || at_root()
     }
 
-    /// What is there under the name `said`; `None` if nothing is, or it is hardly meant as a name.
+    /// The file, folder or reason that `said` leads to; `None` if there is none, or it is hardly meant as a name.
     pub fn existing(&self, said: &str, form: Form) -> Option<Found> {
         let low = said.to_lowercase();
         if said.is_empty() || said.len() > NAME_BYTES_MAX || names::is_url(&low) && !low.starts_with("file://") {
@@ -55,7 +55,7 @@ impl<'a> Disk<'a> {
         }
         let is_number = said.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
         let has_form = is_file_name(said) || names::is_path(said);
-        // A plain word is often a word and nothing else.
+        // A plain word is seldom meant as a name.
         let is_plain = is_number || !has_form && !said.contains(['.', '/', '\\', ' ']);
         let is_meant = |found: &Found| match found {
             Found::File(_) => !is_plain || form.leads,
@@ -66,7 +66,7 @@ impl<'a> Disk<'a> {
         let on_disk = all.iter().filter_map(|spelling| self.on_disk(spelling, !is_plain));
         let in_index = || all.iter().filter(|_| has_form || said.contains(' ')).find_map(|one| self.at_the_end(one));
         let mut found: Vec<Found> = on_disk.filter(is_meant).collect();
-        // What leads out may still be the end of a path of the project.
+        // A path that leads out may still be the end of a path of the project.
         found.sort_by_key(|found| matches!(found, Found::Barred(_)));
         match found.into_iter().next() {
             Some(barred @ Found::Barred(_)) => in_index().or(Some(barred)),
@@ -148,7 +148,7 @@ impl<'a> Disk<'a> {
         })
     }
 
-    /// The indexed file whose path ends with `said`; of several those that are no tests.
+    /// The indexed file whose path ends with `said`; of several those that are not tests.
     fn at_the_end(&self, said: &str) -> Option<Found> {
         let said = said.trim_start_matches("./");
         if said.starts_with(['/', '~']) || said.contains("..") {
@@ -185,7 +185,7 @@ fn spellings(said: &str) -> Vec<String> {
     let mut all = vec![said.to_owned()];
     let home = said.strip_prefix("~/").zip(std::env::var_os("HOME"));
     all.extend(home.map(|(rest, home)| Path::new(&home).join(rest).to_string_lossy().into_owned()));
-    // `C:\…` is no folder here.
+    // `C:\…` is not a folder here.
     all.extend(Some(said.replace('\\', "/")).filter(|path| path != said && !path.contains(':')));
     all.extend(said.strip_prefix("file://").map(str::to_owned));
     all

@@ -39,7 +39,7 @@ fn project() -> (tempfile::TempDir, Root, Vec<String>) {
     (dir, root, known)
 }
 
-/// The places of the change that `text` asks for: the path, or what is wrong with the name.
+/// The places of the change that `text` asks for: the path, or the trouble with the name.
 fn places_of(text: &str) -> Vec<String> {
     let (_dir, root, known) = project();
     let all = of(text, Some(&root), &known);

@@ -16,7 +16,7 @@ use crate::request::kind;
 use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
-/// What the model is told about an answer that changes nothing, or adds to a file from which something is to go.
+/// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
 /// Tokens that a passage may have beyond twice its old length.
@@ -97,7 +97,7 @@ impl Target<'_> {
         } else if removes(&job.step.text) && after.len() >= before.len() {
             Some(NOTHING_GONE.to_owned())
         } else {
-            let lost = kept::lost_text(before, &after).filter(|_| !kept::may_get_shorter(&job.step.text));
+            let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
             lost.or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
@@ -115,7 +115,7 @@ impl Target<'_> {
         is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
     }
 
-    /// The problem of prose that changes without a word of what was asked for.
+    /// The problem of prose that changes without a word of the request.
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
         const OF_WORDING: &str =
             "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";

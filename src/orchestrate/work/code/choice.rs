@@ -1,9 +1,8 @@
 //! Chooses the definitions that a change of code may touch, and those that the request or a failed round decides without the model.
 
-use crate::base::is_listed;
 use crate::context::mentions::Mentions;
 use crate::edit::executed;
-use crate::language::{grounding, words};
+use crate::language::grounding;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::Job;
 use crate::orchestrate::work::copy::Copy;
@@ -13,11 +12,6 @@ use crate::orchestrate::work::verify::{self, Wrong};
 use crate::request::kind;
 
 use super::{Given, Order};
-
-/// Words that ask to remove something.
-const REMOVALS: &str = "\
-    remove delete drop rid unused obsolete strip entferne lösche entfernen löschen supprime enlève retire \
-    elimina quita borra удали убери";
 
 /// The definitions that the model may name for `order`.
 pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices {
@@ -78,7 +72,7 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
     let mut given = choices.said(mentions, asked).filter(is_suspect);
-    if given.is_none() && mentions.symbols.is_empty() && asks_to_remove(asked) {
+    if given.is_none() && mentions.symbols.is_empty() && kind::asks_to_remove(asked) {
         given = choices.that_goes(files, asked).map(|item| (vec![item], true));
     }
     if may_be_data(order, asked) && files.missing_text(asked).is_some() {
@@ -118,10 +112,4 @@ pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices)
     }
     let next = callee.or_else(|| may_come_again.then(|| item.clone()))?;
     Some((vec![next], true))
-}
-
-pub(super) fn asks_to_remove(asked: &str) -> bool {
-    let words = words::split(asked);
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    words.iter().any(|word| is_listed(REMOVALS, word)) || has("take") && has("out")
 }

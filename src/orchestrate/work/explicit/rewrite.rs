@@ -9,7 +9,7 @@ use crate::request::substitution;
 
 /// Longest request for an export alone, in words.
 const EXPORT_WORDS_MAX: usize = 12;
-/// Most files in which a text is replaced, and most places in each.
+/// Maximum number of files in which a text is replaced, and of places in each.
 const REWORDED_FILES_MAX: usize = 3;
 const REWORDED_PLACES_MAX: usize = 3;
 

@@ -10,6 +10,7 @@ use crate::index::parts::Sort;
 use crate::language::grounding;
 use crate::orchestrate::work::items::{Item, What};
 use crate::orchestrate::work::{Job, Stretch, new_test};
+use crate::request::kind;
 
 use super::{Files, Refusal};
 
@@ -46,7 +47,7 @@ impl Files {
             self.apply(&mut draft, item, code, asked)?;
         }
         if draft.after == self.after || self.differs_in_space_alone(&draft, asked) {
-            return Err(nothing_new(draft.unchanged));
+            return Err(nothing_new(pieces, draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
         self.keep_the_rest(&mut draft.after, asked)?;
@@ -148,12 +149,12 @@ impl Files {
         !SPACE.iter().any(|word| low.contains(word)) && draft.after.iter().all(is_same)
     }
 
-    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that has not what the
-    /// request asks for by name.
+    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that lacks a name
+    /// that the request asks for.
     fn keep_the_rest(&self, after: &mut BTreeMap<String, String>, asked: &str) -> Result<(), String> {
         for (path, text) in after.iter_mut() {
             if let Some(before) = self.before.get(path) {
-                *text = edit::kept::kept(path, before, text, asked, self.may_remove)?;
+                *text = edit::kept::kept(path, before, text, asked, self.may_remove || kind::may_shorten(asked))?;
             }
         }
         let count = |text: &String, name: &str| -> usize {
@@ -268,9 +269,9 @@ impl Files {
     }
 }
 
-/// The refusal of an answer that changes nothing.
-fn nothing_new(unchanged: Vec<Item>) -> Refusal {
-    let names: Vec<String> = unchanged.iter().map(|item| format!("`{}`", item.name)).collect();
+/// The refusal of an answer that changes nothing but white space; `unchanged` are the items without any difference.
+fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
+    let names: Vec<String> = pieces.iter().map(|(item, _)| format!("`{}`", item.name)).collect();
     let message = format!(
         "What you wrote for {} is what is there already, so nothing would change. The mistake or the change is somewhere else.",
         names.join(", ")
