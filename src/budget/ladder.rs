@@ -79,7 +79,7 @@ pub fn least(asked: &[Asked], fixed: Amount, machine: &Machine) -> Vec<Placed> {
     least.into_iter().map(|model| placed(asked, model, machine)).collect()
 }
 
-/// What fits, or the models with the settings that miss by least.
+/// The first choice that fits, or the models with the settings that exceed the memory by least.
 fn search(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Vec<Settled>> {
     let mut least: Option<Vec<Settled>> = None;
     let mut short: Option<(Choice, Vec<Settled>)> = None;

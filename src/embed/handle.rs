@@ -102,10 +102,11 @@ impl Embedder {
         self.shared.pooled(&self.shared.all_tokens(texts, cancel)?, Priority::Background, cancel)
     }
 
-    /// The same of what can be read at once of each text: for chunks of code, whose beginning says what they are.
+    /// Like [`Embedder::embed`], but only of the part of each text that can be read at once: for chunks of code, whose beginning
+    /// says what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let heads: Vec<Vec<u32>> =
-            self.shared.all_tokens(texts, cancel)?.into_iter().map(|text| self.shared.head(text)).collect();
+            self.shared.all_tokens(texts, cancel)?.iter().map(|text| text.head(self.shared.max_tokens)).collect();
         self.shared.vectors(&heads, Priority::Background, cancel)
     }
 
@@ -130,11 +131,6 @@ impl Embedder {
 }
 
 impl Shared {
-    fn head(&self, tokens: Tokens) -> Vec<u32> {
-        let room = tokens.room(self.max_tokens).min(tokens.text.len());
-        tokens.around(&tokens.text[..room])
-    }
-
     /// The vectors of whole texts.
     fn pooled(&self, texts: &[Tokens], priority: Priority, cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let pieces: Vec<Vec<Vec<u32>>> = texts.iter().map(|text| text.pieces(self.max_tokens)).collect();

@@ -1,6 +1,6 @@
 //! Cuts the tokens of a long text into pieces that a model reads one after another, and takes the mean of their vectors.
 
-/// Most tokens of a text that its vector tells of: the limit of OpenAI's embedders, which clients count with.
+/// Maximum number of tokens of a text that its vector covers: the limit of OpenAI's embedders, which clients expect.
 pub const TOKENS_MAX: usize = 8_192;
 
 /// The tokens of a text, and the special ones that belong around whatever is read of it.
@@ -15,16 +15,22 @@ impl Tokens {
         self.before.len() + self.text.len() + self.after.len()
     }
 
-    pub fn around(&self, part: &[u32]) -> Vec<u32> {
+    /// A part of the text between the special tokens.
+    fn around(&self, part: &[u32]) -> Vec<u32> {
         [&self.before[..], part, &self.after[..]].concat()
     }
 
     /// How many tokens of the text are read at once.
-    pub fn room(&self, max_tokens: usize) -> usize {
+    fn room(&self, max_tokens: usize) -> usize {
         max_tokens.saturating_sub(self.before.len() + self.after.len()).max(1)
     }
 
-    /// What is read one after another, each with its special tokens.
+    /// The beginning of the text that is read at once, with its special tokens.
+    pub fn head(&self, max_tokens: usize) -> Vec<u32> {
+        self.around(&self.text[..self.room(max_tokens).min(self.text.len())])
+    }
+
+    /// The pieces that are read one after another, each with its special tokens.
     pub fn pieces(&self, max_tokens: usize) -> Vec<Vec<u32>> {
         let text = &self.text[..self.text.len().min(TOKENS_MAX)];
         if text.is_empty() {
@@ -34,7 +40,7 @@ impl Tokens {
     }
 }
 
-/// The mean of unit vectors, each of so many tokens, as a unit vector.
+/// The mean of unit vectors, weighed by the number of tokens that stands before each, as a unit vector.
 pub fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
     let mut parts = parts.peekable();
     let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };

@@ -17,7 +17,7 @@ mod parallel;
 
 /// Stored as "1" from a change that may affect edges of other files until all files have been resolved again.
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
-/// What a limit keeps out of the index, in words; empty if nothing.
+/// Stored: the result of [`gaps`].
 pub(super) const GAPS: &str = "gaps";
 /// Most threads that parse. More do not help, because one thread writes.
 const PARSERS: usize = 4;
@@ -119,7 +119,7 @@ impl Index {
             store.set_meta(RESOLVE_ALL, "1")?;
         }
         store.remove_files(&change.gone)?;
-        let before = |path: &str| known.binary_search_by(|k| k.path.as_str().cmp(path)).ok().map(|at| &known[at]);
+        let before = |path: &str| row_of(&known, path);
         let read = |(): &mut (), found: &Found| self.read_file(found, scan.began_ns, before(&found.path));
         let mut done = 0;
         parallel::read(
@@ -263,7 +263,7 @@ pub(super) fn add_reasons(files: Vec<FileRow>, skipped: &mut Vec<Skipped>, parti
     }
 }
 
-/// What limits keep out of the index, in words, for answers that find nothing. Files that are no code anyway do not count.
+/// Says what limits keep out of the index, for answers that find nothing; empty if nothing. Files that are not code anyway do not count.
 fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
     let limits: Vec<String> = scan::by_reason(skipped)
         .into_iter()
@@ -279,6 +279,11 @@ fn gaps(skipped: &[Skipped], partial: &[Skipped]) -> String {
         all.push(format!("in the index only in part: {}{more} ({})", first.path, first.reason));
     }
     if all.is_empty() { String::new() } else { format!("{}; `monobloc index status` lists them", all.join("; ")) }
+}
+
+/// The row of a file among `rows`, which are sorted by path.
+pub(super) fn row_of<'r>(rows: &'r [FileRow], path: &str) -> Option<&'r FileRow> {
+    rows.binary_search_by(|row| row.path.as_str().cmp(path)).ok().map(|at| &rows[at])
 }
 
 pub(super) fn stop(cancel: &Cancel) -> Result<(), IndexError> {

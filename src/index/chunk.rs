@@ -1,7 +1,7 @@
 //! Cuts a file into chunks: one per definition, with large definitions split and small neighbours merged.
 
 use super::declared::{Declared, declared};
-use super::syntax::{self, Definition, Kind, Outline};
+use super::syntax::{self, Kind, Outline};
 use super::words;
 
 /// A definition up to this many bytes stays whole; a longer one is cut at its members or at blank lines.
@@ -26,7 +26,7 @@ pub struct Chunk {
     /// Positions in `Outline::definitions` of the definitions that begin in it, largest first, or else of the innermost
     /// one around it. The first names the chunk.
     pub definitions: Vec<usize>,
-    /// What is declared in it, in a language without a grammar.
+    /// The declarations in it, in a language without a grammar.
     pub declared: Vec<Declared>,
     /// The text that is embedded: path words, names, comments.
     pub summary: String,
@@ -45,11 +45,8 @@ struct Piece {
 pub fn chunks(path: &str, source: &str, outline: &Outline) -> Vec<Chunk> {
     let lines: Vec<&str> = source.split_inclusive('\n').collect();
     let language = syntax::language_of(path);
-    let declared = if syntax::is_source(language) && !syntax::has_grammar(language) {
-        declared(language, source)
-    } else {
-        Vec::new()
-    };
+    let is_guessed = syntax::is_source(language) && !syntax::has_grammar(language);
+    let declared = if is_guessed { declared(language, source) } else { Vec::new() };
     let file = Lines { lines: &lines, outline, declared: &declared };
     let mut pieces = Vec::new();
     if !declared.is_empty() {
@@ -161,14 +158,10 @@ impl Lines<'_> {
         let definitions = self.named_after(piece);
         let lines = piece.start..=piece.end;
         let declared: Vec<Declared> = self.declared.iter().filter(|d| lines.contains(&d.line)).cloned().collect();
-        let names = self.names_of(&definitions).chain(declared.iter().map(|d| d.name.as_str()));
+        let defined = definitions.iter().map(|d| &self.outline.definitions[*d]).filter(|d| d.kind != Kind::Impl);
+        let names = defined.map(|d| d.name.as_str()).chain(declared.iter().map(|d| d.name.as_str()));
         let summary = summary(path, &content, names);
         Chunk { number, start: piece.start, end: piece.end, content, definitions, declared, summary }
-    }
-
-    fn names_of(&self, definitions: &[usize]) -> impl Iterator<Item = &str> {
-        let definitions: Vec<&Definition> = definitions.iter().map(|d| &self.outline.definitions[*d]).collect();
-        definitions.into_iter().filter(|d| d.kind != Kind::Impl).map(|d| d.name.as_str())
     }
 
     /// Definitions that begin in the piece, largest first; if none does, the innermost one around it.

@@ -7,7 +7,7 @@ use super::paths::{self, Sort};
 
 /// One of this many different lines is kept in a sketch.
 const SAMPLED: u64 = 2;
-/// Most lines of a sketch, 32 KiB of a file.
+/// Maximum number of lines in a sketch, 32 KB a file.
 const SAMPLES_MAX: usize = 8_000;
 /// A line with fewer letters and digits says too little.
 const LETTERS_MIN: usize = 12;
@@ -17,11 +17,11 @@ const FILES_MAX: usize = 8;
 const SHARE: f64 = 0.6;
 /// Telling lines of a copy that lies where copies lie (`dist/`, `vendor/`).
 const MARKED_LINES_MIN: usize = 6;
-/// Telling lines of a bundle that lies anywhere, and how many files it takes lines from: siblings resemble each other in places,
-/// but nothing else consists of several.
+/// Telling lines of a bundle that lies anywhere, and the number of files it takes lines from: siblings resemble each other in
+/// places, but only a bundle consists of several files.
 const BUNDLE_LINES_MIN: usize = 60;
 const BUNDLE_FILES_MIN: usize = 3;
-/// Lines that a bundle takes from a file at least.
+/// Minimum number of lines that a bundle takes from a file.
 const TAKEN_MIN: usize = 3;
 /// Telling lines of a copy of one file that lies anywhere, and the share of them that the other has.
 const TWIN_LINES_MIN: usize = 20;
@@ -53,31 +53,32 @@ fn hash_of(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The files of which most lines stand in other files that look more like the source, by path. `files` are paths with sketches.
+/// The files whose lines stand mostly in other files that look more like the source. `files` are paths with sketches.
 pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut count: HashMap<u32, usize> = HashMap::new();
     files.iter().flat_map(|(_, sketch)| sketch).for_each(|line| *count.entry(*line).or_default() += 1);
-    let mut order: Vec<(&str, &Vec<u32>)> = files.iter().map(|(path, sketch)| (path.as_str(), sketch)).collect();
-    // Sources are smaller than what is put together from them.
-    order.sort_by_key(|(path, sketch)| (strangeness(path), sketch.len(), path.len(), *path));
+    // Sources come first: they are smaller than the files that are put together from them.
+    let mut order: Vec<(usize, &str, &[u32])> =
+        files.iter().map(|(path, sketch)| (strangeness(path), path.as_str(), sketch.as_slice())).collect();
+    order.sort_unstable_by_key(|(strange, path, sketch)| (*strange, sketch.len(), path.len(), *path));
     // The file that each line was first seen in.
     let mut first: HashMap<u32, usize> = HashMap::new();
     let mut copies = Vec::new();
-    for (at, (path, sketch)) in order.into_iter().enumerate() {
+    for (at, (strange, path, sketch)) in order.into_iter().enumerate() {
         let telling: Vec<u32> = sketch.iter().copied().filter(|line| count[line] <= FILES_MAX).collect();
         let mut taken: HashMap<usize, usize> = HashMap::new();
         telling.iter().filter_map(|line| first.get(line)).for_each(|from| *taken.entry(*from).or_default() += 1);
         let share = taken.values().sum::<usize>() as f64 / telling.len().max(1) as f64;
         let sources = taken.values().filter(|lines| **lines >= TAKEN_MIN).count();
-        let is_copy = (strangeness(path) > 1 && telling.len() >= MARKED_LINES_MIN)
+        let is_copy = (strange > 1 && telling.len() >= MARKED_LINES_MIN)
             || (telling.len() >= BUNDLE_LINES_MIN && sources >= BUNDLE_FILES_MIN)
             || (telling.len() >= TWIN_LINES_MIN && share >= TWIN_SHARE);
         if share >= SHARE && is_copy {
             copies.push(path);
         }
-        telling.into_iter().for_each(|line| {
+        for line in telling {
             first.entry(line).or_insert(at);
-        });
+        }
     }
     copies
 }

@@ -5,7 +5,7 @@
 use super::words;
 use crate::base::is_listed;
 
-/// What a line declares.
+/// A name that a line declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// As written; of a path (`Oban.Cron`, `file_helper::open`) the last segment, and the whole path as a second entry.
@@ -39,21 +39,21 @@ const KEYWORDS: &[(&str, &str)] = &[
     ("impl", "extension defimpl instance"),
     ("module", "module"),
 ];
-/// Words that begin a statement which looks like a declaration by its shape.
+/// Words that begin a statement that looks like a declaration by its shape.
 const STATEMENTS: &str = "\
     if else elseif elsif for foreach while until switch catch return throw new delete case do try using with await yield \
     when unless assert print puts echo require include import not and or in is as go defer goto sizeof typeof raise \
     select from lock fixed";
 /// Languages whose functions are declared without a word for it: `int main(…) {`.
 const TYPE_FIRST: &str = "c cpp java csharp dart groovy objective-c d glsl";
-/// Most lines of comments and attributes that belong to a declaration.
+/// Maximum number of lines above a declaration that are looked at for its comments and attributes.
 const ABOVE_MAX: usize = 80;
 
 /// The declarations of a source, in its order.
 pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     let lines: Vec<&str> = source.lines().collect();
     let mut all: Vec<Declared> = Vec::new();
-    // What ends the comment or the text of several lines that the line is in.
+    // The mark that ends the comment or string of several lines around the current line.
     let mut until: Option<&str> = None;
     for at in 0..lines.len() {
         if let Some(end) = until {
@@ -70,7 +70,7 @@ pub fn declared(language: &str, source: &str) -> Vec<Declared> {
     all
 }
 
-/// What ends the comment or the text of several lines that begins in a line and does not end there.
+/// The mark that ends a comment or string of several lines, if one begins in this line and does not end in it.
 fn opened(line: &str) -> Option<&'static str> {
     const BLOCKS: &[(&str, &str)] =
         &[("\"\"\"", "\"\"\""), ("/*", "*/"), ("--[[", "]]"), ("--[==[", "]==]"), ("=begin", "=end"), ("{-", "-}")];
@@ -84,7 +84,7 @@ fn opened(line: &str) -> Option<&'static str> {
 }
 
 /// The line (from 1) in which the comments and attributes of the declaration in `lines[at]` begin: after the line that closes
-/// what stands above, or else where the comments begin. Nothing above line `above` belongs to it.
+/// the block above, or else where the comments begin. Nothing above line `above` belongs to it.
 fn begin(lines: &[&str], above: usize, at: usize) -> usize {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let own = indent(lines[at]);
@@ -116,10 +116,9 @@ fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str
     }
     if let Some(named) = text.strip_prefix("} ").and_then(|rest| rest.strip_suffix(';')) {
         // The end of `typedef struct { … } name;`.
-        return (line.starts_with('}') && path(named) == Some(named)).then_some((named, "class"));
+        return whole_path(named).filter(|_| line.starts_with('}')).map(|name| (name, "class"));
     }
-    let objective = language == "objective-c" && line.starts_with(['-', '+']);
-    if objective {
+    if language == "objective-c" && line.starts_with(['-', '+']) {
         let method = text.split_once(')')?.1;
         return Some((path(method.trim_start())?, "function"));
     }
@@ -138,18 +137,22 @@ fn declaration<'l>(language: &str, line: &'l str, next: &str) -> Option<(&'l str
     match kind {
         Some(kind) if type_of_c_like && opens_body => return type_of_c(after, next).map(|name| (name, kind)),
         Some(kind) if !type_of_c_like && after.starts_with([' ', '\t', '<']) => {
-            let (second, rest) = word(generic(after).trim_start());
+            let named = generic(after).trim_start();
+            // `enum class Coin`, `companion object Till`.
+            let (second, rest) = word(named);
             let again = is_listed("class struct object interface", second) && rest.starts_with(' ');
-            return Some((path(if again { rest.trim_start() } else { generic(after).trim_start() })?, kind));
+            return Some((path(if again { rest.trim_start() } else { named })?, kind));
         }
         _ => {}
     }
-    assigned(text)
-        .or_else(|| signature(language, line))
-        .or_else(|| (is_listed(TYPE_FIRST, language)).then(|| function_of_c(line, text, modified, next)).flatten())
+    let by_shape = assigned(text).or_else(|| signature(language, line));
+    if by_shape.is_none() && is_listed(TYPE_FIRST, language) {
+        return function_of_c(line, text, modified, next);
+    }
+    by_shape
 }
 
-/// What is declared after an `@`: an interface in Objective-C and Java, a callback in Elixir.
+/// The kind and the name that follow an `@`: an interface in Objective-C and Java, a callback in Elixir.
 fn marked(text: &str) -> Option<(&'static str, &str)> {
     let (first, after) = word(text);
     let kind = match first {
@@ -203,6 +206,11 @@ fn path(text: &str) -> Option<&str> {
     path.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$' || c == '~').then_some(path)
 }
 
+/// The text, if it is a path and nothing else.
+fn whole_path(text: &str) -> Option<&str> {
+    path(text).filter(|path| *path == text)
+}
+
 /// The name of a type in C and C++ after `class` or `struct`: the last word before the body or the bases. A type that is only
 /// announced has none.
 fn type_of_c<'l>(after: &'l str, next: &str) -> Option<&'l str> {
@@ -229,7 +237,7 @@ fn assigned(text: &str) -> Option<(&str, &'static str)> {
         _ => return None,
     };
     let name = left.split_whitespace().next_back()?;
-    Some((path(name).filter(|path| *path == name)?, kind))
+    Some((whole_path(name)?, kind))
 }
 
 /// Declarations that are known by their shape: `name() {` of a shell, `name :: Type` of Haskell.
@@ -239,32 +247,29 @@ fn signature<'l>(language: &str, line: &'l str) -> Option<(&'l str, &'static str
         "haskell" => line.split_once(" :: ")?.0,
         _ => return None,
     };
-    Some((path(name).filter(|path| *path == name)?, "function"))
+    Some((whole_path(name)?, "function"))
 }
 
-/// The path of a function in languages that write its type first. `line` is the whole line, `text` what follows its modifiers.
+/// The path of a function in languages that write its type first. `line` is the whole line, `text` the rest after its modifiers.
 fn function_of_c<'l>(line: &str, text: &'l str, modified: bool, next: &str) -> Option<(&'l str, &'static str)> {
     let open = text.find('(')?;
     let before = text[..open].trim_end();
     let ends = text.trim_end();
-    if before.is_empty()
-        || ends.ends_with(';')
+    if ends.ends_with(';')
         || before.contains(['=', '"', '\'', ';', '{', '}', '?', '+', '.', '#', '|'])
         || before.contains("<<")
         || before.contains("->")
     {
         return None;
     }
-    let mut all = before.split_whitespace();
-    let (first, last) = (all.next()?, before.split_whitespace().next_back()?);
-    let (count, name) = (before.split_whitespace().count(), last.trim_start_matches(['*', '&']));
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let (first, name) = (*words.first()?, words.last()?.trim_start_matches(['*', '&']));
     let opens = ends.ends_with('{') || next.starts_with('{');
-    let shaped = count >= 2 || modified || name.contains("::") || (!line.starts_with([' ', '\t']) && opens);
+    let shaped = words.len() >= 2 || modified || name.contains("::") || (!line.starts_with([' ', '\t']) && opens);
     // `TEST_CASE("adds") {` runs a macro.
-    let is_macro = count == 1 && !modified && !name.contains(|c: char| c.is_lowercase() || c == ':');
+    let is_macro = words.len() == 1 && !modified && !name.contains(|c: char| c.is_lowercase() || c == ':');
     let is_statement = is_macro || is_listed(STATEMENTS, first) || is_listed(STATEMENTS, name);
-    let path = path(name).filter(|path| *path == name)?;
-    (shaped && !is_statement).then_some((path, "function"))
+    (shaped && !is_statement).then_some((whole_path(name)?, "function"))
 }
 
 /// The names of a path: its last segment, and all of it if it has several.

@@ -181,7 +181,7 @@ impl Index {
         Ok(all.into_iter().take(limit).map(|waiting| waiting.text).collect())
     }
 
-    /// What limits kept out of the index at the last refresh, in words, for answers that find nothing; `None` if nothing.
+    /// Says what limits kept out of the index at the last refresh, for answers that find nothing; `None` if nothing.
     pub fn gaps(&self) -> Result<Option<String>, IndexError> {
         Ok(self.reader().meta(build::GAPS)?.filter(|gaps| !gaps.is_empty()))
     }

@@ -22,7 +22,7 @@ pub enum Sort {
     Vendored,
     /// Made by a tool: `dist/`, `single_include/`, `.min.`.
     Built,
-    /// What changed when: `CHANGELOG.md`.
+    /// Lists of changes: `CHANGELOG.md`.
     History,
     /// Type declarations without code: `.d.ts`.
     Declarations,
@@ -34,12 +34,8 @@ pub enum Sort {
 
 /// For each sort: names of folders, and parts of the name of a file, separated by white space.
 const MARKS: &[(Sort, &str, &str)] = &[
-    (
-        Sort::Test,
-        "test tests __tests__ spec specs fixtures __mocks__ testing testdata",
-        ".test. .spec. _test. _spec. -test.",
-    ),
-    (Sort::Example, "examples example demo demos samples benches benchmarks benchmark bench", ""),
+    (Sort::Test, "test spec fixtures __mocks__ testing testdata", ".test. .spec. _test. _spec. -test."),
+    (Sort::Example, "benches benchmark bench", ""),
     (Sort::Old, "compat legacy deprecated _compat", "compat legacy deprecated"),
     (Sort::Private, "internal internals private", ""),
     (Sort::Experimental, "experimental unstable", ""),
@@ -67,7 +63,8 @@ pub fn sorts(path: &str) -> Vec<Sort> {
     let lower = path.to_lowercase();
     let (above, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
     let language = syntax::language_of(&lower);
-    let is_source = syntax::is_source(language);
+    let (is_source, is_data) = (syntax::is_source(language), is_listed("json toml yaml", language));
+    // Whether a folder above has one of the words among those of its name.
     let within = |words: &str| above.split(['/', '-', '_', '.']).any(|word| is_listed(words, word));
     let is_also = |sort: Sort| match sort {
         Sort::Example => {
@@ -84,15 +81,13 @@ pub fn sorts(path: &str) -> Vec<Sort> {
         Sort::Test => {
             name.starts_with("test_")
                 || is_listed("test tests conftest", name.split('.').next().unwrap_or(""))
-                || above
-                    .split('/')
-                    .any(|folder| folder.split(['-', '_', '.']).any(|word| is_listed("tests specs", word)))
+                || within("tests specs")
                 || camel_test(path)
         }
         Sort::Private => lower.split('/').any(|piece| piece.starts_with('_') && !piece.starts_with("__")),
         Sort::Declarations => name.ends_with(".d.ts"),
-        Sort::Data => is_listed("json toml yaml", language),
-        Sort::Prose => !is_source && !is_listed("json toml yaml", language),
+        Sort::Data => is_data,
+        Sort::Prose => !is_source && !is_data,
         _ => false,
     };
     let fits = |(sort, folders, parts): &&(Sort, &str, &str)| {

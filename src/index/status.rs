@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::build::{Change, add_reasons};
+use super::build::{Change, add_reasons, row_of};
 use super::scan::{self, Skipped};
 use super::{Index, IndexError};
 use crate::base::state;
@@ -43,14 +43,14 @@ impl Index {
         state::folder(project).join("monobloc.db").is_file()
     }
 
-    /// Compares the index with the files, which are read where their metadata does not decide. `model`: the fingerprint whose vectors are counted.
+    /// Compares the index with the files, which are read where their metadata does not decide. `model`: the fingerprint whose
+    /// vectors are counted.
     pub fn status(&self, model: Option<&str>) -> Result<Status, IndexError> {
         let scan = scan::scan(&self.project);
         let store = self.reader();
         let known = store.files()?;
         let change = Change::between(&scan.files, &known);
-        let row = |path: &str| known.binary_search_by(|row| row.path.as_str().cmp(path)).ok().map(|at| &known[at]);
-        let as_indexed = |path: &String| row(path).is_some_and(|known| self.is_as_indexed(path, known));
+        let as_indexed = |path: &String| row_of(&known, path).is_some_and(|known| self.is_as_indexed(path, known));
         let resolve_all = store.meta(super::build::RESOLVE_ALL)?.as_deref() == Some("1");
         let mut status = Status {
             languages: store.languages()?,

@@ -99,7 +99,7 @@ impl Share {
 pub struct Measured {
     /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.
     pub complete: bool,
-    /// True if time ended the probe before its verdict was certain: speed is no verdict. Such results are not stored.
+    /// True if time ran out before the verdict was certain: a slow model is not a weak one. Such results are not stored.
     #[serde(skip)]
     pub undecided: bool,
     pub prompts: usize,

@@ -149,7 +149,7 @@ impl Registry {
         let mut notes = Vec::new();
         if seen.is_cut {
             notes.push(format!(
-                "{} has too many entries; some were not looked at: name a smaller folder",
+                "{} has too many entries, some were not looked at; name a smaller folder with --model-dir",
                 dir.display()
             ));
         }

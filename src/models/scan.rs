@@ -57,7 +57,7 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
 pub fn above(dir: &Path) -> Vec<PathBuf> {
     let named = dir.parent().map(Path::to_owned);
     let real = dir.canonicalize().ok().and_then(|real| real.parent().map(Path::to_owned));
-    let same = |a: &Path, b: &Path| a == b || a.canonicalize().ok() == b.canonicalize().ok();
+    let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
     match (real, named) {
         (Some(real), Some(named)) if !same(&real, &named) => vec![real, named],
         (real, named) => real.or(named).into_iter().collect(),

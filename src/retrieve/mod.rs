@@ -19,7 +19,7 @@ use crate::index::{ChunkRow, Index, IndexError};
 use query::{Query, Rarity};
 use rank::Ranking;
 
-/// Candidates taken from the vector search, and most chunks that define names of the query.
+/// Candidates taken from the vector search, and maximum number of chunks that define names of the query.
 const CANDIDATES: usize = 150;
 /// Candidates taken from the full-text search: copies and tests of a whole repository take up to half of them.
 const WORDS_CANDIDATES: usize = 300;
@@ -91,9 +91,9 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     } else {
         // A part of the project that was not looked at concerns every answer.
         notes.extend(index.gaps()?.filter(|gaps| gaps.contains("too many files") || gaps.contains("too much text")));
-    }
-    if !hits.is_empty() && lexical.is_empty() {
-        notes.push("none of the words stands in the project; found by meaning or name".into());
+        if lexical.is_empty() {
+            notes.push("none of the words stands in the project; found by meaning or name".into());
+        }
     }
     match index.hidden()? {
         0 => {}

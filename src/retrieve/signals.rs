@@ -22,7 +22,7 @@ const FILE_OF_THAT_NAME: f64 = 1.5;
 const OTHER_SPELLING: f64 = 0.8;
 /// Factor if the name is another word of the same kin (`Router` for `routing`).
 const OTHER_FORM: f64 = 0.5;
-/// Factor for a method whose name is the whole query: what stands by itself has the better claim to a bare name.
+/// Factor for a method whose name is the whole query: a bare name more often means a definition outside of a type.
 const METHOD: f64 = 0.85;
 /// Bonus for re-exporting a name from another project (`pub use`, `export … from`), the closest to a definition in this one.
 const HANDED_ON: f64 = 1.5;
@@ -94,8 +94,8 @@ fn is_meant(query: &Query, name: &String) -> bool {
     query.code_names.contains(name) || (query.is_symbol && spelt && query.written.contains(name))
 }
 
-/// Bonus for words of the query in the names of file and folder. Words match if they are of
-/// one kin or the stem of one begins with that of the other.
+/// Bonus for words of the query in the names of file and folder. Words match if they are of one kin or the stem of one begins with
+/// that of the other.
 pub fn path(query: &Query, rarity: &Rarity, path: &str) -> f64 {
     const PREFIX_MIN: usize = 3;
     let folder = path.rsplit('/').nth(1).unwrap_or_default();

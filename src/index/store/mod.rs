@@ -29,7 +29,7 @@ const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
     &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
 
-/// Tables whose rows belong to no file.
+/// Tables without a column for the file.
 const WITHOUT_PATH: &[&str] = &["chunks_text", "embeddings"];
 
 /// One connection to `.monobloc/monobloc.db`.
@@ -144,7 +144,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// What is wrong with the database in `file`.
+/// The cause of an error of the database in `file`.
 pub fn trouble(error: &rusqlite::Error, file: &Path) -> Trouble {
     Trouble::of_database(error.sqlite_error().map(|error| error.extended_code), file)
 }
