@@ -159,9 +159,10 @@ pub fn may_be_option(word: &Word, options: &str) -> bool {
 pub fn find_runs(words: &[Word]) -> Option<Vec<Word>> {
     let (option, rest) = words.split_first()?;
     let option = option.start();
-    if !(option.starts_with("-exec") || option.starts_with("-ok"))
-        && !["-x", "-X", "--exec", "--exec-batch"].contains(&option)
-    {
+    let runs = option.starts_with("-exec")
+        || option.starts_with("-ok")
+        || ["-x", "-X", "--exec", "--exec-batch"].contains(&option);
+    if !runs {
         return None;
     }
     let inner = rest.iter().take_while(|word| !matches!(word.known(), Some(";" | "+")));
