@@ -10,6 +10,7 @@ mod list;
 pub(crate) mod literal;
 mod marked;
 mod pythonic;
+pub mod template;
 
 use serde_json::{Map, Value};
 
