@@ -77,18 +77,6 @@ async fn a_function_that_loses_its_way_is_refused() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_definition_that_is_as_before() {
-    let same = "def price(item, tax=0.2):\n    # Without discount.\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    return net * (1 + tax)";
-    for written in [same.to_owned(), same.replace("net * (1 + tax)", "net*(1 + tax)")] {
-        let project = shop(&[]);
-        let script = Script::saying("").on("Write `price`", &code(&written)).on("First name", "change price");
-        let said = answer(&project, script, "In shop.py the docstring of price() should say that tax is added").await;
-        assert_eq!(project.text("shop.py"), SHOP, "{said}");
-        assert!(said.contains("its version of `price` is what is there already"), "{said}");
-    }
-}
-
-#[tokio::test]
 async fn a_comment_that_the_model_left_out_stays() {
     let written = "def price(item, tax=0.2):\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    return round(net * (1 + tax), 2)";
     let project = shop(&[]);

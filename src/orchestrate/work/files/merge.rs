@@ -287,3 +287,16 @@ fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, Stri
         Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_is_as_before_even_if_only_its_white_space_differs() {
+        let item = |name: &str| Item { path: "shop.py".to_owned(), name: name.to_owned(), what: What::Lines };
+        let pieces = [(item("price"), String::new()), (item("total"), String::new())];
+        let Refusal { message, .. } = nothing_new(&pieces, Vec::new());
+        assert!(message.starts_with("What you wrote for `price`, `total` is what is there already"), "{message}");
+    }
+}
