@@ -67,6 +67,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("clap*", &["src/ui/cli/", "src/main.rs"]),
     ("hf_hub", &["src/models/"]),
     ("memmap2", &["src/models/gguf.rs", "src/embed/"]),
+    ("minijinja*", &["src/models/dialect/template.rs"]),
     ("jsonc_parser", &["src/edit/keyed.rs"]),
     ("toml_edit", &["src/edit/keyed.rs"]),
 ];

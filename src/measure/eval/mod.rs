@@ -6,6 +6,7 @@ pub mod pairs;
 pub mod plans;
 mod ranking;
 pub mod search;
+pub mod templates;
 pub mod tools;
 pub mod work;
 

@@ -1,105 +1,198 @@
 //! Renders the chat template of a model file, as Transformers does: Jinja with Python's methods on texts, lists and maps.
 
+use std::sync::LazyLock;
+
+use jiff::Zoned;
+use jiff::fmt::strtime;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
+use regex::Regex;
 use serde_json::Value as Json;
 
-/// Maximum number of steps of an evaluation. A template that needs more loops without end.
-const FUEL: u64 = 50_000_000;
+use super::python_json::{self, Style};
 
-/// A compiled chat template.
+/// Largest template, in bytes; the largest known has 17,000.
+const BYTES_MAX: usize = 512 * 1024;
+/// Maximum cost of a rendering: 1 a step, and 1 for every 64 bytes of any text made on the way, so that time and memory are bounded.
+/// A conversation of 1,000 messages with 500 tools costs a tenth of it.
+const FUEL: u64 = 8_000_000;
+/// The name of the template in its environment; an ending would turn on escapes for HTML.
+const NAME: &str = "chat";
+
+/// A compiled chat template. It reads no file, and nothing but its input and the time.
 #[derive(Clone, Debug)]
 pub struct Template {
     environment: Environment<'static>,
-    bos: String,
-    eos: String,
 }
 
 impl Template {
     /// # Errors
-    /// The text is not a template.
-    pub fn compile(source: &str, bos: &str, eos: &str) -> Result<Template, Error> {
+    /// The text is too long, or not a template.
+    pub fn compile(source: &str) -> Result<Template, Error> {
+        if source.len() > BYTES_MAX {
+            let text = format!("it has {} bytes, at most {BYTES_MAX} are read", source.len());
+            return Err(Error::new(ErrorKind::SyntaxError, text));
+        }
         let mut environment = Environment::new();
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         environment.set_fuel(Some(FUEL));
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", raise_exception);
+        environment.add_function("strftime_now", strftime_now);
         environment.add_filter("tojson", tojson);
-        environment.add_template_owned("chat", source.to_owned())?;
-        Ok(Template { environment, bos: bos.to_owned(), eos: eos.to_owned() })
+        environment.add_test("iterable", is_iterable);
+        environment.add_template_owned(NAME, as_jinja2(source))?;
+        Ok(Template { environment })
     }
 
-    /// `input`: `messages`, `tools`, `add_generation_prompt` and whatever else the template reads.
+    /// `input`: `messages`, `tools`, `add_generation_prompt`, `bos_token` and whatever else the template reads.
     ///
     /// # Errors
-    /// The template refuses the input, or takes too many steps.
+    /// The template refuses the input, or costs too much.
     pub fn render(&self, input: &Json) -> Result<String, Error> {
-        let tokens = minijinja::context! { bos_token => self.bos.as_str(), eos_token => self.eos.as_str() };
-        let context = minijinja::context! { ..Value::from(Serde(input)), ..tokens };
-        self.environment.get_template("chat")?.render(context)
+        self.environment.get_template(NAME)?.render(Value::from(Serde(input)))
     }
 }
 
-fn raise_exception(why: String) -> Result<String, Error> {
+/// The source with what minijinja reads otherwise than Jinja2: line ends, the line break behind `{% raw %}`, and the tags for
+/// training around what the assistant wrote, which only open a scope.
+fn as_jinja2(source: &str) -> String {
+    static GENERATION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}"));
+    static RAW: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\{%[-+]?\s*raw\s*%\})\n"));
+    let lines = source.replace("\r\n", "\n");
+    RAW.replace_all(&GENERATION.replace_all(&lines, "{%$1 ${2}with $3%}"), "$1\n\n").into_owned()
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("this is a bug in the pattern of a tag")
+}
+
+fn raise_exception(why: String) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, why))
 }
 
-/// JSON with blanks behind commas and colons and without escapes for HTML, as Transformers has it.
-fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
-    let indent: Option<usize> = options.get("indent")?;
-    let json = serde_json::to_value(&value).map_err(|why| Error::new(ErrorKind::BadSerialization, why.to_string()))?;
-    let mut out = String::new();
-    write(&json, indent, 0, &mut out);
-    Ok(out)
+/// Nothing can be iterated over `none`, which minijinja allows.
+fn is_iterable(value: &Value) -> bool {
+    !value.is_none() && value.try_iter().is_ok()
 }
 
-fn write(value: &Json, indent: Option<usize>, depth: usize, out: &mut String) {
-    let open = |out: &mut String, depth: usize| {
-        if let Some(width) = indent {
-            out.push('\n');
-            out.push_str(&" ".repeat(width * depth));
-        }
-    };
-    let comma = if indent.is_some() { "," } else { ", " };
-    match value {
-        Json::Array(all) if !all.is_empty() => {
-            out.push('[');
-            for (index, one) in all.iter().enumerate() {
-                out.push_str(if index > 0 { comma } else { "" });
-                open(out, depth + 1);
-                write(one, indent, depth + 1, out);
-            }
-            open(out, depth);
-            out.push(']');
-        }
-        Json::Object(all) if !all.is_empty() => {
-            out.push('{');
-            for (index, (key, one)) in all.iter().enumerate() {
-                out.push_str(if index > 0 { comma } else { "" });
-                open(out, depth + 1);
-                out.push_str(&Json::from(key.as_str()).to_string());
-                out.push_str(": ");
-                write(one, indent, depth + 1, out);
-            }
-            open(out, depth);
-            out.push('}');
-        }
-        other => out.push_str(&other.to_string()),
-    }
+/// The time now, as C's `strftime` writes it.
+fn strftime_now(format: &str) -> Result<String, Error> {
+    strtime::format(format, &Zoned::now()).map_err(|why| Error::new(ErrorKind::InvalidOperation, why.to_string()))
 }
+
+/// JSON as Transformers has it, without the escapes for HTML of Jinja's own filter.
+fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
+    let bad = |why: String| Error::new(ErrorKind::BadSerialization, why);
+    if value.is_undefined() {
+        return Err(bad("an undefined value has no JSON".to_owned()));
+    }
+    let mut style = Style {
+        ascii: options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
+        sorted: options.get::<Option<bool>>("sort_keys")?.unwrap_or(false),
+        ..Style::default()
+    };
+    if let Some(indent) = options.get::<Option<Value>>("indent")? {
+        style.indent = Some(match indent.as_str() {
+            Some(text) => text.to_owned(),
+            None => " ".repeat(usize::try_from(indent)?.min(INDENT_MAX)),
+        });
+        style.comma = ",".to_owned();
+    }
+    match options.get::<Option<Vec<String>>>("separators")?.as_deref() {
+        None => {}
+        Some([comma, colon]) => (style.comma, style.colon) = (comma.clone(), colon.clone()),
+        Some(others) => return Err(bad(format!("{} separators; write one for items and one for keys", others.len()))),
+    }
+    options.assert_all_used()?;
+    let json = serde_json::to_value(&value).map_err(|why| bad(why.to_string()))?;
+    Ok(python_json::write(&json, &style))
+}
+
+/// Largest indent of JSON, in blanks a level.
+const INDENT_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
+    use super::*;
+
+    fn rendered(source: &str, input: Json) -> Result<String, String> {
+        Template::compile(source).and_then(|template| template.render(&input)).map_err(|why| why.to_string())
+    }
+
+    fn check(source: &str, expected: &str) {
+        let input = json!({
+            "messages": [{ "role": "user", "content": " <é> " }, { "role": "assistant", "content": null }],
+            "tools": [{ "name": "f", "n": [1.0, true, null, "it's"] }],
+            "text": "a b c",
+        });
+        assert_eq!(rendered(source, input).as_deref(), Ok(expected), "{source}");
+    }
+
     #[test]
-    fn a_template_is_rendered_with_methods_of_python() {
-        let source = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m['content'].strip() }}\n{% endfor %}{{ tools | tojson }}";
-        let template = Template::compile(source, "<s>", "</s>").unwrap();
-        let input =
-            json!({ "messages": [{ "role": "user", "content": " <a>é " }], "tools": [{ "name": "f", "n": [] }] });
-        assert_eq!(template.render(&input).unwrap(), "<s><user><a>é\n[{\"name\": \"f\", \"n\": []}]");
+    fn a_template_is_rendered_as_by_python() {
+        check("{{ messages[0].content.strip() }}", "<é>");
+        check("{{ tools | tojson }}", r#"[{"name": "f", "n": [1.0, true, null, "it's"]}]"#);
+        check("{{ tools[0].n | tojson(separators=(',', ':'), indent=none) }}", r#"[1.0,true,null,"it's"]"#);
+        check("{{ tools[0].n[:2] | tojson(indent=2) }}", "[\n  1.0,\n  true\n]");
+        check("{{ tools[0] }} {{ true ~ none | string }}", r#"{'name': 'f', 'n': [1.0, True, None, "it's"]} TrueNone"#);
+        check("{{ text.split(' ')[-1] }}{{ text[::-1] }}{{ 'b' in text }}", "cc b aTrue");
+        check("{% for k, v in tools[0] | items %}{{ k }}{% break %}{% endfor %}", "name");
+        check(
+            "{% for m in messages %}{{ loop.previtem.role if loop.previtem is defined else '-' }}{% endfor %}",
+            "-user",
+        );
+        check(
+            "{%- set ns = namespace(n=1) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+            "3",
+        );
+        check("  {% if true %}\n  x\n  {% endif %}\ny", "  x\ny");
+        check("{{ none is iterable }} {{ text is iterable }}", "False True");
+        check("a\r\nb\n{% raw %}\nc\n{% endraw %}\nd", "a\nb\n\nc\nd");
+        check("{{ missing }}{% for one in missing %}{% endfor %}{{ missing is defined }}", "False");
+    }
+
+    #[test]
+    fn blocks_for_training_change_nothing_but_the_scope() {
+        check("{% set a = 1 %}a\n{%- generation -%}\n{% set a = 2 %}{{ a }}{% endgeneration %}\n{{ a }}", "a21");
+    }
+
+    #[test]
+    fn the_date_is_todays() {
+        let year = Zoned::now().year().to_string();
+        check("{{ strftime_now('%Y') }}", &year);
+        assert!(rendered("{{ strftime_now('%') }}", json!({})).is_err());
+    }
+
+    #[test]
+    fn a_template_that_refuses_or_is_none_says_why() {
+        let why = |source: &str| rendered(source, json!({})).unwrap_err();
+        assert!(why("{{ raise_exception('roles must alternate') }}").contains("roles must alternate"));
+        assert!(why("{% for %}").contains("syntax error"));
+        assert!(why("{{ missing.name }}").contains("undefined"));
+        assert!(why("{{ missing | tojson }}").contains("undefined"));
+        assert!(why("{% include 'other' %}").contains("other"));
+        assert!(why(&"x".repeat(5 << 20)).contains("5242880 bytes"));
+    }
+
+    #[test]
+    fn a_template_without_end_is_stopped() {
+        let start = std::time::Instant::now();
+        let endless = [
+            "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+            "{% for a in range(100000) %}{% for b in range(100000) %}0123456789abcdef{% endfor %}{% endfor %}",
+            "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+            "{{ 'x' * 100000000000 }}",
+        ];
+        for source in endless {
+            let why = rendered(source, json!({})).unwrap_err();
+            assert!(["fuel", "recursion", "exceed", "too"].iter().any(|word| why.contains(word)), "{source}: {why}");
+        }
+        assert!(rendered(&format!("{{{{ {}1{} }}}}", "(".repeat(9_000), ")".repeat(9_000)), json!({})).is_err());
+        assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
     }
 }

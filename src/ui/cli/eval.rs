@@ -38,6 +38,8 @@ enum What {
     Pairs(Pairs),
     /// Everyday requests carried out on copies of projects, each checked by a command
     Work(Work),
+    /// Chat templates rendered with conversations, to compare with what Jinja2 makes of them
+    Templates(Templates),
 }
 
 /// What is measured on a suite of requests.
@@ -111,6 +113,18 @@ struct Work {
 }
 
 #[derive(Args)]
+struct Templates {
+    /// A folder with chat templates, *.jinja
+    #[arg(long, value_name = "DIR")]
+    templates: PathBuf,
+    /// Inputs, one JSON object per line: {"id", "input": {"messages", "tools"?, "add_generation_prompt"?, "bos_token"?, …}}
+    #[arg(long, value_name = "FILE")]
+    suite: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Args)]
 struct Plans {
     #[command(flatten)]
     files: Files,
@@ -159,6 +173,7 @@ impl Eval {
             What::Search(search) => return search.run(app),
             What::Pairs(pairs) => return pairs.run(app),
             What::Work(work) => return work.run(app, settings),
+            What::Templates(templates) => return templates.run(),
         };
         let (registry, embedder) = (app.registry()?, super::embedder(app));
         let toolkit = match files.catalog.as_deref().map(catalog).transpose()? {
@@ -204,6 +219,14 @@ impl Pairs {
         }
         let mut report = self.output.report()?;
         putln!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        Ok(())
+    }
+}
+
+impl Templates {
+    fn run(self) -> Result<()> {
+        let conversations = eval::templates::read(&self.suite)?;
+        putln!("{}", eval::templates::run(&self.templates, &conversations, &mut self.output.report()?)?);
         Ok(())
     }
 }
