@@ -25,5 +25,5 @@ pub use generation::Generation;
 pub use grammar::Grammar;
 pub use handle::Engine;
 pub use request::{EngineError, Finish, Logprobs, Output, Piece, Request, Tally};
-pub use sampler::{Choice, Dry, Sampling, SamplingError};
+pub use sampler::{Choice, Dry, Manner, Sampling, SamplingError};
 pub use worker::Busy;

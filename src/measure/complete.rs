@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jsonl;
 use crate::base::Cancel;
+use crate::base::config::SamplingWish;
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Finish, Request, Sampling};
@@ -69,6 +70,7 @@ pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<M
         pinned: false,
         capable: None,
         tier: None,
+        sampling: SamplingWish::default(),
         lora: Vec::new(),
         sha256: None,
     })

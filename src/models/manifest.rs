@@ -9,6 +9,8 @@ use serde::Deserialize;
 use super::capability::Tier;
 use super::dialect::DIALECTS;
 use super::{ModelsError, Role, scan};
+use crate::base::config::SamplingWish;
+use crate::base::config::setting::of_key;
 pub use crate::base::config::table::KV_TYPES;
 
 /// The file built into the program; it explains the format.
@@ -55,6 +57,9 @@ pub struct RoleTable {
     pub tier: Option<Tier>,
     /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
+    /// How its free texts are drawn; what is left out is as its maker says.
+    #[serde(default)]
+    pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
     #[serde(default)]
     pub lora: Vec<LoraTable>,
@@ -187,6 +192,7 @@ impl RoleTable {
         within("context", self.context.map(u64::from), 256..=1 << 20)?;
         within("slots", self.slots.map(|slots| slots as u64), 1..=16)?;
         within("keep_alive_s", self.keep_alive_s, 0..=KEEP_ALIVE_MAX_S)?;
+        in_range(self.sampling)?;
         match self.lora.iter().find(|lora| !lora.scale.is_finite()) {
             Some(lora) => {
                 Err(format!("has a lora scale of {} for {}; write a number", lora.scale, lora.file.display()))
@@ -194,6 +200,28 @@ impl RoleTable {
             None => Ok(()),
         }
     }
+}
+
+/// Checks the values by the settings of the same names.
+fn in_range(sampling: SamplingWish) -> Result<(), String> {
+    let SamplingWish { temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, .. } =
+        sampling;
+    let given = [
+        ("temperature", "temperature", temperature),
+        ("top_p", "top_p", top_p),
+        ("min_p", "min_p", min_p),
+        ("repetition_penalty", "repetition_penalty", repetition_penalty),
+        ("frequency_penalty", "presence_penalty", frequency_penalty),
+        ("presence_penalty", "presence_penalty", presence_penalty),
+    ];
+    for (key, like, value) in given {
+        let read = |value: f32| of_key(like)?.kind.read(&value.to_string()).err();
+        if let Some(expected) = value.and_then(read) {
+            let value = value.unwrap_or_default();
+            return Err(format!("has sampling = {{ {key} = {value} }}; write {expected}"));
+        }
+    }
+    Ok(())
 }
 
 fn one_of(key: &str, value: Option<&str>, allowed: &[&str]) -> Result<(), String> {
@@ -245,6 +273,8 @@ mod tests {
         check("[planner]\nfile = \"a\"\nhub = \"a\"", "owner/repository");
         check("[planner]\nlora = [{ file = \"a\", scale = nan }]", "[planner] has a lora scale of NaN for a");
         check("[planner]\nlora = [{ scale = 1.0 }]", "missing field `file`");
+        check("[planner]\nsampling = { temperature = -1 }", "temperature = -1 }; write a number from 0 to 10");
+        check("[planner]\nsampling = { heat = 1 }", "unknown field `heat`");
         check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
         check("[planner", "models.toml");
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
 use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
+use crate::base::config::SamplingWish;
 use crate::base::{Bytes, Config};
 
 /// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
@@ -79,6 +80,8 @@ pub struct ModelSpec {
     pub capable: Option<bool>,
     /// `tier` of models.toml.
     pub tier: Option<Tier>,
+    /// How its free texts are drawn, by settings and models.toml; what is left open is as its maker says.
+    pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.
     pub lora: Vec<Adapter>,
     /// The checksum that models.toml demands.

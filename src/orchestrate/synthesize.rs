@@ -4,7 +4,7 @@ use crate::base::config::Technique;
 use crate::base::{CallId, StepId};
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Finish, Grammar, Request, Sampling};
+use crate::engine::{Finish, Grammar, Request};
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
@@ -136,7 +136,7 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
         by_example(&lines, question)
     };
     let backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request).then(|| sentence.to_owned());
-    let answer = stream_backed(toolkit, &model, generation(&model, &messages), host, backed).await?;
+    let answer = stream_backed(toolkit, &model, generation(toolkit, &model, &messages), host, backed).await?;
     Ok(answer.trim_end().to_owned())
 }
 
@@ -165,14 +165,17 @@ pub async fn stream_backed(
 }
 
 /// The generation of an answer; that of a small model ends after one sentence.
-fn generation(model: &Leased, messages: &[Message]) -> Request {
+fn generation(toolkit: &Toolkit, model: &Leased, messages: &[Message]) -> Request {
     let capable = model.capability.supports_complex_reasoning;
     let generation = Request {
         priority: Priority::User,
-        sampling: Sampling::prose(),
         ..model.engine.request(&model.dialect.render(messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
     };
-    if capable { generation } else { Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation } }
+    if capable {
+        Request { sampling: toolkit.manner(model), ..generation }
+    } else {
+        Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
+    }
 }
 
 /// The sentences of a text from the loop that are backed. It may rest on any line of the results, not only on the excerpt.

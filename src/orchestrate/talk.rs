@@ -1,7 +1,7 @@
 //! Answers what needs no tool: code repeats what was said before, the model answers other small talk.
 
 use crate::budget::permit::Priority;
-use crate::engine::{Request, Sampling};
+use crate::engine::Request;
 use crate::language::clauses::words::{entries, listed};
 use crate::language::{grounding, words};
 use crate::models::Role;
@@ -50,7 +50,7 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
     messages.push(Message::user(words::shorten(request, REQUEST_CHARS)));
     let generation = Request {
         priority: Priority::User,
-        sampling: Sampling::prose(),
+        sampling: toolkit.manner(&model),
         ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
     };
     // The model was shown nothing of the project, so it may cite only the conversation.

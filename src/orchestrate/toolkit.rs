@@ -7,7 +7,7 @@ use crate::base::config::{Cognitive, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Tally};
+use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Sampling, Tally};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
@@ -107,6 +107,11 @@ impl Toolkit {
         }
     }
 
+    /// How a free text of `model` is drawn. What is held to a grammar is greedy.
+    pub fn manner(&self, model: &Leased) -> Sampling {
+        if self.cognitive.cot { model.manner.thinking } else { model.manner.silent }
+    }
+
     /// Runs a generation to its end; the host gets a pulse when no text comes for a while.
     pub async fn generate(
         &self,
@@ -128,7 +133,7 @@ impl Toolkit {
         phase: &str,
         host: &dyn Host,
     ) -> Result<(Output, bool), TurnError> {
-        let inside = Request { grammar: Some(grammar), ..free.clone() };
+        let inside = Request { grammar: Some(grammar), sampling: Sampling::greedy(), ..free.clone() };
         match self.generate(model, inside, phase, host).await {
             Err(TurnError::Engine(EngineError::Grammar(_))) => {
                 Ok((self.generate(model, free, phase, host).await?, false))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
-use crate::engine::Sampling;
+use crate::base::config::SamplingWish;
 use crate::tools::ToolSpec;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,8 @@ pub struct Ask {
     pub max_tokens: Option<usize>,
     /// The answer ends before the first of these.
     pub stop: Vec<String>,
-    pub sampling: Sampling,
+    /// What the client wishes; the rest is as the model's maker says.
+    pub sampling: SamplingWish,
     /// Whether a model that can think first does so.
     pub thinks: bool,
     /// With each token of the text come its log-probability and those of so many others.
@@ -82,7 +83,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A request with the defaults: the likeliest words, in text, of any length.
+    /// A request with the defaults: in text, of any length, drawn as the model's maker says.
     pub fn new(model: Model, turns: Vec<Turn>) -> Ask {
         Ask {
             model,
@@ -93,7 +94,7 @@ impl Ask {
             format: Format::Text,
             max_tokens: None,
             stop: Vec::new(),
-            sampling: Sampling::prose(),
+            sampling: SamplingWish::default(),
             thinks: true,
             logprobs: None,
         }

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::ask::{Ask, Call, Choice, Format, Turn};
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
+use crate::engine::{Grammar, Request, Sampling};
 use crate::models::dialect::{Dialect, Message, Prompt, ToolText};
 use crate::orchestrate::notation::{self, Reply};
 
@@ -98,8 +98,15 @@ fn call_as_json(tools: &[ToolText]) -> Grammar {
 
 /// `request` with the limits and the sampling of `ask`.
 pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
+    let own = match (&request.grammar, ask.thinks) {
+        (Some(_), _) => Sampling::greedy(),
+        (None, true) => model.manner.thinking,
+        (None, false) => model.manner.silent,
+    };
+    // A client that asks again wants another answer, unless somebody has named a seed.
+    let seed = ask.sampling.seed.or(model.manner.seed).unwrap_or_else(|| fastrand::u64(..));
     let request = Request {
-        sampling: ask.sampling,
+        sampling: Sampling { seed, ..own.wished(ask.sampling) },
         priority: Priority::User,
         deadline: DEADLINE,
         lookup: ask.logprobs.is_none(),

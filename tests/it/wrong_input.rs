@@ -234,10 +234,10 @@ fn sampling_that_makes_no_sense_is_refused_with_its_range() {
     let file = project.beside("prompts.jsonl");
     fs::write(&file, r#"{"id": 1, "prompt": "a"}"#).expect("a file");
     for (flags, parts) in [
-        (&["--temperature", "-1"][..], &["temperature of -1", "0 (greedy) to 10"][..]),
-        (&["--top-p", "1.5"], &["top-p of 1.5", "at most 1"]),
-        (&["--min-p", "-0.1"], &["min-p of -0.1", "0 (off) to 1"]),
-        (&["--repetition-penalty", "0"], &["repetition penalty of 0", "1 is off"]),
+        (&["--temperature", "-1"][..], &["--temperature", "`-1`", "a number from 0 to 10"][..]),
+        (&["--top-p", "1.5"], &["--top-p", "`1.5`", "to 1"]),
+        (&["--min-p", "-0.1"], &["--min-p", "`-0.1`", "0 to 1"]),
+        (&["--repetition-penalty", "0"], &["--repetition-penalty", "`0`", "to 10"]),
         (&["--dry-multiplier", "-2"], &["DRY multiplier of -2", "0 (off)"]),
         (&["--adaptive"], &["adaptive", "temperature", "0.7"]),
     ] {

@@ -191,7 +191,7 @@ impl Source<'_> {
                 | (Kind::Size, DeValue::String(_) | DeValue::Integer(_))
                 | (Kind::Switch, DeValue::Boolean(_))
                 | (Kind::Count(..), DeValue::Integer(_))
-                | (Kind::Share, DeValue::Integer(_) | DeValue::Float(_))
+                | (Kind::Share | Kind::Number(..), DeValue::Integer(_) | DeValue::Float(_))
         );
         let read = match (fits, plain(value.get_ref())) {
             (true, Some(text)) => setting.kind.read(&text),

@@ -4,6 +4,7 @@ pub(crate) mod consent;
 pub mod file;
 pub(crate) mod resolve;
 pub(crate) mod rule;
+mod sampling;
 pub(crate) mod server;
 pub mod setting;
 pub(crate) mod table;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
+pub use sampling::SamplingWish;
 pub use server::Server;
 
 use crate::base::{Bytes, Hidden};
@@ -57,6 +59,8 @@ pub struct Config {
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,
+    /// How tokens are chosen, where the user wishes other values than the model's maker.
+    pub sampling: SamplingWish,
     pub approve: ApproveMode,
     pub commands: Commands,
     /// Mask private data in journal and lessons; a masked turn cannot be replayed exactly.

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{Cognitive, Commands, Config, Consent, Rule, Server, consent};
+use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, consent};
 use crate::base::near::nearest;
 use crate::base::{Bytes, Hidden};
 
@@ -295,6 +295,19 @@ impl Settings {
         }
     }
 
+    fn sampling(&self) -> SamplingWish {
+        SamplingWish {
+            temperature: self.number("temperature"),
+            top_k: self.number("top_k"),
+            top_p: self.number("top_p"),
+            min_p: self.number("min_p"),
+            repetition_penalty: self.number("repetition_penalty"),
+            frequency_penalty: None,
+            presence_penalty: self.number("presence_penalty"),
+            seed: self.number("seed"),
+        }
+    }
+
     /// The settings as typed values.
     pub fn config(&self) -> Config {
         let path = |key: &str| self.path(key).map(PathBuf::from);
@@ -321,6 +334,7 @@ impl Settings {
             iterations_max: self.number("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
+            sampling: self.sampling(),
             approve: self.choice("approve"),
             commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),

@@ -32,6 +32,8 @@ pub enum Kind {
     Switch,
     /// A whole number from the least to the most, both included.
     Count(u64, u64),
+    /// A number from the least to the most, both included.
+    Number(f32, f32),
     /// A share from 0 to 1; a number above 1 is taken as per cent.
     Share,
     /// One of these; for [`Trust::Stricter`] ordered from loosest to strictest.
@@ -75,6 +77,10 @@ impl Kind {
             Kind::Count(least, most) => match text.trim().parse::<u64>() {
                 Ok(count) if (least..=most).contains(&count) => Ok(count.to_string()),
                 _ => Err(format!("a whole number from {least} to {most}")),
+            },
+            Kind::Number(least, most) => match text.trim().parse::<f32>() {
+                Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
+                _ => Err(format!("a number from {least} to {most}")),
             },
             Kind::Share => {
                 let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();

@@ -1,6 +1,6 @@
 //! Lists all settings of the program.
 
-use super::setting::Kind::{Choice, Count, Path, Paths, Share, Size, Switch};
+use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch};
 use super::setting::Setting;
 use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
 
@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 40] = settings! {
+pub const SETTINGS: [Setting; 47] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -88,6 +88,25 @@ pub const SETTINGS: [Setting; 40] = settings! {
         "Drafts of one answer at most";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
         "Certainty from which a draft is the answer: a share like 0.85, or per cent like 85";
+    "temperature", "MONOBLOC_TEMPERATURE", "temperature", Number(0.0, 10.0), None, Free,
+        "Temperature at which free texts are drawn; 0 takes the likeliest token. Calls, plans and code in a grammar are \
+         never drawn [default: as the model's maker says, else 0]";
+    "top_k", "MONOBLOC_TOP_K", "top-k", Count(0, 1_000_000), None, Free,
+        "Draw from this many of the likeliest tokens; 0 for all [default: as the model's maker says, else 40]";
+    "top_p", "MONOBLOC_TOP_P", "top-p", Number(0.001, 1.0), None, Free,
+        "Draw from the fewest likeliest tokens whose probabilities reach this sum; 1 for all [default: as the model's \
+         maker says, else 0.95]";
+    "min_p", "MONOBLOC_MIN_P", "min-p", Number(0.0, 1.0), None, Free,
+        "Draw from tokens at least this share as likely as the likeliest; 0 for all [default: as the model's maker \
+         says, else 0.05]";
+    "repetition_penalty", "MONOBLOC_REPETITION_PENALTY", "repetition-penalty", Number(0.001, 10.0), None, Free,
+        "Divides the logits of the last 64 generated tokens; 1 is off [default: as the model's maker says, else 1]";
+    "presence_penalty", "MONOBLOC_PRESENCE_PENALTY", "presence-penalty", Number(-10.0, 10.0), None, Free,
+        "Subtracted from the logits of the last 64 generated tokens; 0 is off [default: as the model's maker says, \
+         else 0]";
+    "seed", "MONOBLOC_SEED", "seed", Count(0, i64::MAX as u64), None, Free,
+        "Seed of the draws: with the same one a run can be repeated [default: 0; serve takes a new one for each \
+         request]";
     "approve", "MONOBLOC_APPROVE", "approve", Choice(&APPROVE), Some("on-mutation"), Stricter,
         "When to ask before a tool runs";
     "command_confined", "MONOBLOC_COMMANDS_UNCONFINED", "commands-unconfined", Switch, Some("true"), Never,

@@ -16,6 +16,7 @@ use crate::base::Bytes;
 use crate::base::stamp::Stamp;
 use crate::budget::place::{self, Footprint};
 use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
+use crate::engine::Manner;
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -225,6 +226,7 @@ impl Inner {
                 capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
                 said: spec.capable.is_some(),
                 measured,
+                manner: Manner::of(&spec),
                 parameters: spec.header.parameters,
                 rung: need.rung,
                 used: Mutex::new(Instant::now()),

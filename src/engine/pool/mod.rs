@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use super::prefix::PrefixStore;
 use super::request::EngineError;
+use super::sampler::Manner;
 use super::scripted::Script;
 use crate::base::Bytes;
 use crate::base::config::FlashAttention;
@@ -128,7 +129,8 @@ impl Pool {
             let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
             let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
-            let model = Model { engine, dialect, capability, said, measured, parameters: 0, rung: None, used };
+            let manner = Manner::greedy();
+            let model = Model { engine, dialect, capability, said, measured, manner, parameters: 0, rung: None, used };
             fixed.insert(role, Arc::new(model));
         }
         let options = PoolOptions { threads: 1, slots: 2, ..PoolOptions::default() };

@@ -11,6 +11,7 @@ use super::{Leased, PoolError};
 use crate::base::{Bytes, lock};
 use crate::budget::place::Footprint;
 use crate::budget::{Amount, Estimate, LoadSettings};
+use crate::engine::Manner;
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
@@ -33,6 +34,8 @@ pub struct Model {
     pub said: bool,
     /// What the probe found, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
+    /// How its free texts are drawn.
+    pub manner: Manner,
     /// Number of its weights, by the file's header; 0 for a scripted model.
     pub parameters: u64,
     /// What was given up for it to fit, in words; `None` if nothing was.

@@ -5,7 +5,7 @@ mod penalise;
 mod sampling;
 mod truncate;
 
-pub use sampling::{Dry, Sampling, SamplingError};
+pub use sampling::{Dry, Manner, Sampling, SamplingError};
 
 use super::decoder::Token;
 use super::request::Logprobs;

@@ -1,5 +1,12 @@
 //! The options of the sampling chain, and the ranges of their values.
 
+use crate::base::config::SamplingWish;
+use crate::models::ModelSpec;
+use crate::models::sampling::by_maker;
+
+/// llama.cpp's default top-k, top-p and min-p.
+const TRUNCATIONS: (usize, f32, f32) = (40, 0.95, 0.05);
+
 /// How tokens are chosen. Order and formulas are those of llama.cpp's default chain: penalties (repetition, frequency,
 /// presence), DRY, top-k, top-p, min-p, temperature. Penalties look at generated tokens only, not at the prompt, so
 /// that an answer may repeat words of its request.
@@ -61,10 +68,22 @@ impl Sampling {
         }
     }
 
-    /// Greedy with a light repetition penalty, which keeps small models from repeating themselves (1.05 is recommended
-    /// by the LFM2 model cards).
-    pub fn prose() -> Sampling {
-        Sampling { repetition_penalty: 1.05, ..Sampling::greedy() }
+    /// These options with the values of `wish`. A temperature is drawn from what llama.cpp's default truncations leave, unless
+    /// it is given others.
+    pub fn wished(self, wish: SamplingWish) -> Sampling {
+        let draws = wish.temperature.is_some_and(|temperature| temperature > 0.0) && self.temperature == 0.0;
+        let (top_k, top_p, min_p) = if draws { TRUNCATIONS } else { (self.top_k, self.top_p, self.min_p) };
+        Sampling {
+            temperature: wish.temperature.unwrap_or(self.temperature),
+            top_k: wish.top_k.unwrap_or(top_k),
+            top_p: wish.top_p.unwrap_or(top_p),
+            min_p: wish.min_p.unwrap_or(min_p),
+            repetition_penalty: wish.repetition_penalty.unwrap_or(self.repetition_penalty),
+            frequency_penalty: wish.frequency_penalty.unwrap_or(self.frequency_penalty),
+            presence_penalty: wish.presence_penalty.unwrap_or(self.presence_penalty),
+            seed: wish.seed.unwrap_or(self.seed),
+            ..self
+        }
     }
 
     /// These options, or an error for the first value that is out of range.
@@ -90,6 +109,29 @@ impl Sampling {
     }
 }
 
+/// How the free texts of a model are drawn. Answers inside a grammar are greedy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Manner {
+    /// If it thinks first.
+    pub thinking: Sampling,
+    /// If it answers at once.
+    pub silent: Sampling,
+    /// The seed that the user wishes; both have it, else 0.
+    pub seed: Option<u64>,
+}
+
+impl Manner {
+    /// By settings and models.toml, else by the header, else by the family, else greedy.
+    pub fn of(spec: &ModelSpec) -> Manner {
+        let by = |thinks| Sampling::greedy().wished(spec.sampling.or(by_maker(&spec.header, thinks)));
+        Manner { thinking: by(true), silent: by(false), seed: spec.sampling.seed }
+    }
+
+    pub fn greedy() -> Manner {
+        Manner { thinking: Sampling::greedy(), silent: Sampling::greedy(), seed: None }
+    }
+}
+
 /// A value of [`Sampling`] that is out of range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SamplingError {
@@ -109,10 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wish_replaces_what_it_names_and_a_temperature_alone_brings_truncations() {
+        let maker =
+            SamplingWish { temperature: Some(1.0), top_k: Some(64), top_p: Some(1.0), ..SamplingWish::default() };
+        let made = Sampling::greedy().wished(maker);
+        assert_eq!((made.temperature, made.top_k, made.top_p, made.min_p), (1.0, 64, 1.0, 0.05));
+        let cooler = made.wished(SamplingWish { temperature: Some(0.2), seed: Some(7), ..SamplingWish::default() });
+        assert_eq!(cooler, Sampling { temperature: 0.2, seed: 7, ..made });
+        let alone = Sampling::greedy().wished(SamplingWish { temperature: Some(0.7), ..SamplingWish::default() });
+        assert_eq!((alone.top_k, alone.top_p, alone.min_p), (40, 0.95, 0.05));
+        assert_eq!(Sampling::greedy().wished(SamplingWish::default()), Sampling::greedy());
+    }
+
+    #[test]
     fn a_value_out_of_range_is_named_with_its_range() {
         let greedy = Sampling::greedy();
         check(greedy, None);
-        check(Sampling::prose(), None);
         check(Sampling { temperature: 0.7, adaptive: true, dry: Some(Dry::new(0.8)), ..greedy }, None);
         let wrong = Sampling { temperature: -1.0, ..greedy };
         check(wrong, Some("a temperature of -1 makes no sense; it is 0 (greedy) to 10"));

@@ -225,6 +225,7 @@ pub(super) fn settled(
         pinned: table.pinned,
         capable,
         tier,
+        sampling: config.sampling.or(table.sampling),
         sha256: choice.sha256,
     })
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
-use crate::engine::{Finish, Output, Request, Sampling};
+use crate::engine::{Finish, Output, Request};
 use crate::language::{clauses, words};
 use crate::models::dialect::{Message, RawCall};
 use crate::models::{self, ModelCapability, Role};
@@ -204,7 +204,7 @@ impl<'a> Loop<'a> {
         let count = |messages: &[Message]| model.engine.tokenize(&model.dialect.render(messages)).len();
         prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
         let free = Request {
-            sampling: Sampling::prose(),
+            sampling: self.scene.toolkit.manner(model),
             reuse: Reuse::Continue,
             lookup: true,
             ..model.engine.request(&model.dialect.render(&self.messages), reply)

@@ -2,7 +2,7 @@
 
 use crate::budget::permit::Priority;
 use crate::context::{Pack, Purpose, beside};
-use crate::engine::{Request, Sampling};
+use crate::engine::Request;
 use crate::language::clauses::Part;
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -119,7 +119,7 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
     let request = Request {
         priority: Priority::User,
-        sampling: Sampling::greedy(),
+        sampling: scene.toolkit.manner(&model),
         ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
     };
     let mut answer = String::new();

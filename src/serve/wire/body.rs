@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::base::config::SamplingWish;
 use crate::base::is_listed;
 use crate::engine::{Sampling, SamplingError};
 use crate::serve::problem::Problem;
@@ -130,25 +131,24 @@ impl Fields {
         }
     }
 
-    /// Without a temperature the likeliest token is taken: small models do best so. With one, llama.cpp's truncations hold.
-    pub fn sampling(&mut self) -> Result<Sampling, Problem> {
-        let plain = Sampling::prose();
+    /// What the client wishes of the sampler.
+    pub fn sampling(&mut self) -> Result<SamplingWish, Problem> {
         let repetition = match self.take("repetition_penalty")? {
             None => self.take("repeat_penalty")?,
             given => given,
         };
-        let sampling = Sampling {
-            temperature: self.take("temperature")?.unwrap_or(plain.temperature),
-            top_k: self.limit("top_k")?.unwrap_or(40),
-            top_p: self.take("top_p")?.unwrap_or(0.95),
-            min_p: self.take("min_p")?.unwrap_or(0.05),
-            frequency_penalty: self.take("frequency_penalty")?.unwrap_or(plain.frequency_penalty),
-            presence_penalty: self.take("presence_penalty")?.unwrap_or(plain.presence_penalty),
-            repetition_penalty: repetition.unwrap_or(plain.repetition_penalty),
-            seed: self.take::<i64>("seed")?.map_or_else(|| fastrand::u64(..), |seed| seed as u64),
-            ..plain
+        let wish = SamplingWish {
+            temperature: self.take("temperature")?,
+            top_k: self.limit("top_k")?,
+            top_p: self.take("top_p")?,
+            min_p: self.take("min_p")?,
+            frequency_penalty: self.take("frequency_penalty")?,
+            presence_penalty: self.take("presence_penalty")?,
+            repetition_penalty: repetition,
+            seed: self.take::<i64>("seed")?.map(|seed| seed as u64),
         };
-        sampling.checked().map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
+        let checked = Sampling::greedy().wished(wish).checked();
+        checked.map(|_| wish).map_err(|error| Problem::invalid(field_of(&error), error.to_string()))
     }
 
     /// Looks at the fields that nobody took. An error names the first that changes an answer and is not honoured; the names

@@ -26,7 +26,7 @@ fn a_conversation_with_calls_and_results_is_read_in_order() {
         Turn::Tool("a.rs".into()),
     ];
     assert_eq!(ask.turns, expected);
-    assert_eq!((ask.sampling.temperature, ask.sampling.top_k), (1.0, 40));
+    assert_eq!((ask.sampling.temperature, ask.sampling.top_k), (Some(1.0), None));
 }
 
 #[test]

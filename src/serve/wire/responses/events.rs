@@ -53,8 +53,8 @@ pub struct Events {
     created_at: i64,
     model: String,
     max_tokens: Option<usize>,
-    temperature: f32,
-    top_p: f32,
+    temperature: Option<f32>,
+    top_p: Option<f32>,
     tools: Tools,
     /// The items that are finished.
     output: Vec<Value>,
