@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::LoadSettings;
 use crate::base::Bytes;
-use crate::models::gguf::{Header, Tensor, TensorType};
+use crate::models::gguf::{Header, Sampling, Tensor, TensorType};
 
 /// A hybrid model of `layers` layers, every fourth with attention, with `experts` experts (0: dense) and matrices of type `kind`.
 pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
@@ -52,6 +52,7 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         bos: None,
         eos: None,
         begin: None,
+        sampling: Sampling::default(),
     }
 }
 

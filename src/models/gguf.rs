@@ -6,6 +6,7 @@
 mod error;
 mod layers;
 mod parse;
+mod sampling;
 mod types;
 pub mod write;
 
@@ -20,6 +21,7 @@ use crate::base::Bytes;
 
 pub use error::{Flaw, GgufError};
 use parse::Parsed;
+pub use sampling::Sampling;
 pub use types::TensorType;
 
 /// The header of one GGUF file.
@@ -78,6 +80,8 @@ pub struct Header {
     pub eos: Option<u32>,
     /// The begin-of-text token, if the file wants every text to start with it.
     pub begin: Option<String>,
+    /// How the maker wants the model to be sampled.
+    pub sampling: Sampling,
 }
 
 /// One tensor, as listed in the header.
@@ -205,6 +209,7 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         bos: parsed.number("tokenizer.ggml.bos_token_id"),
         eos: parsed.number("tokenizer.ggml.eos_token_id"),
         begin: begin(&parsed),
+        sampling: Sampling::read(&parsed),
         tensors: parsed.tensors,
         architecture,
     })

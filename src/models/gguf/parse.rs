@@ -27,13 +27,8 @@ enum Value<'a> {
     Whole(i128),
     Flag(bool),
     Text(&'a [u8]),
-    Array {
-        kind: u32,
-        count: u64,
-        bytes: &'a [u8],
-    },
-    /// A float, which no header field here asks for.
-    Other,
+    Array { kind: u32, count: u64, bytes: &'a [u8] },
+    Real(f64),
 }
 
 impl<'a> Parsed<'a> {
@@ -47,6 +42,15 @@ impl<'a> Parsed<'a> {
     pub fn number(&self, key: &str) -> Option<u32> {
         match self.keys.get(key)? {
             Value::Whole(number) => u32::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// A number with or without a fraction.
+    pub fn real(&self, key: &str) -> Option<f64> {
+        match self.keys.get(key)? {
+            Value::Real(number) => Some(*number),
+            Value::Whole(number) => Some(*number as f64),
             _ => None,
         }
     }
@@ -241,10 +245,8 @@ impl<'a> Cursor<'a> {
             10 => Value::Whole(self.u64(key)?.into()),
             11 => Value::Whole(i64::from_le_bytes(self.array(key)?).into()),
             7 => Value::Flag(self.array::<1>(key)?[0] != 0),
-            6 | 12 => {
-                self.take(fixed_width(kind).unwrap_or(0), key)?;
-                Value::Other
-            }
+            6 => Value::Real(f32::from_le_bytes(self.array(key)?).into()),
+            12 => Value::Real(f64::from_le_bytes(self.array(key)?)),
             TEXT => Value::Text(self.text(key, u64::MAX)?),
             ARRAY => self.array_value(key)?,
             _ => return Err(Flaw::Malformed(format!("the key {} has type {kind}, which GGUF lacks", shorten(key)))),

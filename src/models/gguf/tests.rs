@@ -52,6 +52,21 @@ fn a_header_is_read_without_its_weights() {
 }
 
 #[test]
+fn the_makers_sampling_is_read_where_its_numbers_make_sense() {
+    let writer = HeaderWriter::new("llama").f32("general.sampling.temp", 0.7).u32("general.sampling.top_k", 20);
+    let bytes = writer
+        .f32("general.sampling.top_p", 1.5)
+        .f32("general.sampling.min_p", f32::NAN)
+        .u32("general.sampling.penalty_repeat", 1)
+        .text("general.sampling.penalty_last_n", "64")
+        .finish();
+    let read = header(Path::new("m.gguf"), &bytes).unwrap().sampling;
+    let said = Sampling { temperature: Some(0.7), top_k: Some(20), penalty_repeat: Some(1.0), ..Sampling::default() };
+    assert_eq!(read, said);
+    assert!(!read.is_silent() && header(Path::new("m.gguf"), &sample()).unwrap().sampling.is_silent());
+}
+
+#[test]
 fn a_scalar_number_of_kv_heads_holds_for_every_layer() {
     let bytes = HeaderWriter::new("llama").u32("llama.block_count", 4).u32("llama.attention.head_count_kv", 3).finish();
     assert_eq!(header(Path::new("m.gguf"), &bytes).unwrap().kv_heads, [3, 3, 3, 3]);
