@@ -3,7 +3,7 @@
 use super::LoadSettings;
 use crate::base::config::FlashAttention;
 use crate::base::{ACCELERATED, Bytes};
-use crate::models::gguf::{Header, TensorType};
+use crate::models::gguf::{Header, Layer, TensorType};
 
 /// llama.cpp rounds every slot's cells up to a multiple of this (`GGML_PAD` in llama-context.cpp, llama-kv-cache-iswa.cpp).
 pub const CELL_STEP: u64 = 256;
@@ -38,9 +38,9 @@ pub fn kv(header: &Header, wanted: &LoadSettings) -> Bytes {
 /// Size of the KV cache in two parts: of the layers for which `here` is true, and of all others.
 pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
     let mut parts = (Bytes::ZERO, Bytes::ZERO);
-    for (layer, &heads) in header.kv_heads.iter().enumerate() {
-        let bytes = kv_row(header, heads, &wanted.kv_type) * cells_of(wanted) * wanted.slots as u64;
-        if here(layer) {
+    for (number, layer) in header.kept.iter().enumerate() {
+        let bytes = kv_row(header, layer, wanted) * cells_of(wanted) * wanted.slots as u64;
+        if here(number) {
             parts.0 += bytes;
         } else {
             parts.1 += bytes;
@@ -51,21 +51,28 @@ pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> boo
 
 /// KV cache of the layer that has the largest.
 pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
-    let layers = 0..header.kv_heads.len();
+    let layers = 0..header.kept.len();
     layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
 }
 
 /// KV cache of one more token in all layers.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
-    header.kv_heads.iter().map(|&heads| kv_row(header, heads, kv_type)).sum()
+    let wanted = LoadSettings { kv_type: kv_type.to_owned(), ..LoadSettings::default() };
+    header.kept.iter().map(|layer| kv_row(header, layer, &wanted)).sum()
 }
 
-/// Key and value of one token in one layer.
-fn kv_row(header: &Header, heads: u32, kv_type: &str) -> Bytes {
-    let kind = TensorType::by_name(kv_type);
+/// Key and value of one token in one layer. Where attention is computed in products, values are stored by columns, and all
+/// layers get as many as the widest has (`is_n_embd_v_gqa_variable` of llama-kv-cache.cpp).
+fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
+    if !layer.has_keys() {
+        return Bytes::ZERO;
+    }
+    let kind = TensorType::by_name(&wanted.kv_type);
     let (block, block_bytes) = kind.map_or((1, 2), |kind| (kind.block, kind.block_bytes));
-    let row = |length: u32| Bytes((u64::from(heads) * u64::from(length)).div_ceil(block)) * block_bytes;
-    row(header.key_length) + row(header.value_length)
+    let row = |length: u32| Bytes(u64::from(length).div_ceil(block)) * block_bytes;
+    let widest = || header.kept.iter().map(|layer| layer.value).max().unwrap_or(0);
+    let value = if is_read_in_products(&wanted.kv_type, wanted.flash) { widest() } else { layer.value };
+    row(layer.key) + row(value)
 }
 
 /// Most rows at the end of a call that recurrent layers can take back (`n_rs_seq`): the guessed tokens of speculative decoding.
@@ -93,11 +100,9 @@ pub fn state(header: &Header) -> Bytes {
     state_once(header) * (1 + u64::from(undo_rows(header)))
 }
 
-/// Size of one state: `l_cache - 1` columns of the hidden size in f32, per convolution layer. Recurrent layers of other
-/// families (state space models) are not covered and count as zero.
+/// Size of one state of all recurrent layers, in f32.
 fn state_once(header: &Header) -> Bytes {
-    let columns = u64::from(header.conv_cache.unwrap_or(1).saturating_sub(1));
-    Bytes(4) * columns * u64::from(header.embedding_length) * header.recurrent_layers() as u64
+    header.kept.iter().map(|layer| Bytes(4) * u64::from(layer.state)).sum()
 }
 
 /// Size of the checkpoints of all slots, each with the recurrent state. Every call leaves one and may be short, so the maximum
@@ -109,7 +114,7 @@ pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
 /// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use. Layers
 /// with a sliding window have cells of their own.
 pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
-    if header.kv_heads.iter().all(|&heads| heads == 0) {
+    if !header.kept.iter().any(Layer::has_keys) {
         return Bytes::ZERO;
     }
     let kinds = 1 + u64::from(header.sliding_window.is_some());
@@ -157,12 +162,36 @@ mod tests {
         let hybrid = hybrid(8, 1024, 0, "q8_0");
         check(hybrid.clone(), 160 * 8192 * 2);
         check(Header { sliding_window: Some(512), ..hybrid.clone() }, 160 * (8192 + 8192) * 2);
-        check(Header { kv_heads: vec![0; 8], ..hybrid }, 0);
+        check(Header { kept: vec![Layer::default(); 8], ..hybrid }, 0);
     }
 
     #[test]
     fn the_widest_layer_is_found_among_layers_of_different_widths() {
-        let header = Header { kv_heads: vec![0, 2, 4, 1], ..hybrid(4, 1024, 0, "q8_0") };
+        let kept = [0, 128, 256, 64].map(|key| Layer { key, value: key, ..Layer::default() });
+        let header = Header { kept: kept.to_vec(), ..hybrid(4, 1024, 0, "q8_0") };
         assert_eq!(kv_of_widest_layer(&header, &wanted(1024, 2, "f16")), Bytes(4 * 256 * 1024 * 2));
+    }
+
+    #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal", feature = "vulkan")))]
+    fn values_read_in_products_are_as_wide_as_those_of_the_widest_layer() {
+        let kept = [(64, 64), (32, 32), (0, 0)].map(|(key, value)| Layer { key, value, ..Layer::default() });
+        let header = Header { kept: kept.to_vec(), ..hybrid(3, 1024, 0, "q8_0") };
+        assert_eq!(kv_per_token(&header, "f16"), Bytes(2 * (64 + 64 + 32 + 64)));
+        assert_eq!(kv_per_token(&header, "q8_0"), Bytes(34 * (2 + 2 + 1 + 1)));
+    }
+
+    #[test]
+    fn latent_attention_keeps_keys_alone() {
+        let latent = Layer { key: 576, ..Layer::default() };
+        let header = Header { kept: vec![latent; 3], ..hybrid(3, 1024, 0, "q8_0") };
+        assert_eq!(kv_per_token(&header, "f16"), Bytes(3 * 2 * 576));
+    }
+
+    #[test]
+    fn a_layer_may_keep_keys_and_a_state() {
+        let both = Layer { key: 32, value: 32, slides: false, state: 1000 };
+        let header = Header { kept: vec![both; 3], ..hybrid(3, 1024, 0, "q8_0") };
+        assert_eq!((state(&header), kv_per_token(&header, "f16")), (Bytes(12_000), Bytes(3 * 2 * 64)));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::LoadSettings;
 use crate::base::Bytes;
-use crate::models::gguf::{Header, Sampling, Tensor, TensorType};
+use crate::models::gguf::{Header, Layer, Sampling, Tensor, TensorType};
 
 /// A hybrid model of `layers` layers, every fourth with attention, with `experts` experts (0: dense) and matrices of type `kind`.
 pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
@@ -43,7 +43,13 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         vocabulary: 65_536,
         merges: 0,
         sliding_window: None,
-        conv_cache: Some(3),
+        kept: (0..layers)
+            .map(|layer| match layer % 4 {
+                2 => Layer { key: 8 * 64, value: 8 * 64, ..Layer::default() },
+                _ => Layer { state: 2 * hidden as u32, ..Layer::default() },
+            })
+            .collect(),
+        unused_blocks: 0,
         tensors,
         mix: BTreeMap::new(),
         chat_template: None,

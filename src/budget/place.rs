@@ -61,7 +61,7 @@ pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Foot
     let (kv_host, kv_device) = cache::kv_by(header, settings, on_host);
     let states = cache::state(header) * settings.slots as u64;
     let (recurrent, here) = recurrent(header, on_host);
-    let state_host = Bytes(states.0 * here / recurrent.max(1));
+    let state_host = Bytes((u128::from(states.0) * u128::from(here) / u128::from(recurrent.max(1))) as u64);
     context.host += kv_host + state_host + all.output + all.host + all.marks;
     context.device += kv_device + states.saturating_sub(state_host) + all.compute;
     if machine.accelerator.is_some_and(|gpu| gpu.kind == Kind::Cuda) {
@@ -92,10 +92,10 @@ fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
     CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
 
-/// The number of recurrent layers in all, and on the host.
+/// The numbers in the states of all recurrent layers, and of those on the host.
 fn recurrent(header: &Header, on_host: impl Fn(usize) -> bool) -> (u64, u64) {
-    let layers = header.kv_heads.iter().enumerate().filter(|(_, heads)| **heads == 0);
-    layers.fold((0, 0), |(all, here), (layer, _)| (all + 1, here + u64::from(on_host(layer))))
+    let layers = header.kept.iter().enumerate().map(|(number, layer)| (number, u64::from(layer.state)));
+    layers.fold((0, 0), |(all, here), (number, state)| (all + state, here + if on_host(number) { state } else { 0 }))
 }
 
 /// Whether a tensor is on the host. The token table always is; tensors outside layers are where the last layer is.
@@ -287,7 +287,7 @@ mod tests {
         check(&dense(), &on_host(3, 0), &card, 3.0 * 17.0 + 8.0, 68.0 + 5.0 * 17.0 + 8.0);
         check(&dense(), &on_host(2, 0), &card, 2.0 * 17.0, 68.0 + 6.0 * 17.0 + 16.0);
         check(&dense(), &on_host(9, 0), &card, 204.0 + 16.0, 0.0);
-        let nothing = Header { tensors: Vec::new(), kv_heads: Vec::new(), ..dense() };
+        let nothing = Header { tensors: Vec::new(), kept: Vec::new(), ..dense() };
         assert_eq!(tokens_per_second(&nothing, &on_host(9, 0), &host), 0.0);
         let four_bits = hybrid(8, 1024, 0, "q4_0");
         check(&four_bits, &on_host(9, 0), &host, 108.0 + 16.0, 0.0);

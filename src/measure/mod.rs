@@ -16,4 +16,4 @@ mod weights;
 pub use crate::engine::sampler::{Dry, Sampling, SamplingError};
 pub use quant::Quant;
 pub use shape::Shape;
-pub use synth::{SynthError, write};
+pub use synth::{Recipe, SynthError, write};

@@ -7,12 +7,32 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::quant::Quant;
-use super::shape::{CONV_WIDTH, Planned, Shape, VOCABULARY};
+use super::shape::{Blueprint, Shape};
 use super::tokens::{self, Laid};
 use super::weights::Weights;
 use crate::base::{Bytes, Cancel};
-use crate::models::gguf::write::{ALIGNMENT, HeaderWriter};
+use crate::models::gguf::write::ALIGNMENT;
 use crate::models::gguf::{GgufError, vocabulary};
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    pub shape: Shape,
+    pub quant: Quant,
+    /// A GGUF whose tokenizer is taken: all of its vocabulary, or as many of its first tokens as there is room for.
+    pub vocabulary_of: PathBuf,
+    /// Entries of the vocabulary; `None` for as many as the model has.
+    pub tokens: Option<u64>,
+    /// Whether the weights are left out: the file has a hole in their place, which takes no room on the disk. Enough for
+    /// everything that reads the header alone.
+    pub hollow: bool,
+}
+
+impl Recipe {
+    pub fn new(shape: Shape, quant: Quant, vocabulary_of: &Path) -> Recipe {
+        Recipe { shape, quant, vocabulary_of: vocabulary_of.to_owned(), tokens: None, hollow: false }
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum SynthError {
@@ -24,27 +44,29 @@ pub enum SynthError {
     Cancelled { path: PathBuf },
 }
 
-/// Writes `out` and returns its size. The tokenizer is taken from `vocabulary_of`, a GGUF with byte-pair encoding: all of it, or as
-/// many of its first tokens as the shape has.
-/// `progress` gets (bytes written, bytes in total). The file gets its name when complete; an unfinished one is removed.
+/// Writes `out` and returns its size. `progress` gets (bytes written, bytes in total). The file gets its name when complete; an
+/// unfinished one is removed.
 pub fn write(
-    shape: Shape,
-    quant: Quant,
-    vocabulary_of: &Path,
+    recipe: &Recipe,
     out: &Path,
     progress: &mut dyn FnMut(u64, u64),
     cancel: &Cancel,
 ) -> Result<Bytes, SynthError> {
-    let plan = shape.tensors();
-    let (header, data_bytes) = header(shape, quant, &plan, vocabulary_of)?;
+    let count = recipe.tokens.unwrap_or(recipe.shape.vocabulary()).max(tokens::LEAST);
+    let plan = recipe.shape.blueprint(count);
+    let (header, data_bytes) = header(recipe, &plan, count)?;
     let total = header.len() as u64 + data_bytes;
     let partial = Partial(partial_of(out));
     let fail = |source| SynthError::Io { path: partial.0.clone(), source };
     let mut file = File::create(&partial.0).map_err(fail)?;
     file.write_all(&header).map_err(fail)?;
     let mut done = header.len() as u64;
-    let mut weights = Weights::new(quant, SEED);
-    for tensor in &plan {
+    if recipe.hollow {
+        file.set_len(total).map_err(fail)?;
+        done = total;
+    }
+    let mut weights = Weights::new(recipe.quant, SEED);
+    for tensor in plan.tensors.iter().filter(|_| !recipe.hollow) {
         let start = done;
         weights.write(tensor, |piece| {
             if cancel.is_cancelled() {
@@ -85,66 +107,47 @@ impl Drop for Partial {
 }
 
 /// The file's header, and the number of bytes of weights that follow it.
-fn header(shape: Shape, quant: Quant, plan: &[Planned], vocabulary_of: &Path) -> Result<(Vec<u8>, u64), SynthError> {
-    let words = vocabulary(vocabulary_of)?;
-    let Laid { tokens, types, merges } = tokens::lay_out(&words, VOCABULARY as usize);
-    let all = shape.dimensions();
-    let key = |name: &str| format!("{}.{name}", all.architecture);
-    let kv_heads: Vec<i32> = (0..all.layers).map(|layer| all.kv_heads_of(layer) as i32).collect();
-    let mut writer = HeaderWriter::new(all.architecture)
+fn header(recipe: &Recipe, plan: &Blueprint, count: u64) -> Result<(Vec<u8>, u64), SynthError> {
+    let Recipe { shape, quant, .. } = recipe;
+    let words = vocabulary(&recipe.vocabulary_of)?;
+    let Laid { tokens, types, merges, scores } = tokens::lay_out(&words, count as usize);
+    let mut writer = plan
+        .header()
         .text("general.type", "model")
         .text("general.name", &format!("{shape} {quant}, random weights"))
         .text("general.description", "Random weights: for measuring time and memory, not for words.")
         .u32("general.file_type", quant.file_type())
         .u32("general.quantization_version", 2)
-        .u32(&key("block_count"), all.layers)
-        .u32(&key("context_length"), 32_768)
-        .u32(&key("embedding_length"), all.hidden as u32)
-        .u32(&key("feed_forward_length"), all.dense_ff as u32)
-        .u32(&key("attention.head_count"), all.heads)
-        .i32s(&key("attention.head_count_kv"), &kv_heads)
-        .f32(&key("attention.layer_norm_rms_epsilon"), 1e-5)
-        .f32(&key("rope.freq_base"), 1e6)
-        .u32(&key("vocab_size"), VOCABULARY as u32);
-    writer = if all.is_bitnet() {
-        writer.u32(&key("rope.dimension_count"), all.head_length() as u32)
-    } else {
-        writer.u32(&key("shortconv.l_cache"), CONV_WIDTH as u32)
-    };
-    if all.experts > 0 {
-        writer = writer
-            .u32(&key("expert_count"), all.experts as u32)
-            .u32(&key("expert_used_count"), all.experts_used)
-            .u32(&key("expert_feed_forward_length"), all.expert_ff as u32)
-            .u32(&key("leading_dense_block_count"), all.leading_dense)
-            .u32(&key("expert_gating_func"), GATING_SIGMOID);
-    }
-    writer = writer
+        .u32(&format!("{}.vocab_size", plan.architecture), count as u32)
         .text("tokenizer.ggml.model", &words.model)
         .text("tokenizer.ggml.pre", &words.pre)
         .texts("tokenizer.ggml.tokens", &tokens)
         .i32s("tokenizer.ggml.token_type", &types)
-        .texts("tokenizer.ggml.merges", &merges)
         .u32("tokenizer.ggml.bos_token_id", tokens::BEGIN)
         .u32("tokenizer.ggml.eos_token_id", tokens::END_OF_TURN)
         .u32("tokenizer.ggml.padding_token_id", tokens::PAD)
         .bool("tokenizer.ggml.add_bos_token", true)
         .text("tokenizer.chat_template", tokens::CHAT_TEMPLATE);
-    for tensor in plan {
-        writer.tensor(&tensor.name, &tensor.shape, tensor.kind(quant));
+    if !merges.is_empty() {
+        writer = writer.texts("tokenizer.ggml.merges", &merges);
+    }
+    if !scores.is_empty() {
+        writer = writer.f32s("tokenizer.ggml.scores", &scores);
+    }
+    for tensor in &plan.tensors {
+        writer.tensor(&tensor.name, &tensor.shape, tensor.kind(*quant));
     }
     let data_bytes = writer.data_bytes();
     Ok((writer.finish(), data_bytes))
 }
 
-/// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
-const GATING_SIGMOID: u32 = 2;
-
 #[cfg(test)]
 mod tests {
+    use super::super::shape::Planned;
     use super::*;
     use crate::models::dialect;
     use crate::models::gguf::inspect;
+    use crate::models::gguf::write::HeaderWriter;
 
     /// A folder with a GGUF that has a small byte-pair vocabulary, and that file's path.
     fn vocabulary_file() -> (tempfile::TempDir, PathBuf) {
@@ -160,7 +163,7 @@ mod tests {
     }
 
     fn synth(shape: Shape, quant: Quant, out: &Path, words: &Path) -> Result<Bytes, SynthError> {
-        write(shape, quant, words, out, &mut |_, _| (), &Cancel::new())
+        write(&Recipe::new(shape, quant, words), out, &mut |_, _| (), &Cancel::new())
     }
 
     #[test]
@@ -171,12 +174,12 @@ mod tests {
             let bytes = synth(shape, quant, &out, &words).unwrap();
             assert!(bytes < Bytes::mib(20) && bytes.0 == fs::metadata(&out).unwrap().len(), "{shape}: {bytes}");
             let header = inspect(&out).unwrap();
-            assert_eq!(header.parameters, shape.tensors().iter().map(Planned::parameters).sum::<u64>());
+            let tensors = shape.blueprint(shape.vocabulary()).tensors;
+            assert_eq!(header.parameters, tensors.iter().map(Planned::parameters).sum::<u64>());
             assert_eq!(header.kv_heads, [0, 2, 0, 2]);
-            assert_eq!(
-                (header.vocabulary, header.bos, header.eos, header.conv_cache),
-                (65_536, Some(1), Some(7), Some(3))
-            );
+            assert_eq!((header.vocabulary, header.bos, header.eos), (65_536, Some(1), Some(7)));
+            let states: Vec<u32> = header.kept.iter().map(|layer| layer.state).collect();
+            assert_eq!(states, [256, 0, 256, 0]);
             assert_eq!(header.quantisation(), quant.to_string().to_uppercase());
             assert_eq!(header.begin.as_deref(), Some("<|startoftext|>"));
             assert_eq!(dialect::choose(&header, "auto", None).name(), "lfm2");
@@ -186,12 +189,42 @@ mod tests {
     }
 
     #[test]
+    fn a_hollow_file_has_the_size_of_the_whole_one_and_any_number_of_tokens() {
+        let (dir, words) = vocabulary_file();
+        let out = dir.path().join("m.gguf");
+        let whole = Recipe::new(Shape::Qwen36_35bA3b, Quant::Q4_0, &words);
+        let hollow = Recipe { hollow: true, tokens: Some(1000), ..whole };
+        let bytes = write(&hollow, &out, &mut |_, _| (), &Cancel::new()).unwrap();
+        let header = inspect(&out).unwrap();
+        assert_eq!((header.file_bytes, header.vocabulary, header.recurrent_layers()), (bytes, 1000, 30));
+        assert!(bytes > Bytes::gib(17), "{bytes}");
+        #[cfg(unix)]
+        assert!(std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&out).unwrap()) < 2048);
+    }
+
+    #[test]
+    fn a_vocabulary_without_merges_brings_its_scores() {
+        let dir = tempfile::tempdir().unwrap();
+        let (words, out) = (dir.path().join("words.gguf"), dir.path().join("m.gguf"));
+        let writer = HeaderWriter::new("gemma3")
+            .text("tokenizer.ggml.model", "llama")
+            .texts("tokenizer.ggml.tokens", &["a", "b", "ab"].map(str::to_owned))
+            .f32s("tokenizer.ggml.scores", &[-1.0, -2.0, -3.0]);
+        fs::write(&words, writer.finish()).unwrap();
+        synth(Shape::TinyGemma4, Quant::Q8_0, &out, &words).unwrap();
+        let written = vocabulary(&out).unwrap();
+        assert_eq!((written.tokens.len(), written.scores.len(), written.merges.len()), (65_536, 65_536, 0));
+        assert_eq!((written.tokens[16].as_str(), written.scores[16]), ("ab", -3.0));
+    }
+
+    #[test]
     fn a_cancelled_file_leaves_nothing_behind() {
         let (dir, words) = vocabulary_file();
         let out = dir.path().join("m.gguf");
         let cancel = Cancel::new();
         let stop_soon = cancel.clone();
-        let stopped = write(Shape::TinyLfm2, Quant::Q4_0, &words, &out, &mut |_, _| stop_soon.cancel(), &cancel);
+        let recipe = Recipe::new(Shape::TinyLfm2, Quant::Q4_0, &words);
+        let stopped = write(&recipe, &out, &mut |_, _| stop_soon.cancel(), &cancel);
         assert!(matches!(stopped, Err(SynthError::Cancelled { .. })));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }

@@ -1,6 +1,6 @@
-//! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to LFM2's size.
+//! Builds a synthetic model's vocabulary: LFM2's special tokens, another model's tokens, and padding to the size wanted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::models::gguf::Vocabulary;
 
@@ -26,9 +26,15 @@ const SPECIAL: [&str; 14] = [
     "<|tool_response_end|>",
 ];
 
+/// Fewest entries of a vocabulary: the special tokens, and a token for each byte.
+pub const LEAST: u64 = 512;
+
 pub const PAD: u32 = 0;
 pub const BEGIN: u32 = 1;
 pub const END_OF_TURN: u32 = 7;
+
+/// Score of padding, below that of every real token.
+const LOWEST_SCORE: f32 = -1e6;
 
 /// A vocabulary of a given size.
 #[derive(Debug, PartialEq)]
@@ -36,6 +42,8 @@ pub struct Laid {
     pub tokens: Vec<String>,
     pub types: Vec<i32>,
     pub merges: Vec<String>,
+    /// Empty if tokens are made by merges.
+    pub scores: Vec<f32>,
 }
 
 /// `size` tokens with their types. Ids of `vocabulary` shift by the special tokens; merges name tokens by their text. Of a
@@ -61,10 +69,17 @@ pub fn lay_out(vocabulary: &Vocabulary, size: usize) -> Laid {
         None => vocabulary.merges.clone(),
         Some(_) => vocabulary.merges.iter().filter(makes_known).cloned().collect(),
     };
+    let mut scores = Vec::new();
+    if !vocabulary.scores.is_empty() {
+        let by_text: HashMap<&str, f32> =
+            vocabulary.tokens.iter().map(String::as_str).zip(vocabulary.scores.iter().copied()).collect();
+        scores = tokens.iter().map(|token| by_text.get(token.as_str()).copied().unwrap_or(0.0)).collect();
+        scores.resize(size, LOWEST_SCORE);
+    }
     // Random weights generate these too; as normal tokens they are visible in the text.
     tokens.extend((tokens.len()..size).map(|id| format!("<|unused_{id}|>")));
     types.resize(size, NORMAL);
-    Laid { tokens, types, merges }
+    Laid { tokens, types, merges, scores }
 }
 
 /// LFM2's chat template; contains the markers by which the dialect is recognised.
@@ -116,7 +131,7 @@ mod tests {
     fn of_a_larger_vocabulary_the_first_tokens_are_taken_with_the_merges_that_make_them() {
         let merges = ["a b", "ab c", "b c", "ab ab"].map(str::to_owned).to_vec();
         let large = Vocabulary { merges, ..vocabulary(&["a", "b", "c", "ab", "abc", "bc", "abab"]) };
-        let Laid { tokens, types, merges } = lay_out(&large, 19);
+        let Laid { tokens, types, merges, .. } = lay_out(&large, 19);
         assert_eq!(tokens[14..], ["a", "b", "c", "ab", "abc"]);
         assert_eq!(types.len(), 19);
         assert_eq!(merges, ["a b", "ab c"]);

@@ -31,6 +31,10 @@ impl Weights {
         match tensor.fill {
             Fill::Ones => out(&small(&mut || 1.0)),
             Fill::Zeros => out(&small(&mut || 0.0)),
+            Fill::Decays => {
+                let random = &mut self.random;
+                out(&small(&mut || -0.5 - random.f32()))
+            }
             Fill::Uniform => {
                 let random = &mut self.random;
                 // A uniform distribution has the standard deviation `scale` if it ranges to ±√3 times that.

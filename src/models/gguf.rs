@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::base::Bytes;
 
 pub use error::{Flaw, GgufError};
+pub use layers::Layer;
 use parse::Parsed;
 pub use sampling::Sampling;
 pub use types::TensorType;
@@ -43,7 +44,7 @@ pub struct Header {
     pub embedding_length: u32,
     /// Attention heads (the largest number where layers differ).
     pub heads: u32,
-    /// Key/value heads of every layer; 0 marks a recurrent or convolution layer.
+    /// Key/value heads of every layer, as the file says; `kept` tells which layers have keys.
     pub kv_heads: Vec<u32>,
     /// Length of one key vector of one head.
     pub key_length: u32,
@@ -63,10 +64,12 @@ pub struct Header {
     pub vocabulary: u32,
     /// Merges of a byte-pair vocabulary; 0 for other kinds.
     pub merges: u32,
-    /// Size of the sliding attention window in tokens; `None` if the model has none.
+    /// Size of the sliding attention window in tokens; `None` if no layer has one.
     pub sliding_window: Option<u32>,
-    /// `shortconv.l_cache`: width of the short convolution; its state has one column less.
-    pub conv_cache: Option<u32>,
+    /// What every layer keeps of a sequence.
+    pub kept: Vec<Layer>,
+    /// Blocks at the end that predict further tokens (MTP); they are not loaded.
+    pub unused_blocks: u32,
     #[serde(skip)]
     pub tensors: Vec<Tensor>,
     /// How much of the file each tensor type takes.
@@ -121,9 +124,9 @@ impl Header {
         self.tensors.iter().map(|tensor| tensor.bytes).sum()
     }
 
-    /// Layers that keep recurrent state instead of keys and values.
+    /// Layers that keep a recurrent state.
     pub fn recurrent_layers(&self) -> usize {
-        self.kv_heads.iter().filter(|&&heads| heads == 0).count()
+        self.kept.iter().filter(|layer| layer.state > 0).count()
     }
 
     /// Whether it is a chat model: only those have a chat template.
@@ -173,7 +176,11 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
     let heads = largest("attention.head_count").unwrap_or(0);
     let head_length = embedding_length.checked_div(heads).unwrap_or(0);
     let tokens = parsed.count("tokenizer.ggml.tokens");
-    let sliding_window = number("attention.sliding_window").filter(|&tokens| tokens > 0);
+    let kv_heads = layers::kv_heads(&parsed, &own("attention.head_count_kv"), layers, heads)?;
+    let unused_blocks = number("nextn_predict_layers").unwrap_or(0).min(layers);
+    let key_length = number("attention.key_length").unwrap_or(head_length);
+    let value_length = number("attention.value_length").unwrap_or(head_length);
+    let sizes = layers::Sizes { layers, embedding: embedding_length, kv_heads, key: key_length, value: value_length };
     let mut mix: BTreeMap<&'static str, Share> = BTreeMap::new();
     for tensor in &parsed.tensors {
         let share = mix.entry(tensor.kind.name).or_default();
@@ -190,9 +197,8 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         layers,
         embedding_length,
         heads,
-        kv_heads: layers::kv_heads(&parsed, &own("attention.head_count_kv"), layers, heads)?,
-        key_length: number("attention.key_length").unwrap_or(head_length),
-        value_length: number("attention.value_length").unwrap_or(head_length),
+        key_length,
+        value_length,
         feed_forward: largest("feed_forward_length").unwrap_or(0),
         experts: number("expert_count").unwrap_or(0),
         experts_used: number("expert_used_count").unwrap_or(0),
@@ -200,8 +206,10 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         context_train: number("context_length").unwrap_or(0),
         vocabulary: tokens.or_else(|| number("vocab_size")).unwrap_or(0),
         merges: parsed.count("tokenizer.ggml.merges").unwrap_or(0),
-        sliding_window,
-        conv_cache: number("shortconv.l_cache"),
+        sliding_window: layers::window(&parsed, &architecture, layers - unused_blocks).map(|(tokens, _)| tokens),
+        kept: layers::kept(&parsed, &architecture, &sizes, unused_blocks),
+        unused_blocks,
+        kv_heads: sizes.kv_heads,
         mix,
         chat_template: parsed.text("tokenizer.chat_template"),
         tokenizer_model: parsed.text("tokenizer.ggml.model"),
@@ -227,22 +235,24 @@ fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A byte-pair vocabulary.
+/// A vocabulary whose tokens are made by merges (byte pairs) or chosen by scores (SentencePiece).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// By token id, in the byte alphabet of GPT-2.
+    /// By token id; those of byte pairs in the byte alphabet of GPT-2.
     pub tokens: Vec<String>,
     /// `enum llama_token_type`: 1 normal, 3 control, 4 user-defined, 5 unused; same length as `tokens`.
     pub types: Vec<u32>,
-    /// `left right`, most frequent first.
+    /// `left right`, most frequent first; empty without byte pairs.
     pub merges: Vec<String>,
+    /// By token id; empty where merges decide.
+    pub scores: Vec<f32>,
     /// `gpt2`, …
     pub model: String,
     /// Name of the pre-tokenizer, which splits text before merges are applied.
     pub pre: String,
 }
 
-/// Reads the vocabulary of `path`; an error if it is no byte-pair vocabulary (no tokens or no merges).
+/// Reads the vocabulary of `path`; an error if it has no tokens, or neither merges nor a score for each token.
 pub fn vocabulary(path: &Path) -> Result<Vocabulary, GgufError> {
     let fail = |flaw| GgufError { path: path.to_owned(), flaw };
     let bytes = map(path).map_err(fail)?;
@@ -252,15 +262,18 @@ pub fn vocabulary(path: &Path) -> Result<Vocabulary, GgufError> {
     };
     let tokens = texts("tokenizer.ggml.tokens");
     let merges = texts("tokenizer.ggml.merges");
-    if tokens.is_empty() || merges.is_empty() {
-        let what = format!("{} tokens and {} merges are no byte-pair vocabulary", tokens.len(), merges.len());
+    let scores = parsed.floats("tokenizer.ggml.scores");
+    if tokens.is_empty() || (merges.is_empty() && scores.len() != tokens.len()) {
+        let counts = (tokens.len(), merges.len(), scores.len());
+        let what = format!("{} tokens with {} merges and {} scores are no vocabulary", counts.0, counts.1, counts.2);
         return Err(fail(Flaw::Malformed(what)));
     }
+    let scores = if merges.is_empty() { scores } else { Vec::new() };
     let mut types = parsed.numbers("tokenizer.ggml.token_type");
     types.resize(tokens.len(), 1);
     let model = parsed.text("tokenizer.ggml.model").unwrap_or_default();
     let pre = parsed.text("tokenizer.ggml.pre").unwrap_or_else(|| "default".into());
-    Ok(Vocabulary { tokens, types, merges, model, pre })
+    Ok(Vocabulary { tokens, types, merges, scores, model, pre })
 }
 
 #[cfg(test)]

@@ -66,8 +66,8 @@ pub fn synthetic(shape: synth_shape::Shape) -> &'static Path {
     let mut files = files.lock().expect("no test panicked while it wrote a file");
     files.entry(shape.to_string()).or_insert_with(|| {
         let file = folder.path().join(format!("{shape}.gguf"));
-        synth_write::write(shape, measure::Quant::Q8_0, &smollm(), &file, &mut |_, _| (), &Cancel::new())
-            .expect("written");
+        let recipe = synth_write::Recipe::new(shape, measure::Quant::Q8_0, &smollm());
+        synth_write::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
         Box::leak(file.into_boxed_path())
     })
 }
@@ -188,8 +188,8 @@ async fn a_ternary_model_loads_and_generates() {
     let folder = tempfile::tempdir().expect("a folder");
     for quant in [measure::Quant::Tq1_0, measure::Quant::Tq2_0] {
         let file = folder.path().join(format!("{quant}.gguf"));
-        measure::write(measure::Shape::TinyBitnet, quant, &smollm(), &file, &mut |_, _| (), &Cancel::new())
-            .expect("written");
+        let recipe = measure::Recipe::new(measure::Shape::TinyBitnet, quant, &smollm());
+        measure::write(&recipe, &file, &mut |_, _| (), &Cancel::new()).expect("written");
         let first = run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens;
         assert_eq!(first.len(), 8, "{quant}");
         assert_eq!(first, run(&engine(&file, 1, KvFormat::Q8_0), &prose(8, 40), 8).await.tokens, "{quant}");

@@ -16,24 +16,13 @@ use crate::models::smollm;
 
 /// Writes the header of an LFM2 of `shape` with matrices of type `kind`.
 fn hollow(shape: Shape, kind: &str, path: PathBuf) -> PathBuf {
-    let all = shape.dimensions();
-    let key = |name: &str| format!("{}.{name}", all.architecture);
-    let kv_heads: Vec<i32> = (0..all.layers).map(|layer| all.kv_heads_of(layer) as i32).collect();
-    let mut writer = HeaderWriter::new(all.architecture)
+    let plan = shape.blueprint(65_536);
+    let mut writer = plan
+        .header()
         .text("general.name", &format!("{shape} {kind}"))
-        .u32(&key("block_count"), all.layers)
-        .u32(&key("context_length"), 32_768)
-        .u32(&key("embedding_length"), all.hidden as u32)
-        .u32(&key("feed_forward_length"), all.dense_ff as u32)
-        .u32(&key("attention.head_count"), all.heads)
-        .i32s(&key("attention.head_count_kv"), &kv_heads)
-        .u32(&key("shortconv.l_cache"), 3)
-        .u32(&key("vocab_size"), 65_536)
-        .u32(&key("expert_count"), all.experts as u32)
-        .u32(&key("expert_used_count"), all.experts_used)
-        .u32(&key("expert_feed_forward_length"), all.expert_ff as u32)
+        .u32(&format!("{}.vocab_size", plan.architecture), 65_536)
         .text("tokenizer.chat_template", "<|im_start|>{{ messages }}");
-    for tensor in shape.tensors() {
+    for tensor in plan.tensors {
         let kind = if tensor.fill == Fill::Quantised { kind } else { "F32" };
         writer.tensor(&tensor.name, &tensor.shape, TensorType::by_name(kind).expect("a type"));
     }

@@ -15,7 +15,7 @@ use monobloc::budget::{Amount, Ledger};
 use monobloc::engine::Request;
 use monobloc::engine::pool::{Active, EngineMemory, Pool, PoolOptions, Progress};
 use monobloc::engine::prefix::PrefixStore;
-use monobloc::measure::{self, Quant, Shape};
+use monobloc::measure::{self, Quant, Recipe, Shape};
 use monobloc::models::dialect::Prompt;
 use monobloc::models::{Registry, Role};
 
@@ -31,8 +31,12 @@ impl World {
     pub fn new(manifest: &str) -> World {
         let world = World { dir: tempfile::tempdir().expect("a temporary folder") };
         for (name, shape) in [("a.gguf", Shape::TinyLfm2), ("b.gguf", Shape::TinyLfm2Moe)] {
-            let write =
-                measure::write(shape, Quant::Q8_0, &smollm(), &world.file(name), &mut |_, _| (), &Cancel::new());
+            let write = measure::write(
+                &Recipe::new(shape, Quant::Q8_0, &smollm()),
+                &world.file(name),
+                &mut |_, _| (),
+                &Cancel::new(),
+            );
             write.expect("a model");
         }
         world.manifest(manifest)

@@ -55,7 +55,8 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The numbers of an array, or the one number of a scalar; empty if the key is missing or of another type.
+    /// The numbers of an array, with 1 for true and 0 for false, or the one number of a scalar; empty if the key is missing or
+    /// of another type.
     pub fn numbers(&self, key: &str) -> Vec<u32> {
         match self.keys.get(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
@@ -64,12 +65,22 @@ impl<'a> Parsed<'a> {
                 (0..count)
                     .map_while(|_| match cursor.value(kind, "a number").ok()? {
                         Value::Whole(number) => u32::try_from(number).ok(),
+                        Value::Flag(flag) => Some(u32::from(flag)),
                         _ => None,
                     })
                     .collect()
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The numbers of an array of 32-bit floats; empty if the key is missing or of another type.
+    pub fn floats(&self, key: &str) -> Vec<f32> {
+        let bytes = match self.keys.get(key) {
+            Some(&Value::Array { kind: FLOAT, bytes, .. }) => bytes,
+            _ => &[][..],
+        };
+        bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
     }
 
     pub fn flag(&self, key: &str) -> Option<bool> {
@@ -180,6 +191,7 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
 }
 
 /// Types of values, from `enum gguf_type` of gguf.h.
+const FLOAT: u32 = 6;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 

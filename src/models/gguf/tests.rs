@@ -42,7 +42,9 @@ fn a_header_is_read_without_its_weights() {
     assert_eq!(header.parameters, 2 * 64 + 64 * 32);
     assert_eq!(header.kv_heads, [0, 2, 2]);
     assert_eq!(header.recurrent_layers(), 1);
-    assert_eq!((header.key_length, header.value_length, header.conv_cache), (16, 16, Some(3)));
+    let attention = Layer { key: 32, value: 32, ..Layer::default() };
+    assert_eq!(header.kept, [Layer { state: 128, ..Layer::default() }, attention, attention]);
+    assert_eq!((header.key_length, header.value_length), (16, 16));
     assert_eq!((header.vocabulary, header.context_train, header.bos, header.eos), (3, 2048, Some(1), None));
     assert_eq!(header.quantisation(), "Q8_0");
     assert_eq!(header.mix["F32"], Share { tensors: 1, parameters: 128, bytes: Bytes(512) });

@@ -45,6 +45,12 @@ impl HeaderWriter {
         self.key(key, 9, &bytes)
     }
 
+    pub fn f32s(self, key: &str, values: &[f32]) -> HeaderWriter {
+        let mut bytes = array_start(6, values.len());
+        values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+        self.key(key, 9, &bytes)
+    }
+
     pub fn texts(self, key: &str, values: &[String]) -> HeaderWriter {
         let mut bytes = array_start(8, values.len());
         values.iter().for_each(|value| put_text(&mut bytes, value));

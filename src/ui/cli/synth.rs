@@ -7,22 +7,28 @@ use clap::Args;
 use serde_json::json;
 
 use crate::app::App;
-use crate::measure::{self, Quant, Shape};
+use crate::measure::{self, Quant, Recipe, Shape};
 use crate::models::Role;
 
 /// Write a GGUF with a known model's exact shape and random weights, to measure memory and time without the real
 /// weights
 #[derive(Args)]
 pub struct Synth {
-    /// lfm2-24b-a2b, lfm2-8b-a1b, lfm2-2.6b, lfm2-1.2b, tiny-lfm2, tiny-lfm2moe or tiny-bitnet
+    /// lfm2-24b-a2b, qwen3.6-35b-a3b, gemma-4-e4b, tiny-qwen35, … (an unknown name lists all)
     #[arg(long)]
     shape: String,
     /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are no multiple of 256 then get q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
-    /// A GGUF whose vocabulary is copied, up to 65,536 tokens of it [default: the planner]
+    /// A GGUF whose vocabulary is copied, as far as there is room for it [default: the planner]
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
+    /// Entries of the vocabulary [default: as many as the model has; 65,536 for tiny shapes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(512..=1_000_000))]
+    tokens: Option<u64>,
+    /// Leave the weights out (a sparse file that takes no room), for commands that read the header alone
+    #[arg(long)]
+    hollow: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -34,15 +40,14 @@ impl Synth {
     pub fn run(self, app: &App) -> Result<()> {
         let shape = self.shape.parse::<Shape>()?;
         let quant = self.quant.parse::<Quant>()?;
-        let vocabulary = match self.vocabulary {
+        let vocabulary_of = match self.vocabulary {
             Some(file) => file,
             None => app.registry()?.get(Role::Planner)?.path.clone(),
         };
+        let recipe = Recipe { shape, quant, vocabulary_of, tokens: self.tokens, hollow: self.hollow };
         let bar = super::bar("{bar:30} {bytes}/{total_bytes} {bytes_per_sec}");
         let written = measure::write(
-            shape,
-            quant,
-            &vocabulary,
+            &recipe,
             &self.file,
             &mut |done, total| {
                 bar.set_length(total);
@@ -54,7 +59,8 @@ impl Synth {
         if self.json {
             putln!("{}", json!({ "file": self.file, "bytes": written.0 }));
         } else {
-            say!("{}: {written}, random weights: its text means nothing", self.file.display());
+            let what = if self.hollow { "without weights" } else { "random weights: its text means nothing" };
+            say!("{}: {written}, {what}", self.file.display());
         }
         Ok(())
     }
