@@ -19,15 +19,21 @@ pub fn speaks_of_words(asked: &str) -> bool {
 
 /// The lines of code that are no comments or docstrings.
 pub fn code_lines(code: &str) -> impl Iterator<Item = &str> {
+    code.lines().zip(are_code(code)).filter(|(_, is_code)| *is_code).map(|(line, _)| line)
+}
+
+/// Whether each line is code, and neither a comment nor part of a docstring.
+pub fn are_code(code: &str) -> Vec<bool> {
     let mut in_docs = false;
-    code.lines().filter(move |line| {
+    let is_code = |line: &str| {
         let bare = line.trim_start();
         let marks = line.matches("\"\"\"").count() + line.matches("'''").count();
         let is_comment =
             in_docs || marks > 0 || bare == "#" || ["# ", "//", "*", "/*"].iter().any(|mark| bare.starts_with(mark));
         in_docs ^= marks % 2 == 1;
         !is_comment
-    })
+    };
+    code.lines().map(is_code).collect()
 }
 
 #[cfg(test)]

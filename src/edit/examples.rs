@@ -259,6 +259,17 @@ mod tests {
         let text = "size('x') should not return 2";
         let found = of(text, &[], &|_| false);
         assert!(found.len() == 1 && found[0].is_wrong && found[0].expected == "2", "{found:?}");
+        check(
+            "ready(1) returns true, that's fine. But ready(0) should be false",
+            false,
+            &[("ready(1)", "true"), ("ready(0)", "false")],
+        );
+        check("ready(1) returns true, which is not right", false, &[]);
+        check(
+            "parse('P') returns an empty thing, but it has no parts and should raise KeyError.",
+            false,
+            &[("parse('P')", "KeyError")],
+        );
         check("has(null, 'a') should throw a TypeError, not return false", false, &[("has(null, 'a')", "TypeError")]);
     }
 

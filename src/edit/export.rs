@@ -28,6 +28,17 @@ pub fn add(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     }
 }
 
+/// `text`, the `__init__.py` at `path`, with an import of `name` from `from`, another file of the package; any other text as it is.
+pub fn brought_in(path: &str, text: &str, name: &str, from: &str) -> String {
+    let folder = path.strip_suffix("__init__.py").filter(|folder| from != path && from.starts_with(folder));
+    let is_there = || crate::language::grounding::is_backed(text, name);
+    let Some(module) = folder.and_then(|_| super::imports::module_of(from)).filter(|_| !is_there()) else {
+        return text.to_owned();
+    };
+    let line = format!("from {module} import {name}\n");
+    super::merge(path, text, &line, &super::Hints::default()).map_or_else(|_| text.to_owned(), |merged| merged.text)
+}
+
 fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     static_regex!(OBJECT = r"(?m)^module\.exports\s*=\s*\{|^export\s*\{");
     static_regex!(FIELD = r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$");
@@ -124,6 +135,17 @@ pub fn is_asked(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_brings_in_what_it_exports() {
+        let text = "from shop.cart import add\n\n__all__ = [\"add\"]\n";
+        let expected = text.replace("add\n\n", "add\nfrom shop.text import slug\n\n");
+        let found = brought_in("src/shop/__init__.py", text, "slug", "src/shop/text.py");
+        assert_eq!(found, expected);
+        assert_eq!(brought_in("src/shop/__init__.py", &found, "slug", "src/shop/text.py"), expected);
+        assert_eq!(brought_in("src/shop/__init__.py", text, "slug", "src/other/text.py"), text);
+        assert_eq!(brought_in("src/shop/cart.py", text, "slug", "src/shop/text.py"), text);
+    }
 
     fn check(path: &str, before: &str, after: &str) {
         assert_eq!(add(path, before, "c", "src/lists.rs").as_deref(), Some(after));

@@ -62,7 +62,7 @@ pub fn lost_text(was: &str, now: &str) -> Option<String> {
 }
 
 /// The functions of a file that contain no other function.
-fn functions(path: &str, text: &str) -> Vec<Span> {
+pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
     let all = parts::definitions(path, text);
     let is_leaf = |one: &Span| {
         let holds = |other: &Span| {
@@ -71,6 +71,11 @@ fn functions(path: &str, text: &str) -> Vec<Span> {
         !all.iter().any(holds)
     };
     all.iter().filter(|one| one.sort == Sort::Function && is_leaf(one)).cloned().collect()
+}
+
+/// The names of the parameters of a function.
+pub(super) fn parameters(span: &Span, text: &str) -> Vec<String> {
+    Head::of(span, text).parameters.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The part of a function before its body.
@@ -205,7 +210,7 @@ fn is_like(one: &str, other: &str) -> bool {
 }
 
 /// The byte of the bracket that closes the one at `open`.
-fn closed(text: &str, open: usize) -> Option<usize> {
+pub(super) fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (at, letter) in text[open..].char_indices() {
         match letter {
@@ -223,7 +228,7 @@ fn closed(text: &str, open: usize) -> Option<usize> {
 }
 
 /// The pieces of a list between its commas.
-fn split(list: &str) -> Vec<&str> {
+pub(super) fn split(list: &str) -> Vec<&str> {
     let (mut depth, mut from, mut pieces) = (0i32, 0, Vec::new());
     for (at, letter) in list.char_indices() {
         match letter {
@@ -241,7 +246,7 @@ fn split(list: &str) -> Vec<&str> {
 }
 
 /// Name and default of a parameter: `a: int = 3`, `mut a: &str`, `...rest`, `*args`.
-fn parameter(text: &str) -> Option<(String, Option<String>)> {
+pub(super) fn parameter(text: &str) -> Option<(String, Option<String>)> {
     let (left, default) = match text.split_once('=') {
         Some((left, default)) => (left, Some(default.trim().to_owned())),
         None => (text, None),

@@ -7,6 +7,7 @@ pub mod docstring;
 pub mod examples;
 pub mod executed;
 pub mod export;
+pub mod extras;
 pub mod failures;
 pub mod imports;
 mod indent;
@@ -25,6 +26,7 @@ pub mod restore;
 pub mod suspects;
 pub mod testing;
 mod text;
+pub mod unasked;
 pub mod unchanged_value;
 
 pub use check::problems;

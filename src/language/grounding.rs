@@ -2,6 +2,7 @@
 
 use super::clauses::names::is_path;
 use super::words;
+use crate::base::is_listed;
 
 /// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its content words occur in `evidence` or `request`.
 pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
@@ -89,6 +90,18 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
             && held as f64 >= WINDOW_SHARE * content.len() as f64
     };
     !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
+}
+
+/// Whether a question asks for a value, and a sentence names none that `shown` has and the question has not: no number, name or constant. Such a
+/// sentence answers in words that fit any code: `it returns the value that was given`.
+pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
+    const VALUES: &str = "return returns returned give gives yield yields default defaults value values raise raises throw throws many";
+    const CONSTANTS: &[&str] = &["None", "True", "False", "null", "nil", "true", "false", "undefined", "NaN", "empty"];
+    let asks = words::split(question).iter().any(|word| is_listed(VALUES, word));
+    let inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
+    let mut all = sentence.split(|letter| !inside(letter)).map(|word| word.trim_matches('.'));
+    let is_value = |word: &str| CONSTANTS.contains(&word) || words::is_coined_word(word) || word.parse::<f64>().is_ok();
+    asks && !all.any(|word| is_value(word) && is_backed(shown, word) && !is_backed(question, word))
 }
 
 /// Whether a sentence says that something is missing.
@@ -237,6 +250,22 @@ mod tests {
         check("`load` makes 5 retries with a `PAUSE_MAX` between.", false);
         check("`load` sends mails to the administrator of the cluster.", false);
         check("There is no retry in load.", false);
+    }
+
+    #[test]
+    fn a_question_for_a_value_is_answered_by_one() {
+        let shown = "def load(path, tries=5):\n    if not path:\n        return None\n    return fetch_all(path)\n";
+        let check = |sentence: &str, question: &str, expected: bool| {
+            assert_eq!(names_no_value(sentence, shown, question), expected, "{sentence}");
+        };
+        let question = "What does load return without a path?";
+        check("`load` returns the value that was specified.", question, true);
+        check("`load` returns None.", question, false);
+        check("`load` returns what `fetch_all` gives.", question, false);
+        check("`load` returns 7.", question, true);
+        check("It is tried five times, see `tries`.", "How many tries are there by default?", true);
+        check("There are 5 of them.", "How many tries are there by default?", false);
+        check("It reads a file.", "What is load for?", false);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Facts {
     pub code: Vec<String>,
     /// Test files that the step wrote and that passed.
     pub tests: Vec<String>,
+    /// New tests were run.
+    pub ran_tests: bool,
     /// A command shows that the change does what was asked: it runs that, and failed before or is new.
     pub is_shown: bool,
 }
@@ -79,6 +81,7 @@ impl Facts {
             (Check::OldTests, _) => "the existing tests still pass",
             (Check::Asked, _) => "passed",
         };
+        self.ran_tests |= check == Check::NewTests;
         // A check that also passed before the change shows nothing about it.
         self.is_shown |= passed
             && match check {
@@ -98,6 +101,12 @@ fn line_of(call: &Entry) -> String {
 
 fn shown(line: &str) -> String {
     words::shorten(line, COMMAND_CHARS)
+}
+
+/// Says that new tests were not run.
+pub fn not_run(tests: &[String]) -> String {
+    let tests: Vec<String> = tests.iter().map(|path| format!("`{path}`")).collect();
+    format!("- not run: the new tests in {}; nothing that runs them was found", tests.join(", "))
 }
 
 /// Says that nothing shows what the changed definitions do.

@@ -63,7 +63,10 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             StepState::FailedToThink
         });
         if plan.by_model {
-            let facts = claims::of(step, &evidence.entries()[before..], evidence, done.taken_back);
+            let mut facts = claims::of(step, &evidence.entries()[before..], evidence, done.taken_back);
+            if !facts.tests.is_empty() && !facts.ran_tests && step.kind == Kind::Edit {
+                facts.lines.push(claims::not_run(&facts.tests));
+            }
             if is_undone(step, &done, &facts) {
                 undone.push(step);
             }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
-use crate::language::words;
+use crate::language::{grounding, words};
 
 use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
 
@@ -21,9 +21,23 @@ pub(super) fn is_wish(text: &str) -> bool {
         let wants = r"\b(?:i|we)(?:'d|’d| would) (?:really )?(?:like|love|prefer)\b|\b(?:i|we) wish\b";
         Regex::new(&format!("{conditional}|{more}|{takes}|{wants}")).expect("a pattern")
     });
-    let low = text.trim().to_lowercase();
-    let asks = asks_politely(text) || has_word(text, KNOW) || has_word(text, "tell explain show describe");
-    WISHES.is_match(&low) && !asks
+    let wishes = |sentence: &String| {
+        let low = sentence.trim().to_lowercase();
+        let asks =
+            asks_politely(sentence) || has_word(sentence, KNOW) || has_word(sentence, "tell explain show describe");
+        (WISHES.is_match(&low) || asks_to_write(&low) && POLITE.split('|').any(|words| low.contains(words))) && !asks
+    };
+    grounding::sentences(text).iter().any(wishes)
+}
+
+/// Whether somebody asks to write down that something is so: `could you say there that …`, but not `could you say what …`.
+fn asks_to_write(low: &str) -> bool {
+    static SAYS: LazyLock<Regex> = LazyLock::new(|| {
+        let place = r"(?:also|too|there|here|so|in|under|above|below|at|auch|dort|da|aussi|là|también|allí)\b";
+        Regex::new(&format!(r"\b(?:say|state|sagen|dire|decir)\s+{place}[^?]*?\b(?:that|dass|que)\b"))
+            .expect("a pattern")
+    });
+    SAYS.is_match(low)
 }
 
 /// Whether a text hands something to code: `Give Queue a method clear()`, but not `Give me a list`.
@@ -40,6 +54,9 @@ pub(super) fn gives_to_something(text: &str) -> bool {
 /// Whether a text asks for an answer in the form of a request: `can you tell me …`.
 pub(super) fn asks_politely(text: &str) -> bool {
     let low = text.to_lowercase();
+    if asks_to_write(&low) {
+        return false;
+    }
     let after = POLITE.split('|').find_map(|words| low.split_once(words)).map(|(_, after)| after);
     let mut after = words::split(after.unwrap_or_default()).into_iter();
     let next = after.find(|word| !is_listed("please also maybe kindly just bitte mir", word)).unwrap_or_default();
@@ -63,6 +80,9 @@ mod tests {
             "It'd be great if size could be zero",
             "Es wäre schön, wenn load auch einen Pfad nimmt",
             "Could the writer have an option for tabs?",
+            "There is a list of limits in the guide. Could you also say there that names are cut?",
+            "Could you say in the guide that names are cut?",
+            "The loader reads files. Could it also take an open file?",
         ] {
             assert!(is_order(order), "{order}");
             assert!(!is_question(order) && !only_asks(order), "{order}");
@@ -75,6 +95,8 @@ mod tests {
             "I would like to know where the port is set",
             "Let me know which tests need a server",
             "Would it be slow?",
+            "Could you say what that limit is?",
+            "Could you also say why it fails?",
         ] {
             assert!(!is_order(question), "{question}");
         }

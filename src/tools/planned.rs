@@ -78,12 +78,14 @@ impl Planned {
         }
         let (mut outcomes, mut made) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for change in self.0 {
-            let back = if count > 1 { Some(change.way_back()?) } else { None };
-            match change.make() {
-                Ok(outcome) => outcomes.push(outcome),
+            let back = if count > 1 { change.way_back().map(Some) } else { Ok(None) };
+            match back.and_then(|back| Ok((back, change.make()?))) {
+                Ok((back, outcome)) => {
+                    made.extend(back);
+                    outcomes.push(outcome);
+                }
                 Err(why) => return Err(format!("{why}; {}", taken_back(made))),
             }
-            made.extend(back);
         }
         Ok(outcomes)
     }
@@ -167,6 +169,19 @@ mod tests {
         let outcomes = planned(&project, &calls).make().unwrap();
         assert_eq!(outcomes.len(), calls.len());
         assert_eq!((project.text("f/e.txt").as_str(), project.text("c.txt").as_str()), ("E\n", "C\n"));
+    }
+
+    #[test]
+    fn if_a_change_cannot_be_taken_back_those_before_it_are() {
+        let project = Project::with(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+        let calls = [write("a.txt", "A\n"), call("delete_file", json!({ "path": "b.txt" })), write("c.txt", "c\n")];
+        let plan = planned(&project, &calls);
+        // Its content cannot be kept, because it is gone.
+        fs::remove_file(project.dir.path().join("b.txt")).unwrap();
+        let why = plan.make().unwrap_err();
+        assert!(why.starts_with("b.txt: ") && why.ends_with("; nothing was changed"), "{why}");
+        assert_eq!(project.text("a.txt"), "a\n");
+        assert!(!project.dir.path().join("c.txt").exists());
     }
 
     #[test]

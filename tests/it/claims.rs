@@ -48,6 +48,49 @@ async fn a_change_that_nothing_runs_is_not_called_tested() {
 }
 
 #[tokio::test]
+async fn new_tests_that_fail_are_not_left() {
+    let wrong = "from shop import label\n\n\ndef test_label():\n    assert label({'name': 'a'}) == 'b'";
+    for (written, is_left) in [(wrong.to_owned(), false), (wrong.replace("== 'b'", "== 'a'"), true)] {
+        let project = shop(&[]);
+        let script = Script::saying("").on("Write the new file test_label.py", &code(&written));
+        let script = script.on("First name", "new file test_label.py");
+        let said = answer(&project, script, "Write a test for label in test_label.py").await;
+        assert_eq!(project.path().join("test_label.py").exists(), is_left, "{said}");
+        assert!(said.contains(if is_left { "the new tests passed" } else { "not done" }), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn new_tests_that_nothing_runs_are_not_called_passed() {
+    let written = "import pytest\nfrom shop import label\n\n\n@pytest.mark.skip\ndef test_label(client):\n    assert label(client)";
+    let project = shop(&[]);
+    let script = Script::saying("").on("Write the new file test_label.py", &code(written));
+    let script = script.on("First name", "new file test_label.py");
+    let said = answer(&project, script, "Write a test for label in test_label.py").await;
+    assert!(said.contains("not run: the new tests in `test_label.py`") || said.contains("not done"), "{said}");
+    assert!(!said.contains("passed"), "{said}");
+}
+
+#[tokio::test]
+async fn what_nobody_asked_for_is_taken_out_or_refused() {
+    let request = "In shop.py price() should round the result to two digits";
+    let rounded = SHOP.replace("return net * (1 + tax)", "return round(net * (1 + tax), 2)");
+    let body = |text: &str| text[..text.find("\n\n\n").unwrap()].to_owned();
+    let typed = body(&rounded.replace("(item, tax=0.2)", "(item: dict, tax: float = 0.2) -> float"));
+    for (written, expected) in [
+        (typed, rounded.as_str()),
+        (body(&rounded.replace("net < 0", "net <= 1")), SHOP),
+        (body(&rounded.replace("tax=0.2)", "tax=0.2, currency='EUR')")), SHOP),
+        (body(&rounded.replace("item['net']", "dict(item)['net']")), SHOP),
+    ] {
+        let project = shop(&[]);
+        let script = Script::saying("").on("Write `price`", &code(&written)).on("First name", "change price");
+        let said = answer(&project, script, request).await;
+        assert_eq!(project.text("shop.py"), expected, "{written}\n{said}");
+    }
+}
+
+#[tokio::test]
 async fn old_tests_are_named_as_what_they_are() {
     let project = shop(&[("test_shop.py", TESTS)]);
     let script = Script::saying("").on("Write the new `count`", &code("def count(items):\n    return len(items)"));

@@ -37,6 +37,8 @@ const BUT: &[&str] = &[
     "aunque",
     "но",
 ];
+/// Words behind a result that say it is right: `returns 3, that is fine`.
+const FINE: &[&str] = &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
 /// Filler words between one of these and the result.
 const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",
@@ -67,11 +69,13 @@ impl Claim {
     pub fn of(text: &str, given: &str) -> Claim {
         let mut claim = Claim::default();
         let mut rest = text.trim_start_matches(['`', ' ']);
-        let mut first = true;
+        let (mut first, mut before) = (true, String::new());
         while let Some((word, after)) = word_of(rest) {
             let low = word.to_lowercase();
             let refuses = ["shouldn't", "shouldn’t", "mustn't", "mustn’t"].contains(&low.as_str());
-            let follows = if SHOULD.contains(&low.as_str()) || refuses {
+            // `has to return 5`, but not `has no parts`.
+            let must = low != "has" || after.trim_start().starts_with("to ");
+            let follows = if SHOULD.contains(&low.as_str()) && must || refuses {
                 Some(true)
             } else {
                 GIVES.contains(&low.as_str()).then_some(false)
@@ -96,6 +100,10 @@ impl Claim {
                     break;
                 }
                 Some(false) if first => claim.stated = values(after, given).into_iter().next(),
+                None if is_fine(&low, &before) && claim.stated.is_some() && !claim.is_wrong => {
+                    claim.should = claim.stated.clone();
+                    break;
+                }
                 None if BUT.contains(&low.as_str()) && claim.stated.is_some() => claim.is_wrong = true,
                 // `gives a instead of b`: b is right. At `should give b instead of a` the loop has ended before.
                 None if instead => {
@@ -104,10 +112,15 @@ impl Claim {
                 }
                 _ => {}
             }
-            first = false;
+            (first, before) = (false, low);
         }
         claim
     }
+}
+
+/// Whether a word says that a result is right; `before` is the word before it.
+fn is_fine(word: &str, before: &str) -> bool {
+    FINE.contains(&word.trim_end_matches(['.', '!'])) && !NOT.contains(&before)
 }
 
 /// Whether a sentence ends in `text` before `rest`, which is the end of `text`.

@@ -32,6 +32,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let packages: Vec<String> =
         files.paths.iter().filter(|path| name(path) == "__init__.py").map(|path| folder(path).to_owned()).collect();
     let runner = runner(files, &python, &packages, imports_pytest, notes);
+    let plain = if matches!(runner, Some(Runner::Pytest)) { Vec::new() } else { plain_tests(files) };
     let pyproject = files.text("pyproject.toml");
     // Without an environment of the project, its packages in `src` are not installed and need `PYTHONPATH`.
     let is_in_src = |path: &String| path.starts_with("src/") && path.ends_with(".py");
@@ -45,23 +46,57 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
     let has_ruff = pyproject.contains("[tool.ruff") || files.has("ruff.toml");
     let mut whole: Vec<(Task, String)> = test.iter().map(|line| (Task::Test, line.clone())).collect();
     whole.extend(has_ruff.then(|| (Task::Lint, "ruff check .".to_owned())));
-    let covering = move |files: &[&str]| match runner.as_ref()? {
-        Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
-        Runner::Unittest(words) => {
-            // Discovery puts a folder that is no package on the import path, so that its tests can import the files
-            // beside them.
-            let plain = folder(files[0]);
-            let is_package = packages.iter().any(|package| package == plain);
-            if words.contains("discover") && !plain.is_empty() && !is_package {
-                let [file] = files else { return test.clone() };
-                let (folder, name) = (quoted(plain), quoted(name(file)));
-                return Some(format!("{python} -m unittest discover -s {folder} -p {name}"));
-            }
-            let modules = files.iter().map(|path| path.trim_end_matches(".py").replace('/', "."));
-            Some(format!("{python} -m unittest {}", modules.collect::<Vec<_>>().join(" ")))
+    let covering = move |files: &[&str]| match &runner {
+        _ if files.iter().all(|path| plain.iter().any(|one| one == path)) => {
+            Some(format!("{python} -c {} {}", quoted(PLAIN), all_quoted(files)))
         }
+        None => None,
+        Some(runner) => match runner {
+            Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
+            Runner::Unittest(words) => {
+                // Discovery puts a folder that is no package on the import path, so that its tests can import the files
+                // beside them.
+                let plain = folder(files[0]);
+                let is_package = packages.iter().any(|package| package == plain);
+                if words.contains("discover") && !plain.is_empty() && !is_package {
+                    let [file] = files else { return test.clone() };
+                    let (folder, name) = (quoted(plain), quoted(name(file)));
+                    return Some(format!("{python} -m unittest discover -s {folder} -p {name}"));
+                }
+                let modules = files.iter().map(|path| path.trim_end_matches(".py").replace('/', "."));
+                Some(format!("{python} -m unittest {}", modules.collect::<Vec<_>>().join(" ")))
+            }
+        },
     };
     Some(Kit { whole, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
+}
+
+/// Runs the functions `test_…` of files, for tests that are plain functions where pytest is not there; those with fixtures are left out.
+const PLAIN: &str = "\
+import inspect, os, runpy, sys, traceback
+ran = failed = 0
+for path in sys.argv[1:]:
+    sys.path[:0] = [os.getcwd(), os.path.dirname(os.path.abspath(path))]
+    for name, test in runpy.run_path(path).items():
+        if not name.startswith('test') or not inspect.isfunction(test): continue
+        needs = [one for one in inspect.signature(test).parameters.values() if one.default is one.empty]
+        if needs and needs[0].name != 'self': continue
+        ran += 1
+        try: test()
+        except Exception: failed += 1; print(f'FAILED {path}::{name}'); traceback.print_exc()
+print(f'==== {failed} failed, {ran - failed} passed in 0.00s ====' if ran else '==== no tests ran in 0.00s ====')
+sys.exit(failed > 0 or ran == 0)";
+
+/// Test files whose tests are plain functions that need nothing of pytest.
+fn plain_tests(files: &Files<'_>) -> Vec<String> {
+    static_regex!(FUNCTION = r"(?m)^def test_\w*\(");
+    static_regex!(OTHER = r"(?m)^\s*(?:import|from) (?:pytest|unittest)\b|\(TestCase\):|^\s*async def test_");
+    let is_plain = |path: &&String| {
+        let text = files.text(path);
+        FUNCTION.is_match(&text) && !OTHER.is_match(&text)
+    };
+    let tests = files.paths.iter().filter(|path| is_test(path)).take(TEST_FILES_MAX);
+    tests.filter(is_plain).cloned().collect()
 }
 
 /// The runner that the tests are written for and that is there; if that is not so for pytest, a note says it.

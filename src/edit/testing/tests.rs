@@ -52,6 +52,25 @@ fn python_tests_run_with_pytest_if_it_is_installed_and_used() {
 }
 
 #[test]
+fn plain_functions_are_run_without_pytest() {
+    let right = "from a import two\n\n\ndef test_two():\n    assert two() == 2\n\n\ndef test_later(tmp_path):\n    assert False\n";
+    let run = |test: &str| {
+        let project = [("a.py", "def two():\n    return 2\n"), ("test_a.py", test)];
+        let (folder, checks) = checks(&project, false);
+        let line = checks.covering(&["test_a.py".to_owned()]).expect("a command");
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        let report =
+            crate::edit::failures::read(&String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()), folder.path());
+        (ran.status.success(), report.passed, report.failed)
+    };
+    assert_eq!(run(right), (true, 1, 0));
+    assert_eq!(run(&right.replace("== 2", "== 3")), (false, 0, 1));
+    assert!(!run(&right.replace("test_two()", "test_two(self)")).0, "a function has no `self`");
+    let fixtures = [("test_a.py", "import pytest\ndef test_a():\n    pass\n")];
+    assert_eq!(checks(&fixtures, false).1.covering(&["test_a.py".to_owned()]), None);
+}
+
+#[test]
 fn unittest_starts_in_the_folder_of_the_tests() {
     let check = |project, file, expected| tested(project, true, file, expected);
     check(&[("test_a.py", UNITTEST)], "test_a.py", ("python3 -m unittest", "python3 -m unittest test_a"));

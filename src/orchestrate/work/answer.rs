@@ -129,7 +129,10 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     let backed = |sentence: &str| {
         let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
         let is_known = grounding::has_known_marks(sentence, &[&shown], scene.request) && !is_about_unknown;
-        let is_said = || grounding::is_said_by(sentence, &shown, scene.request);
+        let is_said = || {
+            grounding::is_said_by(sentence, &shown, scene.request)
+                && !grounding::names_no_value(sentence, &shown, &job.step.text)
+        };
         is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
     };
     let said = stream_backed(scene.toolkit, &model, request, scene.host, backed).await?;

@@ -4,7 +4,7 @@ mod text;
 
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose};
-use crate::edit::has_grammar;
+use crate::edit::{has_grammar, testing};
 use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
 use crate::engine::{Grammar, Request, Sampling};
@@ -135,10 +135,12 @@ fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
     if named.is_empty() { paths } else { named }
 }
 
-/// Whether the step only creates the new file that it names. A new code file for a named symbol (its tests) is a change of code instead.
+/// Whether the step only creates the new file that it names. A new code file for a named symbol, and one with tests, which have to run, is a change of
+/// code instead.
 fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
     let path = &mentions.new_paths[0];
-    !has_grammar(path) || mentions.symbols.is_empty() || pack.files.is_empty()
+    let is_alone = mentions.symbols.is_empty() || pack.files.is_empty();
+    !has_grammar(path) || is_alone && !testing::is_test(path)
 }
 
 /// The request for the prompt, with the part that this step does if there are several steps.
@@ -249,8 +251,8 @@ pub async fn until_right<T>(
     Ok(Err(trouble))
 }
 
-/// Has the model write the new file `path`; what a check finds goes back to it. The last whole attempt is written as it is, with a note about
-/// what is wrong; an empty one is written only if the step asks for an empty file.
+/// Has the model write the new file `path`; what a check finds goes back to it. Code that a check refuses is not written; the last whole attempt at
+/// any other text is, with a note about what is wrong, and an empty one only if the step asks for an empty file.
 async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let before = job.text(path);
     let mut messages = opening(job, &job.model().await?, CREATE);
@@ -271,7 +273,7 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
         problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
     };
     let trouble = until_right(job, messages, forms, take).await?.err();
-    if let Some(trouble) = trouble.filter(|_| content.is_empty()) {
+    if let Some(trouble) = trouble.filter(|_| content.is_empty() || has_grammar(path)) {
         return Ok(Done::note(format!("not done: {path}: {trouble}")));
     }
     let is_written = job.write(path, before.as_deref(), &content, evidence).await?;

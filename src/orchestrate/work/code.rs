@@ -12,8 +12,10 @@ use crate::context::mentions::Mentions;
 use crate::edit::failures::Report;
 use crate::engine::pool::Leased;
 use crate::language::words;
+use crate::models::Tier;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::{Check, Evidence};
+use crate::orchestrate::probe;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
 
@@ -126,6 +128,8 @@ impl<'a> Rounds<'a> {
         }
         // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
+        let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
+        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&asked);
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         Ok(Rounds {
             job,
@@ -310,6 +314,11 @@ impl<'a> Rounds<'a> {
         let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
             return accepted(String::new(), None);
         };
+        if ran.of_new && self.files.only_tests {
+            // A new test that fails shows nothing, and is not left.
+            self.next = Some((items_of(&attempt.pieces), true));
+            return Ok(Outcome::Refused(trouble));
+        }
         if !self.before.contains_key(&ran.line) {
             let failed = copy::failing_before(job, &ran.line, verify::LIMIT, self.files.as_they_were()).await?;
             self.before.insert(ran.line.clone(), failed);

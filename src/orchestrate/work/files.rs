@@ -37,6 +37,8 @@ pub struct Files {
     may_remove: bool,
     /// Nothing but tests is asked for.
     pub only_tests: bool,
+    /// Existing lines change only if the request speaks of that, because no failing check shows what is right.
+    pub by_words: bool,
     /// What the calls in the request gave before the change and must not give after it, a line each; `None` until they were run.
     pub given: Option<Vec<String>>,
     /// Files that have to export what is new.
@@ -112,6 +114,7 @@ impl Files {
             style,
             tested,
             only_tests,
+            by_words: false,
             given: None,
             new_names,
             shown,
@@ -289,6 +292,11 @@ fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> 
         Some(format!("{begin}src/lib.rs")).filter(|root| job.exists(root))
     };
     paths.extend(paths.iter().find_map(root));
+    let package = |path: &String| {
+        let (folder, _) = path.rsplit_once('/').filter(|_| path.ends_with(".py"))?;
+        Some(format!("{folder}/__init__.py")).filter(|path| job.exists(path))
+    };
+    paths.extend(paths.iter().find_map(package));
     paths.retain(|path| !testing::is_test(path));
     paths.sort();
     paths.dedup();

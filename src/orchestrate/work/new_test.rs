@@ -69,6 +69,17 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     Some(format!("{runner}{}\n", line(&names, from)))
 }
 
+/// The module of the test runner that a new JavaScript or TypeScript test file does not import.
+pub fn lacks_runner(path: &str, text: &str, style: Style) -> Option<&'static str> {
+    let module = match style {
+        Style::Node => "node:test",
+        Style::Vitest => "vitest",
+        Style::Jest | Style::Mocha => return None,
+    };
+    let is_script = matches!(language_of(path), "javascript" | "typescript" | "tsx" | "jsx");
+    (is_script && !text.contains(module)).then_some(module)
+}
+
 /// A sample test for the prompt, in the style of a runner.
 pub fn form(style: Style) -> &'static str {
     match style {

@@ -30,12 +30,17 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub struct Ran {
     pub line: String,
     pub report: Report,
+    /// It runs tests that are new.
+    pub of_new: bool,
     pub took: Duration,
 }
 
 impl Ran {
     /// A summary of the failures for a prompt; `None` if there are none.
     pub fn trouble(&self) -> Option<String> {
+        if self.of_new && self.report.kind == Kind::NoTests {
+            return Some(format!("`{}` finds no test in what was written.", self.line));
+        }
         let failed = matches!(self.report.kind, Kind::Failed | Kind::Broken | Kind::Hung);
         failed.then(|| format!("`{}` fails:\n{}", self.line, failures::summary(&self.report, SUMMARY_CHARS)))
     }
@@ -108,8 +113,10 @@ pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence
     }
     let (id, text, succeeded) = (entry.id, entry.outcome.text.clone(), entry.succeeded());
     let took = Duration::from_millis(entry.wall_ms);
-    evidence.note_check(id, check);
     let mut report = failures::read(&text, job.root());
+    if report.kind != Kind::NoTests {
+        evidence.note_check(id, check);
+    }
     if report.kind == Kind::Unclear {
         report.kind = if succeeded { Kind::Passed } else { Kind::Failed };
     }
@@ -119,7 +126,7 @@ pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence
     if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
         report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
     }
-    Ok(Some(Ran { line: line.to_owned(), report, took }))
+    Ok(Some(Ran { line: line.to_owned(), report, of_new: check == Check::NewTests, took }))
 }
 
 /// The failures that lack a package that is not installed; they say nothing about the code.

@@ -33,6 +33,10 @@ fn a_part_of_a_question_is_no_order() {
 fn no_part_of_a_request_is_dropped() {
     let edit = |text| (Kind::Edit, text);
     let ask = |text| (Kind::Ask, text);
+    let request = "raise the limit of Queue to 9. Where is it checked?";
+    check(&format!("edit: {request}"), request, &[edit("raise the limit of Queue to 9."), ask("Where is it checked?")]);
+    let request = "The guide has a section on limits. Could you also say there that names are cut? And remove nothing.";
+    check(&format!("ask: {request}"), request, &[edit(request)]);
     // A question that the model put into a change, and a change that it put into a question.
     let request = "Set the limit of Queue to 9 in a.py. Where is maxAge set?";
     let two = [edit("Set the limit of Queue to 9 in a.py."), ask("Where is maxAge set?")];

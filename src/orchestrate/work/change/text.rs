@@ -100,7 +100,8 @@ impl Target<'_> {
             let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
-            lost.or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
+            let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
+            lost.or(twice).or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
         };
         Draft { after, place, problem }
     }
@@ -144,6 +145,15 @@ impl Target<'_> {
             _ => "Write the passage again as the request asks.",
         }
     }
+}
+
+/// A telling line of `after` that stands in it more often than in `before`, where it stood already.
+fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
+    const TELLING_CHARS: usize = 16;
+    let count = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line).count();
+    let is_telling = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= TELLING_CHARS;
+    let mut lines = after.lines().map(str::trim).filter(is_telling);
+    lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
 }
 
 /// Has the model write the passage until the checks accept the file.

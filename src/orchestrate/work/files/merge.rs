@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::base::line_ends;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
+use crate::edit::unasked::Basis;
 use crate::edit::{self, Hints, comments, preserve, testing};
 use crate::index::parts::Sort;
 use crate::language::grounding;
@@ -46,14 +47,29 @@ impl Files {
         for (item, code) in pieces {
             self.apply(&mut draft, item, code, asked)?;
         }
+        let told = if job.of_several { &job.step.text } else { asked };
+        let mut has_extras = false;
+        for (path, text) in &mut draft.after {
+            let less = edit::extras::without_extras(path, self.text(path), text, told);
+            has_extras |= less != *text;
+            *text = less;
+        }
         if draft.after == self.after || self.differs_in_space_alone(&draft, asked) {
+            if draft.unchanged.is_empty() && has_extras {
+                let changes = pieces.iter().map(|(item, _)| item).filter(|item| matches!(item.what, What::Change(_)));
+                draft.unchanged = changes.cloned().collect();
+            }
             return Err(nothing_new(pieces, draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
         self.keep_the_rest(&mut draft.after, asked)?;
+        self.refuse_unasked(&draft.after, pieces, asked)?;
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path) {
+                if !edit::export::is_asked(job.scene.request) {
+                    *text = edit::extras::without_unused_imports(path, before, text);
+                }
                 *text = line_ends::kept(before, text);
             }
         }
@@ -130,8 +146,10 @@ impl Files {
         }) {
             for path in &self.exporting {
                 let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
-                if let Some(text) = edit::export::add(path, text, &item.name, &item.path) {
-                    after.insert(path.clone(), text);
+                let text = &edit::export::brought_in(path, text, &item.name, &item.path);
+                let new = edit::export::add(path, text, &item.name, &item.path).unwrap_or_else(|| text.clone());
+                if after.get(path).or(self.before.get(path)) != Some(&new) {
+                    after.insert(path.clone(), new);
                 }
             }
         }
@@ -185,6 +203,22 @@ impl Files {
         Ok(())
     }
 
+    /// Refuses what the change does to existing files beside what the request speaks of.
+    fn refuse_unasked(
+        &self,
+        after: &BTreeMap<String, String>,
+        pieces: &[(Item, String)],
+        asked: &str,
+    ) -> Result<(), String> {
+        let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
+        let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
+        let mut known = after.iter().filter_map(|(path, text)| Some((path, self.before.get(path)?, text)));
+        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, asked, basis)) {
+            Some(problem) => Err(problem),
+            None => Ok(()),
+        }
+    }
+
     /// Adds imports of the names that the changed files use now and the project defines.
     fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
         let graph = job.index.graph().ok();
@@ -212,6 +246,10 @@ impl Files {
     fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
         for (path, text) in &draft.after {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            let style = self.style.filter(|_| before.is_empty() && testing::is_test(path));
+            if let Some(module) = style.and_then(|style| new_test::lacks_runner(path, text, style)) {
+                return Err(format!("{path} does not import `{module}`; import it and write its kind of tests").into());
+            }
             if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
                 return Err(format!("{path}: {problem}").into());
             }
