@@ -95,7 +95,8 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
 /// Whether a question asks for a value, and a sentence names none that `shown` has and the question has not: no number, name or constant. Such a
 /// sentence answers in words that fit any code: `it returns the value that was given`.
 pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
-    const VALUES: &str = "return returns returned give gives yield yields default defaults value values raise raises throw throws many";
+    const VALUES: &str =
+        "return returns returned give gives yield yields default defaults value values raise raises throw throws many";
     const CONSTANTS: &[&str] = &["None", "True", "False", "null", "nil", "true", "false", "undefined", "NaN", "empty"];
     let asks = words::split(question).iter().any(|word| is_listed(VALUES, word));
     let inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
