@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::{GrammarBuilder, JsonCompileOptions, Matcher, ParserFactory};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId};
 
 use super::decoder::{Token, Vocabulary};
@@ -17,7 +17,7 @@ pub enum Grammar {
     Lark(String),
     /// A Lark text in pieces: a special piece stands for marks, control tokens or text as in the vocabulary.
     Marked(Prompt),
-    /// Compact JSON that is valid under the schema.
+    /// JSON that is valid under the schema, in one line or indented.
     JsonSchema(Value),
 }
 
@@ -42,7 +42,7 @@ impl Grammars {
         let top = match grammar {
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
             Grammar::Marked(pieces) => TopLevelGrammar::from_lark(lark(&*self.vocabulary, pieces)),
-            Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(schema.clone()),
+            Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(with_few_blanks(schema.clone())),
         };
         let mut matcher = Matcher::new(factory.create_parser(top));
         match matcher.get_error() {
@@ -55,6 +55,17 @@ impl Grammars {
             }
         }
     }
+}
+
+/// What may stand between two parts of JSON. Without a bound, a small model writes blank lines until its tokens are used up.
+const BLANKS: &str = r" |\n[ \t]{0,64}";
+
+/// The schema with a note to llguidance that bounds what stands between the parts.
+pub fn with_few_blanks(mut schema: Value) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("x-guidance".to_owned(), json!({ "whitespace_pattern": BLANKS }));
+    }
+    schema
 }
 
 /// Whether a grammar can be made of a JSON schema, whatever the vocabulary. The error is one line.

@@ -14,6 +14,7 @@ use super::grammar::Grammars;
 use super::request::{DEADLINE, EngineError, QUEUE_MAX, QueuePosition, Request, Scores};
 use super::sharing::Verdicts;
 use super::text::{self, TextStream};
+use super::thought::Thought;
 use super::worker::{Busy, Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
@@ -124,11 +125,27 @@ impl Engine {
         let compile = |grammar| self.inner.grammars.compile(grammar).map(Box::new);
         let constraint = request.grammar.as_ref().map(compile).transpose()?;
         let (inner, priority, deadline) = (&*self.inner, request.priority, request.deadline);
+        let thought = self.thought(&mut request);
         let text = TextStream::after(&*inner.vocabulary, &request.prompt);
         let prompt = std::mem::take(&mut request.prompt);
-        let task = Task::Generate { request: Box::new(request), constraint };
+        let task = Task::Generate { request: Box::new(request), constraint, thought };
         let (updates, standing) = self.submit(prompt, priority, task, deadline)?;
         Ok(Generation::new(updates, standing, inner.vocabulary.clone(), &inner.model, text))
+    }
+
+    /// The limit of the reply's thoughts. If the answer has a grammar and the model may think before it, the prompt opens the
+    /// thought: the grammar begins behind it.
+    fn thought(&self, request: &mut Request) -> Option<Box<Thought>> {
+        let vocabulary = &*self.inner.vocabulary;
+        let thinking = request.thinking.clone()?;
+        if request.grammar.is_some() && thinking.tokens_max > 0 {
+            let opened = [request.prompt.as_slice(), &text::opening(vocabulary, &request.prompt)].concat();
+            if self.fits(&opened, 1).is_ok() {
+                request.prompt = opened;
+            }
+        }
+        let (answer, context) = (request.max_tokens, self.inner.limits.context);
+        Some(Box::new(Thought::new(vocabulary, &request.prompt, thinking, answer, context)))
     }
 
     /// Log-probability of each continuation after `prefix`. Continuations are evaluated one after another, each cut to

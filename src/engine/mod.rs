@@ -18,6 +18,7 @@ pub mod scripted;
 pub(crate) mod sharing;
 pub mod slot;
 mod text;
+pub(crate) mod thought;
 mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};
@@ -26,4 +27,5 @@ pub use grammar::Grammar;
 pub use handle::Engine;
 pub use request::{EngineError, Finish, Logprobs, Output, Piece, Request, Tally};
 pub use sampler::{Choice, Dry, Manner, Sampling, SamplingError};
+pub use thought::Thinking;
 pub use worker::Busy;

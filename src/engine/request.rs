@@ -7,6 +7,7 @@ use super::decoder::{DecodeError, Token};
 use super::grammar::{Grammar, GrammarError};
 use super::sampler::Sampling;
 use super::slot::Reuse;
+use super::thought::Thinking;
 use crate::budget::permit::Priority;
 
 /// Most jobs that may wait for one model. More are refused, so that a caller that submits in a loop gets an error.
@@ -58,6 +59,8 @@ pub struct Request {
     /// prompt. The logits of such calls may differ in the last bits from those of single tokens, so the text may differ
     /// from one without guesses if two tokens are nearly as likely; it is the same in every run.
     pub lookup: bool,
+    /// How far the model may think; `None` sets no limit, and a thought then counts as answer.
+    pub thinking: Option<Thinking>,
     /// With each token comes its log-probability, and those of so many of the likeliest tokens in its place.
     pub logprobs: Option<usize>,
     pub deadline: Duration,
@@ -76,6 +79,7 @@ impl Request {
             fixed: 0,
             ignore_end: false,
             lookup: false,
+            thinking: None,
             logprobs: None,
             deadline: DEADLINE,
         }
@@ -110,6 +114,8 @@ pub struct Tally {
     /// Part of `prompt_tokens` that was reused instead of evaluated.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
+    /// Part of `generated_tokens` that is no answer, where [`Request::thinking`] is set.
+    pub thought_tokens: usize,
     /// Part of `generated_tokens` that was guessed, see [`Request::lookup`].
     pub guessed_tokens: usize,
     pub queue_ms: u64,

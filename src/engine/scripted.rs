@@ -21,6 +21,7 @@ const END: Token = Token(256);
 const TURN: &str = "<|im_start|>assistant\n";
 /// An empty thought, which a request without thinking adds after the turn marker.
 const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
+const CLOSE: &str = "</think>";
 /// Logit of the token the script wants; all others get 0.
 const CERTAIN: f32 = 20.0;
 
@@ -78,9 +79,15 @@ impl Script {
         let turn = text.rfind(TURN).map_or(text.len(), |at| at + TURN.len());
         let turn = if text[turn..].starts_with(EMPTY_THOUGHT) { turn + EMPTY_THOUGHT.len() } else { turn };
         let (prompt, written) = text.split_at(turn);
-        let reply = self.reply(prompt).as_bytes();
+        let (mut reply, mut written) = (self.reply(prompt), written);
+        // A thought that was closed before its end is followed by what would have followed its end.
+        if !reply.starts_with(written)
+            && let (Some((_, after)), Some((_, so_far))) = (reply.split_once(CLOSE), written.split_once(CLOSE))
+        {
+            (reply, written) = (after.trim_start(), so_far.trim_start());
+        }
         // If a grammar has forced other text, the script ends.
-        match reply.strip_prefix(written.as_bytes()).and_then(<[u8]>::first) {
+        match reply.as_bytes().strip_prefix(written.as_bytes()).and_then(<[u8]>::first) {
             Some(&byte) => Token(i32::from(byte)),
             None => END,
         }

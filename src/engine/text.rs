@@ -10,32 +10,94 @@ use crate::models::dialect::{self, Prompt};
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-/// A tag that is removed from the text and, if it opens thinking, the tag that closes it.
+
+/// The marks around a model's thoughts.
+#[derive(Debug, PartialEq)]
+pub struct Marks {
+    pub open: &'static str,
+    pub close: &'static str,
+    /// Text between an opening mark and the thought.
+    inside: &'static str,
+    /// Text between a thought and the answer.
+    text_between: &'static str,
+    /// Marks in place of that text.
+    marks_between: &'static str,
+    /// Marks of an answer, behind those: after them no thought can be opened.
+    pub answer: &'static str,
+    /// Tags that are removed from the text and, if they open thinking, the tag that closes it.
+    tags: &'static [Tag],
+    /// Marks that begin a call, which ends a thought without its closing mark.
+    calls: &'static [&'static str],
+}
+
 type Tag = (&'static str, Option<&'static str>);
-const TAGS: [Tag; 1] = [(OPEN, Some(CLOSE))];
-/// The tags if the vocabulary has channel tokens. Other models may write these marks as text.
-const TAGS_OF_CHANNELS: [Tag; 6] = [
-    (OPEN, Some(CLOSE)),
-    ("<|channel|>analysis<|message|>", Some("<|end|>")),
-    ("<|channel|>final<|message|>", None),
-    // Text between tool calls.
-    ("<|channel|>commentary<|message|>", None),
-    ("<|start|>assistant", None),
-    ("<|end|>", None),
-];
-const CHANNEL: &str = "<|channel|>";
+
+const IN_TAGS: Marks = Marks {
+    open: OPEN,
+    close: CLOSE,
+    inside: "\n",
+    text_between: "\n\n",
+    marks_between: "",
+    answer: "",
+    tags: &[(OPEN, Some(CLOSE))],
+    calls: &["<tool_call>"],
+};
+
+/// The marks if the vocabulary has channel tokens. Other models may write these marks as text.
+const IN_CHANNELS: Marks = Marks {
+    open: "<|channel|>analysis<|message|>",
+    close: "<|end|>",
+    inside: "",
+    text_between: "",
+    marks_between: "<|start|>assistant",
+    answer: "<|channel|>final<|message|>",
+    tags: &[
+        (OPEN, Some(CLOSE)),
+        ("<|channel|>analysis<|message|>", Some("<|end|>")),
+        ("<|channel|>final<|message|>", None),
+        // Text between tool calls.
+        ("<|channel|>commentary<|message|>", None),
+        ("<|start|>assistant", None),
+        ("<|end|>", None),
+    ],
+    calls: &[],
+};
+
+impl Marks {
+    pub fn of(vocabulary: &dyn Vocabulary) -> &'static Marks {
+        // A mark may be a control token or one that the maker has added as text.
+        let knows_channels = vocabulary.tokenize(&Prompt::default().special("<|channel|>")).len() == 1;
+        if knows_channels { &IN_CHANNELS } else { &IN_TAGS }
+    }
+
+    /// The beginning of a thought.
+    pub fn opening(&self) -> Prompt {
+        Prompt::default().special(self.open).text(self.inside)
+    }
+
+    /// The end of a thought, with `last_words` in it.
+    pub fn closing(&self, last_words: &str) -> Prompt {
+        Prompt::default().text(format!("{last_words}{}", self.inside)).special(self.close)
+    }
+
+    /// What stands between a thought and the answer.
+    pub fn between(&self) -> Prompt {
+        Prompt::default().special(self.marks_between).text(self.text_between)
+    }
+}
 
 /// Splits a stream of bytes into [`Piece::Answer`]s and [`Piece::Thinking`]s.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TextStream {
     /// The first bytes of an incomplete character.
     bytes: Vec<u8>,
     /// Complete characters that may be the beginning of a tag.
     held: String,
-    /// The tags searched for outside thinking.
-    tags: &'static [Tag],
+    marks: &'static Marks,
     /// Inside thinking: the tag that ends it.
     thinking: Option<&'static str>,
+    /// The last thought was ended by a call.
+    is_call: bool,
 }
 
 /// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of tool
@@ -47,42 +109,59 @@ pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
-/// Whether `prompt` ends with an opened thinking tag, as with templates that write the tag themselves: the first
-/// generated token then belongs to the thinking.
-fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> bool {
-    // Enough tokens for a tag of one character a token and blank lines after it.
-    let last = &prompt[prompt.len().saturating_sub(2 * OPEN.len())..];
+/// Whether `prompt` ends with an opened thought, as with templates that write the mark themselves: the first generated token then
+/// belongs to the thought. The mark that ends it.
+fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Option<&'static str> {
+    // Enough tokens for a mark of one character a token and blank lines after it.
+    let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len())..];
     let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
-    text.trim_ascii_end().ends_with(OPEN.as_bytes())
+    let opened = |tag: &&Tag| tag.1.is_some() && text.trim_ascii_end().ends_with(tag.0.as_bytes());
+    marks.tags.iter().find(opened).and_then(|tag| tag.1)
+}
+
+/// Tokens that open a thought behind `prompt`; none if it is open, or if the vocabulary does not mark thoughts.
+pub fn opening(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
+    let marks = Marks::of(vocabulary);
+    let marked = *marks == IN_CHANNELS || vocabulary.marks_thoughts();
+    let opens = marked && opens_thinking(vocabulary, prompt, marks).is_none();
+    if opens { vocabulary.tokenize(&marks.opening()) } else { Vec::new() }
 }
 
 /// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts.
 pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
-    let opening = if opens_thinking(vocabulary, prompt) {
+    let opening = if opens_thinking(vocabulary, prompt, &IN_TAGS).is_some() {
         Prompt::default()
     } else if vocabulary.marks_thoughts() {
-        Prompt::default().special(OPEN).text("\n")
+        IN_TAGS.opening()
     } else {
         return Vec::new();
     };
     vocabulary.tokenize(&opening.text("\n").special(CLOSE).text("\n\n"))
 }
 
-/// Whether replies are written in channels, as by GPT-OSS.
-fn knows_channels(vocabulary: &dyn Vocabulary) -> bool {
-    let tokens = vocabulary.tokenize(&Prompt::default().special(CHANNEL));
-    tokens.iter().any(|&token| vocabulary.control(token) == Some(CHANNEL.as_bytes()))
-}
-
 impl TextStream {
     /// A stream for what a model generates after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
-        let tags: &[Tag] = if knows_channels(vocabulary) { &TAGS_OF_CHANNELS } else { &TAGS };
-        TextStream::new(tags, opens_thinking(vocabulary, prompt).then_some(CLOSE))
+        let marks = Marks::of(vocabulary);
+        TextStream::new(marks, opens_thinking(vocabulary, prompt, marks))
     }
 
-    fn new(tags: &'static [Tag], thinking: Option<&'static str>) -> TextStream {
-        TextStream { bytes: Vec::new(), held: String::new(), tags, thinking }
+    fn new(marks: &'static Marks, thinking: Option<&'static str>) -> TextStream {
+        TextStream { bytes: Vec::new(), held: String::new(), marks, thinking, is_call: false }
+    }
+
+    pub fn marks(&self) -> &'static Marks {
+        self.marks
+    }
+
+    /// Whether what comes next belongs to a thought.
+    pub fn is_thinking(&self) -> bool {
+        self.thinking.is_some()
+    }
+
+    /// Whether the last thought was ended by a call.
+    pub fn is_call(&self) -> bool {
+        self.is_call
     }
 
     /// Adds bytes; returns every piece that can no longer change.
@@ -121,15 +200,24 @@ impl TextStream {
         let mut pieces = Vec::new();
         loop {
             let ending = self.thinking.map(|close| [(close, None)]);
-            let tags = ending.as_ref().map_or(self.tags, |ending| ending);
-            let first = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, *tag, *then))).min();
-            if let Some((at, tag, then)) = first {
+            let tags = ending.as_ref().map_or(self.marks.tags, |ending| ending);
+            // Outside thinking a call is for others to read.
+            let calls = if self.is_thinking() { self.marks.calls } else { &[] };
+            let tag_at = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, *tag, *then))).min();
+            let call_at = calls.iter().filter_map(|call| self.held.find(call)).min();
+            if let Some(at) = call_at.filter(|at| tag_at.is_none_or(|(tag, ..)| *at < tag)) {
                 self.give(&mut pieces, at);
-                self.held.drain(..tag.len());
-                self.thinking = then;
+                (self.thinking, self.is_call) = (None, true);
                 continue;
             }
-            let half = tags.iter().map(|(tag, _)| base::half_of(&self.held, tag)).max().unwrap_or(0);
+            if let Some((at, tag, then)) = tag_at {
+                self.give(&mut pieces, at);
+                self.held.drain(..tag.len());
+                (self.thinking, self.is_call) = (then, false);
+                continue;
+            }
+            let marks = tags.iter().map(|(tag, _)| tag).chain(calls);
+            let half = marks.map(|mark| base::half_of(&self.held, mark)).max().unwrap_or(0);
             self.give(&mut pieces, if last { self.held.len() } else { self.held.len() - half });
             return pieces;
         }
@@ -150,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(chunks: &[&[u8]], expected: &[Piece]) {
-        check_with(TextStream::new(&TAGS, None), chunks, expected);
+        check_with(TextStream::new(&IN_TAGS, None), chunks, expected);
     }
 
     fn check_with(mut stream: TextStream, chunks: &[&[u8]], expected: &[Piece]) {
@@ -183,14 +271,24 @@ mod tests {
     fn thinking_is_separated_however_the_bytes_are_cut() {
         check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
-        let opened_by_the_prompt = TextStream::new(&TAGS, Some(CLOSE));
+        let opened_by_the_prompt = TextStream::new(&IN_TAGS, Some(CLOSE));
         check_with(opened_by_the_prompt, &[b"why</th", b"ink>so"], &[thinking("why"), answer("so")]);
+    }
+
+    #[test]
+    fn a_call_ends_a_thought_and_belongs_to_the_answer() {
+        let call = "<tool_call>\n{}";
+        let thought_and_call = [thinking("I call."), answer(call)];
+        check(&[b"<think>I call.<tool_call>\n{}"], &thought_and_call);
+        check(&[b"<think>I call.<tool_", b"call>\n{}"], &thought_and_call);
+        check(&[b"<think>I call.</think><tool_call>\n{}"], &thought_and_call);
+        check(&[b"<think>a <tool", b"s> b"], &[thinking("a <tools> b")]);
     }
 
     #[test]
     fn the_channels_of_a_reply_are_separated_if_the_vocabulary_has_them() {
         let check = |chunks: &[&[u8]], expected: &[Piece]| {
-            check_with(TextStream::new(&TAGS_OF_CHANNELS, None), chunks, expected);
+            check_with(TextStream::new(&IN_CHANNELS, None), chunks, expected);
         };
         let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
         check(&[reply], &[thinking("why"), answer("so")]);
@@ -206,7 +304,10 @@ mod tests {
     #[test]
     fn a_prompt_opens_thinking_only_at_its_end() {
         let letters = Letters::new();
-        let opens = |text: &str| opens_thinking(&letters, &letters.tokenize(&Prompt::default().text(text)));
+        let opens = |text: &str| {
+            let prompt = letters.tokenize(&Prompt::default().text(text));
+            opens_thinking(&letters, &prompt, &IN_TAGS).is_some()
+        };
         assert!(opens("<|im_start|>assistant\n<think>\n"));
         assert!(!opens("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
         assert!(!opens("<think> is a tag"));
@@ -220,7 +321,8 @@ mod tests {
             let thought = thought_of_nothing(letters, &prompt);
             let thought: Vec<u8> = thought.iter().flat_map(|&token| letters.bytes(token)).copied().collect();
             assert_eq!(String::from_utf8_lossy(&thought), expected);
-            assert!(!opens_thinking(letters, &[prompt, letters.tokenize(&Prompt::default().text(expected))].concat()));
+            let whole = [prompt, letters.tokenize(&Prompt::default().text(expected))].concat();
+            assert_eq!(opens_thinking(letters, &whole, &IN_TAGS), None);
         };
         let mut thoughtful = Letters::new();
         thoughtful.thoughtful = true;

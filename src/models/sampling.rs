@@ -1,6 +1,6 @@
 //! How the maker of a model wants it sampled: what the header says, else what is known of the family, else nothing.
 
-use super::gguf::Header;
+use super::gguf::{Header, Sampling};
 use crate::base::config::SamplingWish;
 
 /// What the makers of one family state, outside the header.
@@ -67,6 +67,9 @@ const FAMILIES: [Family; 12] = [
 
 /// The maker's values for a model that `thinks` first, or answers at once.
 pub fn by_maker(header: &Header, thinks: bool) -> SamplingWish {
+    if !header.sampling.is_silent() {
+        return by_file(header.sampling);
+    }
     let file = header.path.file_stem().unwrap_or_default().to_string_lossy();
     let names = [header.name.to_lowercase(), file.to_lowercase()];
     let fits = |family: &&Family| {
@@ -75,6 +78,19 @@ pub fn by_maker(header: &Header, thinks: bool) -> SamplingWish {
             && family.thinks.is_none_or(|when| when == thinks)
     };
     FAMILIES.iter().find(fits).map_or(NONE, |family| family.wish)
+}
+
+/// A file that has no temperature but truncations means the temperature 1, as Transformers does.
+fn by_file(said: Sampling) -> SamplingWish {
+    let truncates = said.top_k.is_some() || said.top_p.is_some() || said.min_p.is_some();
+    SamplingWish {
+        temperature: said.temperature.or(truncates.then_some(1.0)),
+        top_k: said.top_k.map(|count| count as usize),
+        top_p: said.top_p,
+        min_p: said.min_p,
+        repetition_penalty: said.penalty_repeat.filter(|_| said.penalty_last_n != Some(0)),
+        ..NONE
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +114,20 @@ mod tests {
         check("lfm2", "LFM2 2.6B", false, with_repetition(1.05, NONE));
         check("qwen2", "Qwen2.5 Coder 1.5B Instruct", true, NONE);
         check("llama", "SmolLM2 135M Instruct", true, NONE);
+    }
+
+    #[test]
+    fn what_the_file_says_counts_before_the_family() {
+        let gemma = || HeaderWriter::new("gemma4");
+        let temperature = |writer: HeaderWriter| of(writer, false).temperature;
+        assert_eq!(
+            of(gemma().f32("general.sampling.temp", 0.2), false),
+            SamplingWish { temperature: Some(0.2), ..NONE }
+        );
+        assert_eq!(temperature(gemma().f32("general.sampling.top_p", 0.5)), Some(1.0));
+        assert_eq!(temperature(gemma().f32("general.sampling.top_p", 7.0)), Some(1.0), "of the family");
+        let penalty = gemma().f32("general.sampling.penalty_repeat", 1.1).u32("general.sampling.penalty_last_n", 0);
+        assert_eq!(of(penalty, false), NONE);
     }
 
     fn by(architecture: &str, name: &str, thinks: bool) -> SamplingWish {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::Grammar;
 use crate::engine::expressible::{self, Expressible};
+use crate::engine::grammar::with_few_blanks;
 use crate::models::dialect::{Dialect, Prompt, ToolText};
 use crate::tools::ToolSpec;
 
@@ -69,7 +70,7 @@ pub fn arguments(tool: &ToolText) -> Value {
     for note in notes {
         tracing::warn!(tool = tool.name, note, "a schema is kept in part");
     }
-    schema
+    with_few_blanks(schema)
 }
 
 /// Appends a dialect's marks, which may be control tokens.

@@ -36,6 +36,12 @@ pub fn choose(sampling: &Sampling, logits: &mut [f32], generated: &[Token], rand
     Choice { token: Token(index as i32), entropy: uncertainty.entropy, varentropy: uncertainty.varentropy }
 }
 
+/// A token that was put into the text without asking the model.
+pub fn given(token: Token, logits: &[f32]) -> Choice {
+    let kernels::Entropy { entropy, varentropy } = kernels::entropy(logits);
+    Choice { token, entropy, varentropy }
+}
+
 /// Draws from the truncated distribution; `None` if it is empty.
 fn draw(sampling: &Sampling, logits: &[f32], random: &mut fastrand::Rng) -> Option<usize> {
     let mut candidates = truncate::top_k(logits, sampling.top_k);

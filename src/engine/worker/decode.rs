@@ -1,9 +1,10 @@
 //! Generates one more token for each slot: in a shared call if that changes nothing or the user wants it, else one by one.
 
-use super::{Decoder, Finish, Progress, Task, Update, Worker};
+use super::choose::Chooser;
+use super::{Decoder, Finish, Progress, Repetition, Task, Update, Worker};
 use crate::engine::decoder::{Row, Sharing};
-use crate::engine::sampler;
 use crate::engine::sharing::{Regime, Verdict};
+use crate::engine::thought::Thought;
 
 impl<D: Decoder> Worker<'_, D> {
     /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A guess is verified in
@@ -88,50 +89,51 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Chooses the next token from `logits`, sends it out, and ends the job if it is complete.
-    pub(super) fn take_token(&mut self, index: usize, mut logits: Vec<f32>) {
+    pub(super) fn take_token(&mut self, index: usize, logits: Vec<f32>) {
         let held = self.slots[index].slot.tokens.len();
         let Some(active) = &mut self.slots[index].active else { return };
-        let (Progress::Decode { generated, random, repetition, lookup }, Task::Generate { request, constraint }) =
-            (&mut active.progress, &mut active.job.task)
+        let (
+            Progress::Decode { generated, random, repetition, lookup },
+            Task::Generate { request, constraint, thought },
+        ) = (&mut active.progress, &mut active.job.task)
         else {
             return;
         };
         if request.max_tokens == 0 {
             return self.finish(index, Finish::MaxTokens);
         }
-        let masked = constraint.as_mut().map_or(Ok(()), |constraint| constraint.mask(&mut logits));
-        let before = request.logprobs.map(|_| logits.clone());
-        let choice = sampler::choose(&request.sampling, &mut logits, generated, random);
-        let token = choice.token;
-        let end = self.vocabulary.is_end(token) && !request.ignore_end;
-        let accepted = match constraint {
-            Some(constraint) if !end => masked.and_then(|()| constraint.accept(token)),
-            _ => masked.map(|()| false),
-        };
-        let stopped = match accepted {
-            Ok(stopped) => stopped,
+        let (constraint, mut thought) = (constraint.as_deref_mut(), thought.as_deref_mut());
+        let chooser = Chooser { vocabulary: self.vocabulary, request, constraint, thought: thought.as_deref_mut() };
+        let chosen = match chooser.choose(logits, generated, random) {
+            Ok(chosen) => chosen,
             Err(error) => {
                 active.job.fail(error.into());
                 self.slots[index].active = None;
                 return;
             }
         };
-        if end {
+        if chosen.is_end {
             return self.finish(index, Finish::End);
         }
+        let token = chosen.choice.token;
         generated.push(token);
         if let Some(lookup) = lookup {
             lookup.push(token);
         }
-        let logprobs = before.map(|logits| sampler::logprobs(&logits, token, request.logprobs.unwrap_or_default()));
         // A closed stream is noticed before the next call.
-        let _ = active.job.updates.send(Update::Token(choice, logprobs));
+        let _ = active.job.updates.send(Update::Token(chosen.choice, chosen.logprobs));
+        let aside = thought.as_ref().map_or(0, |thought| thought.aside());
         // A benchmark (`ignore_end`) wants all its tokens, even repeated ones.
-        if stopped {
+        let mut is_circle = !request.ignore_end && repetition.push(generated);
+        // A thought that goes round in circles is closed, and the answer goes on.
+        if is_circle && thought.is_some_and(Thought::close) {
+            (*repetition, is_circle) = (Repetition::default(), false);
+        }
+        if chosen.completes {
             self.finish(index, Finish::End);
-        } else if !request.ignore_end && repetition.push(generated) {
+        } else if is_circle {
             self.finish(index, Finish::Repetition);
-        } else if generated.len() >= request.max_tokens {
+        } else if generated.len() - aside >= request.max_tokens {
             self.finish(index, Finish::MaxTokens);
         } else if held + 1 >= self.limits.context {
             self.finish(index, Finish::ContextFull);

@@ -60,14 +60,19 @@ impl<D: Decoder> Worker<'_, D> {
     fn guess_rows(&self, index: usize) -> Option<Vec<Row>> {
         let occupied = &self.slots[index];
         let active = occupied.active.as_ref()?;
-        let (Progress::Decode { generated, lookup: Some(lookup), .. }, Task::Generate { request, .. }) =
+        let (Progress::Decode { generated, lookup: Some(lookup), .. }, Task::Generate { request, thought, .. }) =
             (&active.progress, &active.job.task)
         else {
             return None;
         };
         let held = occupied.slot.tokens.len();
         let rows = self.limits.undo.saturating_add(1).min(self.limits.outputs).min(ROWS);
-        let room = (self.limits.context - held).min(request.max_tokens - generated.len()).min(rows);
+        // A thought may take more than the answer; what is too much is taken back.
+        let left = match thought {
+            Some(_) => rows,
+            None => request.max_tokens - generated.len(),
+        };
+        let room = (self.limits.context - held).min(left).min(rows);
         let guess = lookup.guess(room.saturating_sub(1));
         let last = *generated.last()?;
         if guess.is_empty() {

@@ -16,6 +16,7 @@ use crate::engine::request::{EngineError, Finish, Logprobs, QueuePosition, Reque
 use crate::engine::sampler::Choice;
 use crate::engine::sharing::Verdicts;
 use crate::engine::slot::Reuse;
+use crate::engine::thought::Thought;
 
 pub struct Job {
     /// All prompt tokens; of a score its prefix.
@@ -33,6 +34,7 @@ pub enum Task {
     Generate {
         request: Box<Request>,
         constraint: Option<Box<Constraint>>,
+        thought: Option<Box<Thought>>,
     },
     Score {
         continuations: Vec<Vec<Token>>,

@@ -1,5 +1,6 @@
 //! The thread that owns a model: takes jobs, gives them slots, makes one call after another and sends tokens out.
 
+mod choose;
 mod decode;
 mod draft;
 mod job;
@@ -264,6 +265,10 @@ impl Occupied {
 impl Active {
     fn tally(&self) -> Tally {
         let prompted = self.prompted.unwrap_or_else(Instant::now);
+        let thought_tokens = match &self.job.task {
+            Task::Generate { thought: Some(thought), .. } => thought.tokens(),
+            Task::Generate { .. } | Task::Score { .. } => 0,
+        };
         let (generated_tokens, guessed_tokens) = match &self.progress {
             Progress::Decode { generated, lookup, .. } => {
                 (generated.len(), lookup.as_ref().map_or(0, |lookup| lookup.right))
@@ -274,6 +279,7 @@ impl Active {
             prompt_tokens: self.job.prompt.len(),
             cached_tokens: self.cached,
             generated_tokens,
+            thought_tokens,
             guessed_tokens,
             queue_ms: self.started.duration_since(self.job.submitted).as_millis() as u64,
             prompt_ms: prompted.duration_since(self.started).as_millis() as u64,

@@ -1,0 +1,96 @@
+//! Chooses the next token of a job: what a closed thought puts into the text, else what the model draws, inside the grammar if it holds.
+
+use crate::engine::decoder::{Token, Vocabulary};
+use crate::engine::grammar::{Constraint, GrammarError};
+use crate::engine::request::{Logprobs, Request};
+use crate::engine::sampler::{self, Choice};
+use crate::engine::text;
+use crate::engine::thought::Thought;
+
+/// What a choice depends on besides the logits.
+pub struct Chooser<'a> {
+    pub vocabulary: &'a dyn Vocabulary,
+    pub request: &'a Request,
+    /// It begins behind the thought.
+    pub constraint: Option<&'a mut Constraint>,
+    pub thought: Option<&'a mut Thought>,
+}
+
+/// The next token.
+pub struct Chosen {
+    pub choice: Choice,
+    pub logprobs: Option<Logprobs>,
+    /// The model ends its turn with it.
+    pub is_end: bool,
+    /// Nothing may follow it in the grammar.
+    pub completes: bool,
+}
+
+impl Chooser<'_> {
+    pub fn choose(
+        mut self,
+        mut logits: Vec<f32>,
+        generated: &[Token],
+        random: &mut fastrand::Rng,
+    ) -> Result<Chosen, GrammarError> {
+        if let Some(chosen) = self.in_thought(&mut logits, generated, random) {
+            return Ok(chosen);
+        }
+        if let Some(constraint) = &mut self.constraint {
+            constraint.mask(&mut logits)?;
+        }
+        let before = self.request.logprobs.map(|_| logits.clone());
+        let choice = sampler::choose(&self.request.sampling, &mut logits, generated, random);
+        let is_end = self.is_end(choice.token);
+        let completes = match &mut self.constraint {
+            Some(constraint) if !is_end => constraint.accept(choice.token)?,
+            _ => false,
+        };
+        self.told(choice.token, false);
+        let logprobs = self.logprobs(before.as_deref(), choice.token);
+        Ok(Chosen { choice, logprobs, is_end, completes })
+    }
+
+    /// The next token of a thought, or of what closes it; `None` if the answer goes on.
+    fn in_thought(&mut self, logits: &mut [f32], generated: &[Token], random: &mut fastrand::Rng) -> Option<Chosen> {
+        let thought = self.thought.as_deref_mut()?;
+        let mut forced = thought.forced();
+        if forced.is_none() && !thought.is_open() {
+            return None;
+        }
+        let before = self.request.logprobs.map(|_| logits.to_vec());
+        let choice = match forced {
+            Some(token) => sampler::given(token, logits),
+            None => {
+                let drawn = sampler::choose(thought.sampling(), logits, generated, random);
+                let calls = || thought.would_call(text::bytes(self.vocabulary, drawn.token));
+                // A turn that ends inside its thought has no answer, and the call of a grammar is the grammar's to begin.
+                let leaves = is_end(self.vocabulary, self.request, drawn.token) || self.constraint.is_some() && calls();
+                forced = if leaves && thought.close() { thought.forced() } else { None };
+                forced.map_or(drawn, |token| Choice { token, ..drawn })
+            }
+        };
+        let is_end = forced.is_none() && self.is_end(choice.token);
+        self.told(choice.token, forced.is_some());
+        let logprobs = self.logprobs(before.as_deref(), choice.token);
+        Some(Chosen { choice, logprobs, is_end, completes: false })
+    }
+
+    fn is_end(&self, token: Token) -> bool {
+        is_end(self.vocabulary, self.request, token)
+    }
+
+    fn told(&mut self, token: Token, forced: bool) {
+        if let Some(thought) = &mut self.thought {
+            thought.push(self.vocabulary, token, forced, self.constraint.is_some());
+        }
+    }
+
+    fn logprobs(&self, logits: Option<&[f32]>, token: Token) -> Option<Logprobs> {
+        logits.map(|logits| sampler::logprobs(logits, token, self.request.logprobs.unwrap_or_default()))
+    }
+}
+
+fn is_end(vocabulary: &dyn Vocabulary, request: &Request, token: Token) -> bool {
+    vocabulary.is_end(token) && !request.ignore_end
+}
