@@ -1,5 +1,6 @@
 //! Runs suites of cases: how often tools, arguments, plans and code are found, and how often requests are carried out.
 
+pub mod dialects;
 pub mod edges;
 pub mod features;
 pub mod pairs;

@@ -98,6 +98,9 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, depth: usize) -> Option<Value> {
         self.next()?;
+        if self.is_set() {
+            return self.separated('}', |reader| reader.value_at(depth + 1)).map(Value::Array);
+        }
         let fields = self.separated('}', |reader| {
             let name = match reader.peek()? {
                 '"' | '\'' => reader.string()?,
@@ -110,17 +113,28 @@ impl<'a> Reader<'a> {
         Some(Value::Object(fields.into_iter().collect()))
     }
 
+    /// Whether a text and no colon stands here, as in Python's sets.
+    fn is_set(&self) -> bool {
+        let mut probe = self.clone();
+        probe.skip_blank();
+        let is_text = matches!(probe.peek(), Some('"' | '\'')) && probe.string().is_some();
+        probe.skip_blank();
+        is_text && matches!(probe.peek(), Some(',' | '}'))
+    }
+
     /// A string in single, double or triple quotes; all but triple-quoted ones with the escapes of JSON. It may span lines.
     pub fn string(&mut self) -> Option<String> {
         let triple = ["\"\"\"", "'''"].into_iter().find(|quotes| self.rest().starts_with(quotes));
         if let Some(quotes) = triple {
             let inner = &self.rest()[3..];
-            // Without closing quotes it is an empty string followed by another one.
-            if let Some(end) = inner.find(quotes) {
-                self.fuel = self.fuel.checked_sub(end)?;
-                self.at += end + 6;
-                return Some(inner[..end].to_owned());
-            }
+            let end = inner.find(quotes);
+            let end = end.or_else(|| {
+                self.at = self.text.len();
+                None
+            })?;
+            self.fuel = self.fuel.checked_sub(end)?;
+            self.at += end + 6;
+            return Some(inner[..end].to_owned());
         }
         let quote = self.next()?;
         let mut out = String::new();
@@ -163,6 +177,9 @@ impl<'a> Reader<'a> {
     }
 
     fn hex(&mut self, count: usize) -> Option<u32> {
+        if self.rest().len() < count {
+            self.at = self.text.len();
+        }
         let digits = self.rest().get(..count)?;
         let code = u32::from_str_radix(digits, 16).ok()?;
         self.at += count;

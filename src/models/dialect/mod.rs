@@ -9,6 +9,7 @@ mod lfm2;
 mod list;
 pub(crate) mod literal;
 mod marked;
+pub mod notation;
 pub mod python_json;
 mod pythonic;
 pub mod template;

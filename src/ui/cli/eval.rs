@@ -40,6 +40,8 @@ enum What {
     Work(Work),
     /// Chat templates rendered with conversations, to compare with what Jinja2 makes of them
     Templates(Templates),
+    /// Replies of many model families: calls, words and thoughts read by the notation of their chat templates
+    Dialects(Dialects),
 }
 
 /// What is measured on a suite of requests.
@@ -125,6 +127,18 @@ struct Templates {
 }
 
 #[derive(Args)]
+struct Dialects {
+    /// Replies, one JSON object per line: {"id", "family", "text", "tools", "thinking_opened_by_prompt"}
+    #[arg(long, value_name = "FILE")]
+    cases: PathBuf,
+    /// A folder with families.json and the chat templates that it names
+    #[arg(long, value_name = "DIR")]
+    templates: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Args)]
 struct Plans {
     #[command(flatten)]
     files: Files,
@@ -174,6 +188,7 @@ impl Eval {
             What::Pairs(pairs) => return pairs.run(app),
             What::Work(work) => return work.run(app, settings),
             What::Templates(templates) => return templates.run(),
+            What::Dialects(dialects) => return dialects.run(),
         };
         let (registry, embedder) = (app.registry()?, super::embedder(app));
         let toolkit = match files.catalog.as_deref().map(catalog).transpose()? {
@@ -219,6 +234,14 @@ impl Pairs {
         }
         let mut report = self.output.report()?;
         putln!("{}", eval::search::run(stripped.path(), embedder.as_ref(), &questions, &mut report, &app.cancel)?);
+        Ok(())
+    }
+}
+
+impl Dialects {
+    fn run(self) -> Result<()> {
+        let cases = eval::dialects::read(&self.cases)?;
+        putln!("{}", eval::dialects::run(&self.templates, &cases, &mut self.output.report()?)?);
         Ok(())
     }
 }

@@ -1,0 +1,163 @@
+//! How a model writes its calls, its thoughts and its words: one description, read off the chat template, for reader and writer.
+
+mod braces;
+mod channels;
+mod cursor;
+mod derive;
+mod json;
+mod named;
+mod parse;
+mod python;
+mod reader;
+mod shape;
+mod tagged;
+#[cfg(test)]
+mod tests;
+mod values;
+mod write;
+
+pub use reader::{Piece, Reader};
+
+/// Text before and after something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    pub open: String,
+    pub close: String,
+}
+
+impl Marks {
+    pub fn new(open: impl Into<String>, close: impl Into<String>) -> Marks {
+        Marks { open: open.into(), close: close.into() }
+    }
+}
+
+/// How the thoughts of a model are told from its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thoughts {
+    /// What a thought begins with, as `<think>`.
+    pub open: String,
+    /// What ends it, as `</think>`.
+    pub close: String,
+    /// A word behind the opening mark that is no part of the thought, as `thought` of Gemma 4.
+    pub label: String,
+    /// The generation prompt opens a thought unless thinking is switched off.
+    pub opened_by_prompt: bool,
+    /// What the generation prompt writes behind its head if thinking is switched off, as `<think>\n\n</think>\n\n`; `None` if
+    /// the template has no such switch.
+    pub off: Option<String>,
+}
+
+/// How calls are written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calls {
+    /// Around all calls of a reply, or around each: whatever stands outside a call's own marks.
+    pub section: Marks,
+    /// Around one call, inside the section.
+    pub call: Marks,
+    /// Between the calls of a section; between sections if each call has its own.
+    pub between: String,
+    /// Several calls share a section.
+    pub grouped: bool,
+    pub form: Form,
+}
+
+/// The inside of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// `{"name": NAME, "arguments": {…}}` with the keys of the family, or `{NAME: {…}}` if it has none.
+    Json { keys: Option<Keys>, list: bool },
+    /// The name, a mark and the arguments as JSON.
+    Named(Named),
+    /// The name, and a pair of marks around each key and each value.
+    Tagged(Tagged),
+    /// `NAME(KEY=VALUE, …)`.
+    Python { list: bool },
+    /// `call:NAME{KEY:VALUE, …}` with a mark of its own around texts.
+    Braces { quote: String },
+    /// Messages with a header that names channel and recipient.
+    Channels,
+}
+
+/// The keys of a call as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    pub name: String,
+    pub arguments: String,
+    pub id: Option<String>,
+}
+
+/// The name before arguments in JSON: `PREFIX NAME SUFFIX MARK {…}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Words of the notation before the name, as `functions.`; they may be missing.
+    pub prefix: String,
+    /// Words behind the name that end in a number, as `:0`.
+    pub suffix: String,
+    /// The mark before an id, as `[CALL_ID]`; it may be missing.
+    pub id: String,
+    pub mark: String,
+}
+
+/// A call in tags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tagged {
+    /// Ends the name.
+    pub name_end: String,
+    /// Before a key.
+    pub key: String,
+    /// Between key and value if the value is a text, and if it is not.
+    pub text: String,
+    pub other: String,
+    /// Ends a value; `\u{1}` stands for its key.
+    pub close: String,
+    /// Around a text that holds marks.
+    pub raw: Option<Marks>,
+}
+
+/// How a model writes: everything but the turns around its replies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Notation {
+    pub thoughts: Option<Thoughts>,
+    /// `None` if the template writes no calls and nothing in it tells how they look.
+    pub calls: Option<Calls>,
+    /// Around the words of a reply.
+    pub words: Marks,
+    /// What may follow a reply: the end of its turn.
+    pub ends: Vec<String>,
+    /// What the generation prompt has written already of the marks that a reply begins with, as `>>>`.
+    pub begun: String,
+}
+
+impl Notation {
+    /// Reads the notation off a template, which `render` renders with whatever input it is given; `source` is its text.
+    pub fn derive(source: &str, render: &dyn Fn(&serde_json::Value) -> Option<String>) -> Notation {
+        derive::derive(source, render)
+    }
+
+    pub fn thoughts(&self) -> Option<&Thoughts> {
+        self.thoughts.as_ref()
+    }
+
+    /// Whether a control token of this name is a mark that a reader has to see.
+    pub fn has_mark(&self, name: &str) -> bool {
+        !name.is_empty() && self.marks().any(|mark| mark.contains(name))
+    }
+
+    /// Every mark of the notation.
+    fn marks<'n>(&'n self) -> impl Iterator<Item = &'n str> {
+        let thoughts = self.thoughts.iter().flat_map(|thoughts| [&thoughts.open, &thoughts.close]);
+        let calls = self.calls.iter().flat_map(|calls| {
+            let form: Vec<&String> = match &calls.form {
+                Form::Named(named) => vec![&named.mark, &named.id],
+                Form::Tagged(tags) => vec![&tags.name_end, &tags.key, &tags.text, &tags.other, &tags.close],
+                Form::Braces { quote } => vec![quote],
+                _ => Vec::new(),
+            };
+            [&calls.section.open, &calls.section.close, &calls.call.open, &calls.call.close].into_iter().chain(form)
+        });
+        let words = [&self.words.open, &self.words.close, &self.begun];
+        let has_channels = channels::head(self).is_some();
+        let channels = channels::MARKS.into_iter().filter(move |_| has_channels);
+        thoughts.chain(calls).chain(words).map(String::as_str).chain(channels).chain(parse::usual())
+    }
+}

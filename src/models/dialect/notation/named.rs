@@ -1,0 +1,118 @@
+//! Notations that no rendering shows: chosen by signs in the template's text.
+
+use super::{Calls, Form, Keys, Marks, Named, Notation, Tagged, Thoughts};
+
+fn keys(name: &str, arguments: &str) -> Option<Keys> {
+    Some(Keys { name: name.to_owned(), arguments: arguments.to_owned(), id: None })
+}
+
+fn calls(section: (&str, &str), call: (&str, &str), between: &str, form: Form) -> Calls {
+    let (section, call) = (Marks::new(section.0, section.1), Marks::new(call.0, call.1));
+    Calls { section, call, between: between.to_owned(), grouped: true, form }
+}
+
+/// LFM2: `<|tool_call_start|>[f(a="x")]<|tool_call_end|>`.
+pub fn lfm2() -> Calls {
+    calls(("<|tool_call_start|>", "<|tool_call_end|>"), ("", ""), ", ", Form::Python { list: true })
+}
+
+/// Channels, as of gpt-oss.
+pub fn harmony() -> Calls {
+    calls(("", ""), ("", ""), "", Form::Channels)
+}
+
+/// `[f(a="x")]` without marks.
+pub fn brackets() -> Calls {
+    calls(("", ""), ("", ""), ", ", Form::Python { list: true })
+}
+
+/// `<tool_call>{"name": …}</tool_call>`.
+pub fn hermes() -> Calls {
+    let form = Form::Json { keys: keys("name", "arguments"), list: false };
+    Calls { grouped: false, ..calls(("<tool_call>\n", "\n</tool_call>"), ("", ""), "\n", form) }
+}
+
+/// Kimi K2: the name with a number behind it, then JSON.
+fn kimi() -> Calls {
+    let mark = "<|tool_call_argument_begin|>".to_owned();
+    let form = Named { prefix: "functions.".to_owned(), suffix: ":0".to_owned(), mark, ..Named::default() };
+    let section = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>");
+    calls(section, ("<|tool_call_begin|>", "<|tool_call_end|>"), "", Form::Named(form))
+}
+
+/// MiniMax M3: tags named as the parameters, each behind a mark that no text contains.
+fn minimax() -> Calls {
+    let at = |tag: &str| format!("]<]minimax[>[{tag}");
+    let tag = || ">".to_owned();
+    let form = Tagged {
+        name_end: "\">".to_owned(),
+        key: at("<"),
+        text: tag(),
+        other: tag(),
+        close: at("</\u{1}>"),
+        raw: None,
+    };
+    let (section, call) = ((at("<tool_call>\n"), at("</tool_call>")), (at("<invoke name=\""), at("</invoke>\n")));
+    calls((&section.0, &section.1), (&call.0, &call.1), "", Form::Tagged(form))
+}
+
+/// The calls of templates with these signs.
+pub fn find(source: &str) -> Option<Calls> {
+    let has = |sign: &str| source.contains(sign);
+    let list = || Form::Json { keys: keys("name", "arguments"), list: false };
+    if has("<|tool_list_start|>") || has("\"List of tools: ") && !has("<tool_call>") {
+        return Some(lfm2());
+    }
+    if has("<|constrain|>") || has("<|channel|>analysis<|message|>") {
+        return Some(harmony());
+    }
+    if has("functools[") {
+        return Some(calls(("functools[", "]"), ("", ""), ", ", list()));
+    }
+    if has("<|tool_calls_section_begin|>") {
+        return Some(kimi());
+    }
+    if has("]<]minimax[>[") {
+        return Some(minimax());
+    }
+    // Granite 3 writes a list behind a mark without an end.
+    if has("<|tool_call|>") && has("<|start_of_role|>") {
+        return Some(calls(("<|tool_call|> [", "]"), ("", ""), ", ", list()));
+    }
+    None
+}
+
+pub fn thoughts(source: &str) -> Option<Thoughts> {
+    let marks =
+        |open: &str, close: &str| Thoughts { open: open.to_owned(), close: close.to_owned(), ..Thoughts::default() };
+    Some(if source.contains("[THINK]") {
+        marks("[THINK]", "[/THINK]")
+    } else if source.contains("<|inner_prefix|>") {
+        marks("<|inner_prefix|>", "<|inner_suffix|>")
+    } else if source.contains("<|START_THINKING|>") {
+        marks("<|START_THINKING|>", "<|END_THINKING|>")
+    } else {
+        // Reasoning models write these whether or not their template knows them.
+        marks("<think>", "</think>")
+    })
+}
+
+/// What no rendering shows of families whose rest is read off.
+pub fn adjust(source: &str, notation: &mut Notation) {
+    if let Some(thoughts) = &mut notation.thoughts
+        && let Some((mark, label)) =
+            thoughts.open.split_once('>').filter(|(mark, label)| mark.starts_with("<|") && !label.contains('<'))
+    {
+        // The label behind `<|channel>` may be missing.
+        (thoughts.label, thoughts.open) = (label.trim().to_owned(), format!("{mark}>"));
+    }
+    // Hunyuan's answers stand in marks that its template does not write.
+    if source.contains("<|extra_0|>") {
+        notation.words = Marks::new("<answer>", "</answer>");
+    }
+    if let Some(Calls { form: Form::Tagged(tags), .. }) = &mut notation.calls
+        && source.contains("CDATA")
+    {
+        tags.raw = Some(Marks::new("<![CDATA[", "]]>"));
+    }
+}

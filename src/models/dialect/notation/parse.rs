@@ -1,0 +1,179 @@
+//! Finds what may begin a call in a text, and reads the calls there.
+
+use super::cursor::{Cursor, Read, Stop};
+use super::{Calls, Form, Marks, braces, json, python, tagged};
+use crate::models::dialect::{RawCall, ToolText};
+
+/// Marks that models write though their own notation has none, or their template none at all.
+const USUAL: [(&str, &str); 11] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<|tool_call|>", "<|/tool_call|>"),
+    ("[TOOL_CALLS]", ""),
+    ("functools", ""),
+    ("<|python_tag|>", ""),
+    ("<|python_start|>", "<|python_end|>"),
+    ("<function_call>", ""),
+    ("<|function_call|>", ""),
+    ("```tool_code", "```"),
+    ("```json", "```"),
+];
+
+/// What may begin calls.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opener {
+    /// The mark of the notation around calls, or around one.
+    Own,
+    /// A call without the mark that belongs around it.
+    Inner,
+    /// Usual marks in place of none.
+    Usual(Marks),
+    /// A bare object or list.
+    Bare,
+}
+
+/// Calls with whether each is closed and written as the notation demands.
+#[derive(Debug)]
+pub struct Found {
+    pub calls: Vec<(RawCall, bool)>,
+    /// More calls may follow before the section's closing mark.
+    pub in_section: bool,
+}
+
+/// Each text that may begin calls.
+pub fn openers(calls: Option<&Calls>) -> Vec<(String, Opener)> {
+    let mut all = Vec::new();
+    let own = |mark: &str| {
+        calls.is_some_and(|calls| [&calls.section.open, &calls.call.open].iter().any(|own| own.contains(mark)))
+    };
+    match calls {
+        Some(calls) if !calls.section.open.trim().is_empty() => {
+            all.push((calls.section.open.clone(), Opener::Own));
+            if !calls.call.open.trim().is_empty() {
+                all.push((calls.call.open.clone(), Opener::Inner));
+            }
+        }
+        Some(calls) if !calls.call.open.trim().is_empty() => all.push((calls.call.open.clone(), Opener::Own)),
+        _ => all.extend(["{", "["].map(|open| (open.to_owned(), Opener::Bare))),
+    }
+    let usual = USUAL.into_iter().filter(|(open, _)| !own(open));
+    all.extend(usual.map(|(open, close)| (open.to_owned(), Opener::Usual(Marks::new(open, close)))));
+    all
+}
+
+/// The usual marks, which are control tokens of some vocabularies.
+pub fn usual<'n>() -> impl Iterator<Item = &'n str> {
+    USUAL.into_iter().flat_map(|(open, close)| [open, close])
+}
+
+/// Reads what `opener` begins here.
+pub fn begin(cursor: &mut Cursor<'_>, calls: Option<&Calls>, opener: &Opener, tools: &[ToolText]) -> Read<Found> {
+    let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
+    match (opener, calls) {
+        (Opener::Own, Some(calls)) => {
+            let mark = if calls.section.open.trim().is_empty() { &calls.call.open } else { &calls.section.open };
+            // Some models write the mark twice.
+            let has_section = !calls.section.open.trim().is_empty();
+            while has_section && cursor.eat(mark)? {}
+            next(cursor, calls, tools)
+        }
+        (Opener::Inner, Some(calls)) => {
+            let is_first = cursor.is_at_line_start();
+            let found = next(cursor, calls, tools)?;
+            let known = found.calls.iter().all(|(call, _)| is_known(&call.name));
+            if is_first && known { Ok(found) } else { Err(Stop::Not) }
+        }
+        (Opener::Usual(marks), _) => {
+            cursor.expect(&marks.open)?;
+            let mut found = bare(cursor, tools)?;
+            let is_closed = cursor.eat(&marks.close)?;
+            // Marks of another notation than the model's own.
+            let is_foreign = calls.is_some_and(Calls::is_marked);
+            for (_, is_exact) in &mut found.calls {
+                *is_exact &= is_closed && !is_foreign;
+            }
+            Ok(found)
+        }
+        _ => {
+            let is_first = cursor.is_at_line_start();
+            if !is_first && cursor.rest().starts_with('[') {
+                return Err(Stop::Not);
+            }
+            bare(cursor, tools)
+        }
+    }
+}
+
+/// Calls of known tools, as JSON or Python.
+fn bare(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<Found> {
+    let read = match json::may_be_call(cursor) {
+        Ok(()) => json::value(cursor).map(|(value, is_exact)| (json::calls(&value, None), is_exact))?,
+        Err(Stop::More) => return Err(Stop::More),
+        Err(Stop::Not) if cursor.rest().trim_start().starts_with('{') => return Err(Stop::Not),
+        Err(Stop::Not) => python::calls(cursor, tools)?,
+    };
+    let (calls, is_exact) = read;
+    let known = !calls.is_empty() && calls.iter().all(|call| tools.iter().any(|tool| tool.name == call.name));
+    if !known {
+        return Err(Stop::Not);
+    }
+    Ok(Found { calls: calls.into_iter().map(|call| (call, is_exact)).collect(), in_section: false })
+}
+
+/// The next call of a section, or all of a list, with the section's closing mark if it follows.
+pub fn next(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
+    let one = |(call, is_exact): (RawCall, bool)| vec![(call, is_exact)];
+    let mut read = match &calls.form {
+        Form::Json { keys, list } => {
+            cursor.expect(&calls.call.open)?;
+            let (value, is_exact) = json::value(cursor)?;
+            let found = json::calls(&value, keys.as_ref());
+            if found.is_empty() || value.is_array() && !list {
+                return Err(Stop::Not);
+            }
+            found.into_iter().map(|call| (call, is_exact)).collect()
+        }
+        Form::Named(named) => {
+            cursor.expect(&calls.call.open)?;
+            one(tagged::named(cursor, calls, named)?)
+        }
+        Form::Tagged(tags) => {
+            cursor.expect(&calls.call.open)?;
+            one(tagged::call(cursor, calls, tags, tools)?)
+        }
+        Form::Braces { quote } => {
+            cursor.expect(&calls.call.open)?;
+            let (call, is_exact) = braces::call(cursor, quote, &calls.call.close, tools)?;
+            let is_closed = cursor.eat(&calls.call.close)? || cursor.is_at_end();
+            one((call, is_exact && is_closed))
+        }
+        Form::Python { .. } => {
+            cursor.expect(&calls.call.open)?;
+            let is_json = cursor.peek()?.is_some_and(|c| c == '{') || json::may_be_call(cursor) == Ok(());
+            let (found, is_exact) = if is_json {
+                let (value, _) = json::value(cursor)?;
+                (json::calls(&value, None), false)
+            } else {
+                let is_list = cursor.peek()? == Some('[');
+                let (found, is_exact) = python::calls(cursor, tools)?;
+                (found, is_exact && is_list == matches!(calls.form, Form::Python { list: true }))
+            };
+            if found.is_empty() {
+                return Err(Stop::Not);
+            }
+            found.into_iter().map(|call| (call, is_exact)).collect()
+        }
+        Form::Channels => return Err(Stop::Not),
+    };
+    let mut in_section = false;
+    if !calls.section.close.trim().is_empty() && !cursor.eat(&calls.section.close)? {
+        in_section = true;
+        // The last call of a section that is not closed is not certain, unless it has a mark of its own or the reply ends with it.
+        let rest = cursor.rest().trim_start();
+        let goes_on = rest.is_empty() || !calls.call.close.is_empty() || rest.starts_with(['{', ',']);
+        if !goes_on && let Some((_, is_exact)) = read.last_mut() {
+            *is_exact = false;
+        }
+    }
+    Ok(Found { calls: read, in_section })
+}
