@@ -30,11 +30,13 @@ pub struct Cursor<'a> {
     pub at: usize,
     /// Nothing follows the text.
     pub last: bool,
+    /// What came before the text ended a line.
+    pub at_line: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str, at: usize, last: bool) -> Cursor<'a> {
-        Cursor { text, at, last }
+        Cursor { text, at, last, at_line: true }
     }
 
     pub fn rest(&self) -> &'a str {
@@ -106,6 +108,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn is_at_line_start(&self) -> bool {
-        self.text[..self.at].trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|c| c == '\n')
+        let before = self.text[..self.at].trim_end_matches([' ', '\t']);
+        before.chars().next_back().map_or(self.at_line, |c| c == '\n')
     }
 }

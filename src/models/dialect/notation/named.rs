@@ -21,17 +21,6 @@ pub fn harmony() -> Calls {
     calls(("", ""), ("", ""), "", Form::Channels)
 }
 
-/// `[f(a="x")]` without marks.
-pub fn brackets() -> Calls {
-    calls(("", ""), ("", ""), ", ", Form::Python { list: true })
-}
-
-/// `<tool_call>{"name": …}</tool_call>`.
-pub fn hermes() -> Calls {
-    let form = Form::Json { keys: keys("name", "arguments"), list: false };
-    Calls { grouped: false, ..calls(("<tool_call>\n", "\n</tool_call>"), ("", ""), "\n", form) }
-}
-
 /// Kimi K2: the name with a number behind it, then JSON.
 fn kimi() -> Calls {
     let mark = "<|tool_call_argument_begin|>".to_owned();

@@ -50,6 +50,8 @@ pub struct Reader<'n> {
     /// Words came already, or a thought.
     has_words: bool,
     has_thought: bool,
+    /// The words so far end with a line break, or there are none.
+    at_line: bool,
     pub(super) pieces: Vec<Piece>,
 }
 
@@ -84,6 +86,7 @@ impl Notation {
             retry_at: 0,
             has_words: false,
             has_thought: opened,
+            at_line: true,
             pieces: Vec::new(),
         }
     }
@@ -109,13 +112,6 @@ impl Reader<'_> {
         std::mem::take(&mut self.pieces)
     }
 
-    /// Reads a whole reply.
-    pub fn read(mut self, text: &str) -> Vec<Piece> {
-        let mut pieces = self.push(text);
-        pieces.extend(self.finish());
-        pieces
-    }
-
     fn step(&mut self, last: bool) -> Step {
         self.retry_at = 0;
         match self.state {
@@ -138,6 +134,9 @@ impl Reader<'_> {
         if length > 0 {
             let text: String = self.held.drain(..length).collect();
             self.has_words |= matches!(piece(String::new()), Piece::Content(_)) && !text.trim().is_empty();
+            if !text.trim_end_matches([' ', '\t']).is_empty() {
+                self.at_line = text.trim_end_matches([' ', '\t']).ends_with('\n');
+            }
             self.pieces.push(piece(text));
         }
     }
@@ -150,6 +149,7 @@ impl Reader<'_> {
         let calls = found.calls.into_iter();
         self.pieces.extend(calls.map(|(call, is_exact)| Piece::Call { call, is_certain: is_exact && may }));
         self.held.drain(..end);
+        self.at_line = true;
         self.state = State::AfterCall { in_section: found.in_section, is_exact };
     }
 
@@ -256,6 +256,7 @@ impl Reader<'_> {
                     Ok(true) if number < calls => {
                         let opener = self.openers[number].1.clone();
                         let mut cursor = Cursor::new(&self.held, at, last);
+                        cursor.at_line = self.at_line;
                         match parse::begin(&mut cursor, notation.calls.as_ref(), &opener, self.tools) {
                             Ok(found) => {
                                 let end = cursor.at - at;

@@ -12,13 +12,14 @@ const NAME_MAX: usize = 200;
 /// A call, after its opening mark, up to and with its closing mark; whether it is written as the notation demands.
 pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let name = name(cursor, calls, tags, tools)?;
-    let mut arguments = Map::new();
+    let (mut arguments, mut is_exact) = (Map::new(), true);
     loop {
         if cursor.eat(&calls.call.close)? {
-            return Ok((RawCall { name, arguments }, true));
+            return Ok((RawCall { name, arguments }, is_exact));
         } else if cursor.eat(&tags.key)? {
-            let (key, value) = parameter(cursor, calls, tags, &name, tools)?;
+            let (key, value, is_whole) = parameter(cursor, calls, tags, &name, tools)?;
             arguments.insert(key, value);
+            is_exact &= is_whole;
         } else {
             let mut probe = *cursor;
             // The call's own mark was left out.
@@ -64,7 +65,7 @@ fn parameter(
     tags: &Tagged,
     tool: &str,
     tools: &[ToolText],
-) -> Read<(String, Value)> {
+) -> Read<(String, Value, bool)> {
     // `KEY" string="true">`: what differs between texts and other values stands between two fixed parts.
     let head = common_start(&tags.text, &tags.other);
     let tail = common_end(&tags.text[head.len()..], &tags.other[head.len()..]);
@@ -87,19 +88,19 @@ fn parameter(
     if tags.close.contains('\u{1}') && is_open_tag(cursor, tags)? && !is_only_text(schema) {
         let value = nested(cursor, tags, schema, 0)?;
         cursor.expect(&tags.close.replace('\u{1}', &key))?;
-        return Ok((key, value));
+        return Ok((key, value, true));
     }
-    let text = text(cursor, calls, tags, &key)?;
+    let (text, is_whole) = text(cursor, calls, tags, &key)?;
     let value = match is_text {
         Some(true) => Value::String(text),
         Some(false) => values::plain(&text).unwrap_or(Value::String(text)),
         None => values::typed(&text, schema),
     };
-    Ok((key, value))
+    Ok((key, value, is_whole))
 }
 
 /// A value up to the closing mark that something of the call follows. One that other text follows belongs to the value.
-fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Read<String> {
+fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Read<(String, bool)> {
     let close = tags.close.replace('\u{1}', key);
     let mut probe = *cursor;
     if let Some(raw) = &tags.raw
@@ -109,19 +110,19 @@ fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Rea
         let text = probe.until(end).to_owned();
         cursor.at = end + raw.close.len();
         cursor.expect(&close)?;
-        return Ok(text);
+        return Ok((text, true));
     }
     let mut from = *cursor;
     loop {
-        let (end, after) = match from.find(&[&close]) {
+        let (end, after, is_closed) = match from.find(&[&close]) {
             Ok((end, _)) => {
                 let mut after = Cursor { at: end, ..*cursor };
                 after.expect(&close)?;
-                (end, after)
+                (end, after, true)
             }
             // The closing mark is missing: the call's own ends the value too.
             Err(Stop::Not) if cursor.last => match cursor.find(&[&calls.call.close]) {
-                Ok((end, _)) => (end, Cursor { at: end, ..*cursor }),
+                Ok((end, _)) => (end, Cursor { at: end, ..*cursor }, false),
                 Err(stop) => return Err(stop),
             },
             Err(stop) => return Err(stop),
@@ -136,7 +137,7 @@ fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Rea
             let text = text.strip_prefix('\n').filter(|_| tags.text.ends_with('\n')).unwrap_or(text);
             let text = text.strip_suffix('\n').filter(|_| tags.close.starts_with('\n')).unwrap_or(text);
             *cursor = after;
-            return Ok(text.to_owned());
+            return Ok((text.to_owned(), is_closed));
         }
         from.at = end + 1;
         while !from.rest().is_char_boundary(0) {

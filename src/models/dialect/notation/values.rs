@@ -63,7 +63,7 @@ pub fn plain(text: &str) -> Option<Value> {
     let text = text.trim();
     serde_json::from_str(text).ok().or_else(|| {
         let mut reader = literal::Reader::new(text);
-        reader.value().filter(|_| reader.rest().is_empty())
+        reader.value().filter(|value| reader.rest().is_empty() && !value.is_number())
     })
 }
 
