@@ -60,6 +60,13 @@ impl Asked<'_> {
         })
     }
 
+    /// Whether it names a definition, as it is written in code or in plain words.
+    fn names(&self, name: &str) -> bool {
+        let words = words::content(name);
+        let in_words = || !words.is_empty() && words.iter().all(|word| self.words.contains(word));
+        !name.is_empty() && (grounding::is_backed(self.text, name) || in_words())
+    }
+
     fn has(&self, list: &str) -> bool {
         words::split(self.text).iter().any(|word| is_listed(list, word))
     }
@@ -163,7 +170,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
     }
     let [first, ..] = others.as_slice() else { return None };
     // The request names what has to change and says in other words how.
-    let is_named = others.len() == 1 && !has_related && grounding::is_backed(asked.text, last_of(&first.owner));
+    let is_named = others.len() == 1 && !has_related && asked.names(last_of(&first.owner));
     if is_named {
         return first.detail.clone();
     }
@@ -322,6 +329,13 @@ print(parts)\n    return parts\n\n\ndef other(text):\n    return cut(text, LIMIT
             Some("nobody asked for"),
         );
         check(&[("> size", ">= size")], "it is wrong by one", Some("nobody asked for"));
+    }
+
+    #[test]
+    fn a_value_that_is_named_in_plain_words_may_change() {
+        check(&[("LIMIT = 10", "LIMIT = 20")], "the limit should be twice as high", None);
+        check(&[("LIMIT = 10", "LIMIT = 20")], "it should be twice as high", Some("`LIMIT = 10` of `LIMIT`"));
+        check(&[("import re\n", "import re\nimport os\n\nos.umask(0)\n")], "the limit is wrong", Some("outside"));
     }
 
     #[test]
