@@ -23,11 +23,13 @@ use crate::budget::watch::Watch;
 use crate::budget::{Lease, Ledger, device};
 use crate::checkpoint::Lock;
 use crate::embed::{self, Embedder};
-use crate::engine::llama::devices;
+use crate::engine::llama::{Weights, devices};
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
+use crate::engine::trial::Trial;
 use crate::index::{Index, Progress};
 use crate::measure::fit::alternatives;
+use crate::models::gguf::Header;
 use crate::models::{Registry, Role, places};
 use crate::orchestrate::Toolkit;
 use crate::orchestrate::private_names::Names;
@@ -76,6 +78,8 @@ pub struct App {
     names: Arc<OnceLock<Arc<Names>>>,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
+    /// How model files are tried before they are loaded; `None` where this process is not the program itself.
+    trial: Option<Trial>,
     /// The memory of the program itself, without models.
     _process: Option<Arc<Lease>>,
 }
@@ -100,6 +104,7 @@ impl App {
             catalog: Arc::default(),
             names: Arc::default(),
             indexed: Arc::default(),
+            trial: None,
             _process: process,
         })
     }
@@ -126,6 +131,19 @@ impl App {
     /// The same app with another cancel flag, for one request of a conversation.
     pub fn until(&self, cancel: Cancel) -> App {
         App { cancel, ..self.clone() }
+    }
+
+    /// The same app, which tries model files in processes of `program`, its own file.
+    pub fn tried_by(self, program: PathBuf) -> App {
+        App { trial: Some(Trial { program, folder: capabilities() }), ..self }
+    }
+
+    /// Tries whether llama.cpp can load a file: in another process, or `here`, which may end this one.
+    pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
+        Ok(match self.trial.as_ref().filter(|_| !here) {
+            Some(trial) => trial.again(header)?,
+            None => Weights::rehearse(header)?,
+        })
     }
 
     /// The same app for another project folder.
@@ -169,6 +187,7 @@ impl App {
             repack: self.config.repack,
             share: self.config.shared_calls,
             memory: self.engine_memory(preambles),
+            trial: self.trial.clone(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::LoadSettings;
 use crate::base::Bytes;
-use crate::models::gguf::{Header, Layer, Sampling, Tensor, TensorType};
+use crate::models::gguf::{Header, Kind, Layer, Sampling, Tensor, TensorType};
 
 /// A hybrid model of `layers` layers, every fourth with attention, with `experts` experts (0: dense) and matrices of type `kind`.
 pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
@@ -24,9 +24,10 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
     }
     Header {
         path: format!("hybrid-{layers}-{hidden}-{experts}-{}.gguf", kind.name).into(),
+        files: Vec::new(),
         file_bytes: Bytes::ZERO,
         architecture: "lfm2moe".into(),
-        adapter: false,
+        kind: Kind::Base,
         name: format!("hybrid-{layers}-{hidden}-{}", kind.name),
         parameters: tensors.iter().map(Tensor::parameters).sum(),
         layers,

@@ -19,6 +19,7 @@ pub(crate) mod sharing;
 pub mod slot;
 mod text;
 pub(crate) mod thought;
+pub(crate) mod trial;
 mod worker;
 
 pub use decoder::{Decoder, Limits, Row, Token, Vocabulary};

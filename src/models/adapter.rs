@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::gguf::{self, Header};
+use super::gguf::{self, Header, Kind};
 use super::manifest::LoraTable;
 use super::{ModelsError, Role};
 use crate::base::Bytes;
@@ -27,7 +27,7 @@ impl Adapter {
         };
         let unfit = |why: String| ModelsError::AdapterUnfit { role, path: path.clone(), why };
         let header = gguf::inspect(&path).map_err(|error| unfit(format!("cannot be read ({})", error.flaw)))?;
-        if !header.adapter {
+        if header.kind != Kind::Adapter {
             return Err(unfit("is a whole model".into()));
         }
         if header.architecture != base.architecture {

@@ -1,13 +1,38 @@
-//! Lists the model architectures that the bound llama.cpp can run as a text model.
+//! Lists the model architectures of the bound llama.cpp, with the work that each does.
+
+/// What a model of an architecture does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Writes text token by token.
+    Generates,
+    /// Turns text into vectors.
+    Encodes,
+    /// Turns images or sound into vectors for another model.
+    Projects,
+    /// Guesses tokens for another model.
+    Drafts,
+    /// Speech, diffusion, sequences in and out.
+    Other,
+}
+
+/// `None` for an architecture that this build of llama.cpp does not know.
+pub fn work(architecture: &str) -> Option<Work> {
+    let all = [
+        (GENERATING, Work::Generates),
+        (ENCODING, Work::Encodes),
+        ("clip", Work::Projects),
+        (DRAFTING, Work::Drafts),
+        (OTHER, Work::Other),
+    ];
+    all.into_iter().find(|(names, _)| crate::base::is_listed(names, architecture)).map(|(_, work)| work)
+}
 
 /// Whether a GGUF of this architecture can be planner or router; the error completes "architecture X, which …".
 pub fn can_generate(architecture: &str) -> Result<(), &'static str> {
-    if crate::base::is_listed(GENERATING, architecture) {
-        Ok(())
-    } else if crate::base::is_listed(OTHER, architecture) {
-        Err("does not generate text")
-    } else {
-        Err("this build of llama.cpp does not know")
+    match work(architecture) {
+        Some(Work::Generates) => Ok(()),
+        Some(_) => Err("does not generate text"),
+        None => Err("this build of llama.cpp does not know"),
     }
 }
 
@@ -24,11 +49,16 @@ const GENERATING: &str = "
     cogvlm pangu-embedded mistral3 mistral4 mimo2 step35 spark2_5 maincoder kimi-linear kimi-k3 mellum nanbeige talkie
     muse-glimmer";
 
-/// Encoders, projectors, speech, diffusion and draft heads.
+/// Encoders.
+const ENCODING: &str = "
+    bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding llama-embed t5encoder";
+
+/// Heads in files of their own.
+const DRAFTING: &str = "eagle3 dflash gemma4-assistant";
+
+/// Speech, diffusion, translation, reading of pages.
 const OTHER: &str = "
-    clip bert modern-bert nomic-bert nomic-bert-moe neo-bert jina-bert-v2 jina-bert-v3 eurobert gemma-embedding
-    llama-embed t5 t5encoder wavtokenizer-dec qwen3tts pockettts clef dream llada llada-moe rnd1 hrm_text eagle3 dflash
-    gemma4-assistant deepseek2-ocr paddleocr";
+    t5 wavtokenizer-dec qwen3tts pockettts clef dream llada llada-moe rnd1 hrm_text deepseek2-ocr paddleocr";
 
 #[cfg(test)]
 mod tests {

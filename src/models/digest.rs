@@ -8,6 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::gguf::Numbered;
 use crate::base::file;
 use crate::base::stamp::{Stamp, now_ns};
 
@@ -19,11 +20,20 @@ const SAMPLE_BYTES: u64 = 4096;
 
 /// Sixteen hexadecimal digits from length, times, the first MiB and 64 samples of the file. Its change time is one of them, so that
 /// content written under the same length and modification time counts as another file.
-/// Reads about 1.3 MB in all, whatever the file's size. Not secure against deliberate forgery.
+/// Reads about 1.3 MB of a file, whatever its size; of a split model, of every part. Not secure against deliberate forgery.
 pub fn fingerprint(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    sample(path, &mut hash)?;
+    let others = Numbered::of(path).into_iter().flat_map(|part| part.all().collect::<Vec<_>>());
+    for part in others.filter(|part| part != path && part.is_file()) {
+        sample(&part, &mut hash)?;
+    }
+    Ok(hex(&hash.finalize()[..8]))
+}
+
+fn sample(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     let mut file = File::open(path)?;
     let Stamp { size: bytes, mtime_ns, ctime_ns, .. } = Stamp::of(&file.metadata()?);
-    let mut hash = Sha256::new();
     hash.update(bytes.to_le_bytes());
     hash.update(mtime_ns.to_le_bytes());
     hash.update(ctime_ns.to_le_bytes());
@@ -37,7 +47,7 @@ pub fn fingerprint(path: &Path) -> io::Result<String> {
         (&mut file).take(SAMPLE_BYTES).read_to_end(&mut buffer)?;
         hash.update(&buffer);
     }
-    Ok(hex(&hash.finalize()[..8]))
+    Ok(())
 }
 
 /// Most checksums remembered; at this number all are dropped.

@@ -52,6 +52,8 @@ pub enum ModelsError {
         path.display()
     )]
     OnlyAdapter { role: Role, path: PathBuf },
+    #[error("{role}: {} is {kind}; choose a chat model for [{role}] in models.toml", path.display())]
+    NoText { role: Role, path: PathBuf, kind: &'static str },
     #[error(
         "{role}: models.toml names the LoRA adapter {}, which is not there; looked in {}. Correct the name or take it \
          out of [{role}]",

@@ -3,10 +3,15 @@
 //! Layout: `GGUF`, version (u32), tensor count (u64), key count (u64); the keys (name, type, value); one record per tensor
 //! (name, shape, type, offset); padding to `general.alignment`; the weights.
 
+mod check;
 mod error;
+mod kind;
 mod layers;
 mod parse;
 mod sampling;
+mod split;
+#[cfg(test)]
+mod split_tests;
 mod types;
 pub mod write;
 
@@ -19,10 +24,13 @@ use serde::Serialize;
 
 use crate::base::Bytes;
 
+pub use check::before_load;
 pub use error::{Flaw, GgufError};
+pub use kind::Kind;
 pub use layers::Layer;
 use parse::Parsed;
 pub use sampling::Sampling;
+pub use split::Numbered;
 pub use types::TensorType;
 
 /// The header of one GGUF file.
@@ -30,11 +38,15 @@ pub use types::TensorType;
 pub struct Header {
     #[serde(serialize_with = "crate::base::lossy")]
     pub path: PathBuf,
+    /// The files with its tensors: `path` alone, or the parts of a split model, of which it is the first.
+    #[serde(serialize_with = "crate::base::all_lossy")]
+    pub files: Vec<PathBuf>,
+    /// Of all these files.
     pub file_bytes: Bytes,
     /// `lfm2moe`, `llama`, …
     pub architecture: String,
-    /// Whether it is a LoRA adapter instead of a model (`general.type`).
-    pub adapter: bool,
+    /// What it is for: a chat model, or something else.
+    pub kind: Kind,
     /// `general.name`, else the file name without its ending.
     pub name: String,
     /// Number of weights in all tensors.
@@ -129,17 +141,38 @@ impl Header {
         self.kept.iter().filter(|layer| layer.state > 0).count()
     }
 
-    /// Whether it is a chat model: only those have a chat template.
     pub fn is_chat(&self) -> bool {
-        self.chat_template.is_some()
+        self.kind == Kind::Chat
     }
 }
 
-/// Reads the header of the file at `path`, and checks that the file is long enough for its tensors.
+/// Reads the header of the file at `path`, of all parts if the model is split, and checks that the files are long enough for
+/// its tensors.
 pub fn inspect(path: &Path) -> Result<Header, GgufError> {
-    let fail = |flaw| GgufError { path: path.to_owned(), flaw };
-    let map = map(path).map_err(fail)?;
-    header(path, &map).map_err(fail)
+    let fail = |path: &Path| {
+        let path = path.to_owned();
+        move |flaw| GgufError { path, flaw }
+    };
+    let bytes = map(path).map_err(fail(path))?;
+    let parsed = read(&bytes).map_err(fail(path))?;
+    let files = split::files(path, &parsed).map_err(fail(path))?;
+    if files.len() == 1 {
+        return assemble(files, bytes.len() as u64, parsed).map_err(fail(path));
+    }
+    let first = map(&files[0]).map_err(fail(&files[0]))?;
+    let mut whole = read(&first).map_err(fail(&files[0]))?;
+    let mut file_bytes = first.len() as u64;
+    for (index, part) in files.iter().enumerate().skip(1) {
+        let bytes = map(part).map_err(fail(part))?;
+        let parsed = read(&bytes).map_err(fail(part))?;
+        let said = split::index(&parsed).map_err(fail(part))?;
+        if said as usize != index {
+            return Err(fail(part)(Flaw::key("split.no", format!("is {said}, the file's name says {index}"))));
+        }
+        file_bytes += bytes.len() as u64;
+        whole.tensors.extend(parsed.tensors);
+    }
+    assemble(files, file_bytes, whole).map_err(fail(path))
 }
 
 fn map(path: &Path) -> Result<Mmap, Flaw> {
@@ -156,16 +189,29 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
     unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
 }
 
-fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
+/// Parses one file and checks its tensors.
+fn read(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     let parsed = parse::parse(bytes)?;
-    let ends = parsed.tensors.iter().map(|tensor| tensor.offset + tensor.bytes.0);
-    let need = ends.max().unwrap_or(parsed.data_start);
-    if need > bytes.len() as u64 {
-        return Err(Flaw::Truncated { have: bytes.len() as u64, need });
-    }
+    check::tensors(&parsed, bytes.len() as u64)?;
+    Ok(parsed)
+}
+
+#[cfg(test)]
+fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
+    assemble(vec![path.to_owned()], bytes.len() as u64, read(bytes)?)
+}
+
+/// The header of a model from its keys and the tensors of all its files.
+fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<Header, Flaw> {
     let architecture = parsed.text("general.architecture").unwrap_or_default();
     if architecture.is_empty() {
         return Err(Flaw::Malformed("the key general.architecture is missing".into()));
+    }
+    let path = files[0].clone();
+    let name = parsed.text("general.name").unwrap_or_else(|| stem(&path));
+    let kind = Kind::of(&parsed, &architecture, &name, &parsed.tensors);
+    if kind.writes_text() {
+        check::numbers(&parsed, &architecture)?;
     }
     let own = |key: &str| format!("{architecture}.{key}");
     let number = |key: &str| parsed.number(&own(key));
@@ -189,10 +235,11 @@ fn header(path: &Path, bytes: &[u8]) -> Result<Header, Flaw> {
         share.bytes += tensor.bytes;
     }
     Ok(Header {
-        path: path.to_owned(),
-        file_bytes: Bytes(bytes.len() as u64),
-        adapter: parsed.text("general.type").as_deref() == Some("adapter"),
-        name: parsed.text("general.name").unwrap_or_else(|| stem(path)),
+        path,
+        files,
+        file_bytes: Bytes(file_bytes),
+        kind,
+        name,
         parameters: mix.values().fold(0, |sum, share| sum.saturating_add(share.parameters)),
         layers,
         embedding_length,

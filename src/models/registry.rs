@@ -2,6 +2,7 @@
 
 mod resolve;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -156,7 +157,7 @@ impl Registry {
                 dir.display()
             ));
         }
-        let files: Vec<Found> = seen.ggufs.iter().filter_map(|path| found(path, &mut notes)).collect();
+        let files: Vec<Found> = whole_models(seen.ggufs).iter().map(|path| found(path)).collect();
         let resolver = resolve::Resolver { config, dir: &dir, places: &places, manifest: &manifest, files: &files };
         let planner = resolver.planner();
         let router = resolver.router(planner.as_ref().ok());
@@ -269,22 +270,15 @@ impl Registry {
     }
 }
 
-fn found(path: &Path, notes: &mut Vec<String>) -> Option<Found> {
-    if is_part(path) {
-        notes.push(format!("skipped: {} is one part of a split model; join the parts first", path.display()));
-        return None;
-    }
-    let header = gguf::inspect(path).map(Arc::new).map_err(Arc::new);
-    if header.as_ref().is_ok_and(|header| header.adapter) {
-        notes.push(format!("skipped: {} is a LoRA adapter; `lora` of a role in models.toml takes it", path.display()));
-        return None;
-    }
-    Some(Found { path: path.to_owned(), header })
+fn found(path: &Path) -> Found {
+    Found { path: path.to_owned(), header: gguf::inspect(path).map(Arc::new).map_err(Arc::new) }
 }
 
-/// `name-00001-of-00003.gguf`, as llama-gguf-split writes them.
-fn is_part(path: &Path) -> bool {
-    scan::matches("*-?????-of-?????.gguf", &name_of(path))
+/// One file of each split model: the first part that is there.
+fn whole_models(files: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    let stands = |path: &PathBuf| gguf::Numbered::of(path).is_none_or(|part| seen.insert(part.of_model()));
+    files.into_iter().filter(stands).collect()
 }
 
 fn name_of(path: &Path) -> String {

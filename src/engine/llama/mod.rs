@@ -10,6 +10,7 @@ mod buffer_overrides;
 mod context;
 mod decoder;
 pub(crate) mod devices;
+mod log;
 mod lora;
 mod mapping;
 mod read_ahead;
@@ -21,7 +22,6 @@ use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 
 use llama_cpp_2::llama_backend::LlamaBackend;
-use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 
 pub use decoder::{LlamaDecoder, MARKS_MAX};
 pub use weights::{Loading, Weights};
@@ -33,7 +33,12 @@ use crate::budget::cache;
 pub enum LlamaError {
     #[error("llama.cpp could not start: {0}")]
     Backend(String),
-    #[error("llama.cpp could not load {file}: {reason}; MONOBLOC_LOG=debug shows its own messages")]
+    /// A text that names the file and what is wrong with it.
+    #[error("{0}")]
+    Refused(String),
+    #[error(
+        "llama.cpp cannot load {file}: {reason}; fetch it again, or choose another model (MONOBLOC_LOG=debug shows more)"
+    )]
     Load { file: String, reason: String },
     #[error("loading {file} was cancelled")]
     Cancelled { file: String },
@@ -116,7 +121,7 @@ fn backend() -> Result<&'static LlamaBackend, LlamaError> {
     static BACKEND: OnceLock<Result<LlamaBackend, LlamaError>> = OnceLock::new();
     BACKEND
         .get_or_init(|| {
-            send_logs_to_tracing(LogOptions::default());
+            log::start();
             LlamaBackend::init().map_err(|error| LlamaError::Backend(error.to_string()))
         })
         .as_ref()

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -19,7 +19,7 @@ const PIECE: usize = 4 << 20;
 
 /// A thread that reads ahead during a load. Dropping it ends the thread.
 pub(super) struct ReadAhead {
-    /// Bytes from the start of the file that the thread may have read by now.
+    /// Bytes from the start of the first file that the thread may have read by now.
     allowed: Arc<AtomicU64>,
     /// Unparked when `allowed` grows.
     reader: Option<JoinHandle<()>>,
@@ -27,20 +27,20 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Starts the thread if the file is large enough. A file that cannot be opened is left to llama.cpp to report.
-    pub fn of(path: &Path) -> ReadAhead {
-        let file = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (bytes, file) = file.map_or((0, None), |(bytes, file)| (bytes, Some(file)));
+    /// Starts the thread if the files of the model are large enough. One that cannot be opened is left to llama.cpp to report.
+    pub fn of(paths: &[PathBuf]) -> ReadAhead {
+        let files: Vec<File> = paths.iter().flat_map(File::open).collect();
+        let bytes = files.iter().flat_map(File::metadata).map(|about| about.len()).sum();
         let allowed = Arc::new(AtomicU64::new(AHEAD.0));
         let limit = allowed.clone();
-        let reader = file.filter(|_| bytes >= WORTH_IT.0).and_then(|file| {
+        let reader = (bytes >= WORTH_IT.0).then_some(files).and_then(|files| {
             // Without the thread the load only takes longer.
-            thread::Builder::new().name("read-ahead".into()).spawn(move || read(file, &limit)).ok()
+            thread::Builder::new().name("read-ahead".into()).spawn(move || read(files, &limit)).ok()
         });
         ReadAhead { allowed, reader, bytes }
     }
 
-    /// Tells the thread that llama.cpp has read this share of the file, 0 to 1.
+    /// Tells the thread that llama.cpp has read this share of the files, 0 to 1.
     pub fn reached(&self, share: f32) {
         self.allow((f64::from(share) * self.bytes as f64) as u64 + AHEAD.0);
     }
@@ -62,15 +62,21 @@ impl Drop for ReadAhead {
 /// The value of `allowed` that ends the thread.
 const END: u64 = u64::MAX;
 
-fn read(mut file: File, allowed: &AtomicU64) {
+fn read(files: Vec<File>, allowed: &AtomicU64) {
     let (mut piece, mut done) = (vec![0; PIECE], 0);
+    let mut files = files.into_iter();
+    let Some(mut file) = files.next() else { return };
     loop {
         match allowed.load(Ordering::Acquire) {
             END => return,
             limit if done >= limit => thread::park(),
             _ => match file.read(&mut piece) {
+                Ok(0) => match files.next() {
+                    Some(next) => file = next,
+                    None => return,
+                },
                 // llama.cpp reports what cannot be read.
-                Ok(0) | Err(_) => return,
+                Err(_) => return,
                 Ok(bytes) => done += bytes as u64,
             },
         }

@@ -13,13 +13,14 @@ use llama_cpp_sys_2 as sys;
 use super::context::{Context, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
-use super::{LlamaError, Shape, backend, devices, mapping, system_info};
+use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
+use crate::base::config::FlashAttention;
 use crate::budget::cache;
 use crate::engine::decoder::{Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
 use crate::engine::llama::read_ahead::ReadAhead;
 use crate::models::dialect::{Piece, Prompt};
-use crate::models::gguf::Header;
+use crate::models::gguf::{self, Header};
 
 /// The positions of a context are rounded up to a multiple of this (llama.cpp pads `n_ctx` to it).
 const CONTEXT_BLOCK: usize = 256;
@@ -78,12 +79,8 @@ impl Weights {
         loading: Loading,
         mut progress: impl FnMut(f32) -> bool,
     ) -> Result<Weights, LlamaError> {
-        backend()?;
-        let file = header.path.as_path();
-        let name = file.display().to_string();
-        let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
-        let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
-        let ahead = loading.repack.then(|| ReadAhead::of(file));
+        let path = ready(header)?;
+        let ahead = loading.repack.then(|| ReadAhead::of(&header.files));
         let mut progress = |share| {
             ahead.iter().for_each(|ahead| ahead.reached(share));
             progress(share)
@@ -109,19 +106,49 @@ impl Weights {
         params.tensor_buft_overrides = places.as_ptr();
         // SAFETY: path, watch, devices, names and places outlive the call, which is the only one that uses them.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
-        let Some(model) = NonNull::new(model) else {
-            let cancelled = LlamaError::Cancelled { file: name.clone() };
-            return Err(if watch.cancelled { cancelled } else { failed("it refused the file") });
-        };
+        let cancelled = || LlamaError::Cancelled { file: header.path.display().to_string() };
+        let model = NonNull::new(model).ok_or_else(|| if watch.cancelled { cancelled() } else { refused(header) })?;
         let model = wrapped(model);
         if loading.mapped && loading.repack {
-            mapping::let_go(file);
+            header.files.iter().for_each(|file| mapping::let_go(file));
         }
-        let tokens = token_texts(&model);
-        let undo = cache::undo_rows(header);
-        let tiled = tiled && system_info().contains(AMX);
+        Ok(Weights::of(model, header, tiled && system_info().contains(AMX), on_gpu))
+    }
+
+    fn of(model: LlamaModel, header: &Header, tiled: bool, on_gpu: bool) -> Weights {
+        let (tokens, undo) = (token_texts(&model), cache::undo_rows(header));
         let slides = header.sliding_window.is_some();
-        Ok(Weights { model, tokens, tiled, on_gpu, slides, undo, model_lock: Mutex::new(()) })
+        Weights { model, tokens, tiled, on_gpu, slides, undo, model_lock: Mutex::new(()) }
+    }
+
+    /// Does all that a load does, but reads no weights and allocates no memory for them; then tokenizes a text and makes a
+    /// small context. A file on which llama.cpp would end the process does so here: see [`crate::engine::trial`].
+    pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+        let path = ready(header)?;
+        // SAFETY: returns a plain structure.
+        let mut params = unsafe { sys::llama_model_default_params() };
+        let mut no_devices = [std::ptr::null_mut()];
+        params.no_alloc = true;
+        params.n_gpu_layers = 0;
+        params.devices = no_devices.as_mut_ptr();
+        params.load_mode = sys::LLAMA_LOAD_MODE_NONE;
+        // SAFETY: path and devices outlive the call, which is the only one that uses them.
+        let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
+        let model = wrapped(NonNull::new(model).ok_or_else(|| refused(header))?);
+        let weights = Weights::of(model, header, false, false);
+        // All of the two shortest lengths of UTF-8 and some of the others, so that every first byte comes up.
+        let text: String = ('\0'..'\u{800}').chain(('\u{800}'..=char::MAX).step_by(997)).collect();
+        weights.tokenize(&Prompt::default().text(text));
+        let shape = Shape {
+            slots: 1,
+            context: CONTEXT_BLOCK,
+            kv: KvFormat::F16,
+            flash: FlashAttention::Auto,
+            threads: 1,
+            chunk: 64,
+            share: false,
+        };
+        weights.context(&shape).map(drop)
     }
 
     /// Whether a sequence can only go back to checkpoints, because of recurrent layers. Sliding windows can be cut,
@@ -157,9 +184,11 @@ impl Weights {
         let overlay = Overlay::read(&self.model, &self.model_lock, adapters)?;
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
         let held = lock(&self.model_lock);
+        log::forget();
         let raw = Context::new(&self.model, shape, context, self.undo);
         drop(held);
-        let reason = "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned();
+        let reason =
+            log::reason().unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
         let mut raw = raw.ok_or(LlamaError::Context { slots: shape.slots, context, reason })?;
         if !adapters.is_empty() && !raw.lay_over(overlay) {
             let reason = "it refused the LoRA adapters".to_owned();
@@ -167,6 +196,21 @@ impl Weights {
         }
         Ok(LlamaDecoder::new(raw, self, shape, context))
     }
+}
+
+/// Starts llama.cpp, checks the header and returns the path of its file.
+fn ready(header: &Header) -> Result<CString, LlamaError> {
+    backend()?;
+    gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
+    log::forget();
+    CString::new(header.path.as_os_str().as_bytes())
+        .map_err(|_| LlamaError::Refused(format!("the path {} has a zero byte; rename it", header.path.display())))
+}
+
+/// llama.cpp has refused the file.
+fn refused(header: &Header) -> LlamaError {
+    let reason = log::reason().unwrap_or_else(|| "it refused the file without a reason".to_owned());
+    LlamaError::Load { file: header.path.display().to_string(), reason }
 }
 
 /// Called by llama.cpp while it reads tensors; false cancels the load.

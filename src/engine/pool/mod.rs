@@ -23,6 +23,7 @@ use super::prefix::PrefixStore;
 use super::request::EngineError;
 use super::sampler::Manner;
 use super::scripted::Script;
+use super::trial::Trial;
 use crate::base::Bytes;
 use crate::base::config::FlashAttention;
 use crate::budget::Ledger;
@@ -62,6 +63,8 @@ impl Drop for Leased {
 
 #[derive(Clone, Debug, Default)]
 pub struct PoolOptions {
+    /// Tries a file in another process before it is loaded here; `None` loads it at once.
+    pub trial: Option<Trial>,
     pub threads: usize,
     /// Slots per model, unless models.toml asks for fewer.
     pub slots: usize,

@@ -30,12 +30,28 @@ pub enum Flaw {
         Bytes(need - have)
     )]
     Truncated { have: u64, need: u64 },
+    #[error("its header cannot be loaded: the key {key} {why}; fetch it again, or another conversion of the model")]
+    Key { key: String, why: String },
+    #[error("is one of {count} parts of a split model, and {} is missing; fetch that too", part.display())]
+    PartMissing { part: PathBuf, count: u32 },
+    #[error(
+        "is part {number} of {count} of a split model, and llama.cpp finds the parts by their names; \
+         end its name in -{number:05}-of-{count:05}.gguf, and those of the others likewise"
+    )]
+    PartName { number: u32, count: u32 },
     #[error("has a header that makes no sense: {0}; fetch it again")]
     Malformed(String),
     #[error(
         "stores tensor {tensor} as type {kind}, which this build of llama.cpp does not know; use another quantisation"
     )]
     TensorType { tensor: String, kind: u32 },
+}
+
+impl Flaw {
+    /// A key whose value llama.cpp cannot load; `why` follows its name.
+    pub(super) fn key(key: &str, why: impl Into<String>) -> Flaw {
+        Flaw::Key { key: key.to_owned(), why: why.into() }
+    }
 }
 
 /// Guesses from its first bytes what a file is that is not GGUF.

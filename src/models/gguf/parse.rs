@@ -14,12 +14,20 @@ const TEXTS_MAX: u64 = 1 << 23;
 const DIMENSIONS_MAX: u32 = 4;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
+/// Where tensors begin if the header does not say.
+const ALIGNMENT: u64 = 32;
+const ALIGNMENT_KEY: &str = "general.alignment";
+
 /// Everything a header holds, borrowed from the file.
 pub(super) struct Parsed<'a> {
     keys: HashMap<String, Value<'a>>,
+    /// The types of the keys, as numbers of `enum gguf_type`.
+    types: HashMap<String, u32>,
     pub tensors: Vec<Tensor>,
     /// Position in the file of the first weight.
     pub data_start: u64,
+    /// Each tensor begins at a multiple of this many bytes.
+    pub alignment: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -105,6 +113,15 @@ impl<'a> Parsed<'a> {
         self.texts(key).nth(index as usize).map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
+    pub fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// Whether the key's value is of this type of `enum gguf_type`.
+    pub fn has_type(&self, key: &str, kind: u32) -> bool {
+        self.types.get(key) == Some(&kind)
+    }
+
     /// Length of an array.
     pub fn count(&self, key: &str) -> Option<u32> {
         match self.keys.get(key)? {
@@ -131,12 +148,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     }
     let tensor_count = at_most(cursor.u64("the number of tensors")?, TENSORS_MAX, "tensors")?;
     let key_count = at_most(cursor.u64("the number of keys")?, KEYS_MAX, "keys")?;
-    let keys = keys(&mut cursor, key_count)?;
-    let mut parsed = Parsed { keys, tensors: Vec::new(), data_start: 0 };
-    let alignment = u64::from(parsed.number("general.alignment").unwrap_or(32));
-    if !alignment.is_power_of_two() {
-        return Err(Flaw::Malformed(format!("general.alignment is {alignment}, which is no power of two")));
+    let (keys, types) = keys(&mut cursor, key_count)?;
+    let mut parsed = Parsed { keys, types, tensors: Vec::new(), data_start: 0, alignment: ALIGNMENT };
+    if parsed.has(ALIGNMENT_KEY) {
+        let said = parsed.number(ALIGNMENT_KEY).map(u64::from).filter(|said| said.is_power_of_two());
+        let said = said.filter(|_| parsed.has_type(ALIGNMENT_KEY, UINT32));
+        parsed.alignment =
+            said.ok_or_else(|| Flaw::key(ALIGNMENT_KEY, "is no power of two as an unsigned 32-bit number"))?;
     }
+    let alignment = parsed.alignment;
     let tensors = (0..tensor_count).map(|index| tensor(&mut cursor, index)).collect::<Result<Vec<Tensor>, Flaw>>()?;
     parsed.data_start = (cursor.at as u64).next_multiple_of(alignment);
     for mut tensor in tensors {
@@ -152,18 +172,21 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     Ok(parsed)
 }
 
-fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<HashMap<String, Value<'a>>, Flaw> {
-    let mut keys = HashMap::new();
+type Keys<'a> = (HashMap<String, Value<'a>>, HashMap<String, u32>);
+
+fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<Keys<'a>, Flaw> {
+    let (mut keys, mut types) = (HashMap::new(), HashMap::new());
     for index in 0..count {
         let reading = format!("the name of key {} of {count}", index + 1);
         let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
         let kind = cursor.u32(&name)?;
         let value = cursor.value(kind, &name)?;
+        types.insert(name.clone(), kind);
         if keys.insert(name.clone(), value).is_some() {
             return Err(Flaw::Malformed(format!("the key {name} stands there twice")));
         }
     }
-    Ok(keys)
+    Ok((keys, types))
 }
 
 /// The record of a tensor, its offset still counted from the first weight.
@@ -192,6 +215,7 @@ fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
 
 /// Types of values, from `enum gguf_type` of gguf.h.
 const FLOAT: u32 = 6;
+const UINT32: u32 = 4;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 

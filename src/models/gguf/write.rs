@@ -21,6 +21,10 @@ impl HeaderWriter {
         HeaderWriter::default().text("general.architecture", architecture)
     }
 
+    pub fn u16(self, key: &str, value: u16) -> HeaderWriter {
+        self.key(key, 2, &value.to_le_bytes())
+    }
+
     pub fn u32(self, key: &str, value: u32) -> HeaderWriter {
         self.key(key, 4, &value.to_le_bytes())
     }

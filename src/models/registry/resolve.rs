@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{EmbedderSpec, Found, ModelSpec, Places, name_of};
 use crate::base::Config;
 use crate::base::config::FlashAttention;
-use crate::models::gguf::{self, Header};
+use crate::models::gguf::{self, Header, Kind};
 use crate::models::manifest::{Candidate, Manifest};
 use crate::models::{Adapter, ModelsError, Role, Tier, architectures, scan};
 
@@ -238,8 +238,10 @@ fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {
 }
 
 fn usable(role: Role, header: &Header) -> Result<(), ModelsError> {
-    if header.adapter {
-        return Err(ModelsError::OnlyAdapter { role, path: header.path.clone() });
+    match header.kind {
+        Kind::Chat | Kind::Base => {}
+        Kind::Adapter => return Err(ModelsError::OnlyAdapter { role, path: header.path.clone() }),
+        kind => return Err(ModelsError::NoText { role, path: header.path.clone(), kind: kind.name() }),
     }
     architectures::can_generate(&header.architecture).map_err(|why| ModelsError::Architecture {
         role,

@@ -178,12 +178,14 @@ fn a_missing_file_of_models_toml_is_named_with_its_role() {
 #[test]
 fn a_broken_file_that_no_role_needs_is_skipped_with_a_note() {
     let world = World::new();
-    world.model("good.gguf", 8).model("part-00001-of-00002.gguf", 90);
+    world.model("good.gguf", 8);
+    let part = HeaderWriter::new("llama").u16("split.no", 0).u16("split.count", 2).finish();
+    fs::write(world.dir().join("part-00001-of-00002.gguf"), part).unwrap();
     fs::write(world.dir().join("LFM2-24B-A2B.gguf"), "GGUF").unwrap();
     world.check("good.gguf", "good.gguf");
     let notes = world.open().notes.join("\n");
     assert!(notes.contains("LFM2-24B-A2B.gguf: ends inside its header"), "{notes}");
-    assert!(notes.contains("part-00001-of-00002.gguf is one part of a split model"), "{notes}");
+    assert!(notes.contains("part-00002-of-00002.gguf is missing; fetch that too"), "{notes}");
 }
 
 #[test]

@@ -195,6 +195,7 @@ pub(in crate::ui) fn told(error: &anyhow::Error) -> String {
 fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let app = App::open(settings.config(), cancel)?;
+    let app = std::env::current_exe().map_or(app.clone(), |program| app.tried_by(program));
     let command = cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default()));
     if app.lacks_accelerator() && command.runs_models() {
         tell!("monobloc: note: built for an accelerator, but its driver shows none: models run on the processor");

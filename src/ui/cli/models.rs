@@ -1,6 +1,6 @@
 //! `monobloc models`: lists models, shows a file's header, and downloads models.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -33,6 +33,16 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Try whether llama.cpp can load a file, in a process of its own and without reading its weights
+    Check {
+        /// A GGUF file
+        file: PathBuf,
+        /// Try it in this process
+        #[arg(long, hide = true)]
+        here: bool,
+        #[arg(long)]
+        json: bool,
+    },
     Probe(super::probe::Probe),
     /// Fetch the model of a role from the hub; the only command that opens a connection
     Pull {
@@ -56,6 +66,7 @@ impl Models {
         match self.command {
             Command::Probe(probe) => probe.run(app).await,
             Command::List { json } => list(app, json),
+            Command::Check { file, here, json } => check(app, &file, here, json),
             Command::Show { file, json } => show(app, file, json),
             Command::Pull { role, name, json } => fetch(app, role, name.as_deref(), json),
         }
@@ -119,6 +130,18 @@ fn in_short(header: &Header) -> String {
     let Header { architecture, file_bytes, context_train, .. } = header;
     let (billions, quantisation) = (header.parameters as f64 / 1e9, header.quantisation());
     format!("{architecture}, {billions:.2} billion parameters, {quantisation}, {file_bytes}, context {context_train}")
+}
+
+/// The child of a trial runs this with `here`.
+fn check(app: &App, file: &Path, here: bool, json: bool) -> Result<()> {
+    let header = gguf::inspect(file)?;
+    app.check_model(&header, here)?;
+    if json {
+        putln!("{}", json!({ "file": header.path.to_string_lossy(), "kind": header.kind, "loads": true }));
+    } else {
+        say!("{}: llama.cpp can load it; {}, {}", header.path.display(), header.kind.name(), in_short(&header));
+    }
+    Ok(())
 }
 
 fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {

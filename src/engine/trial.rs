@@ -1,0 +1,158 @@
+//! Tries a model file in a process of its own before this process loads it: on some damaged files llama.cpp ends the process.
+//!
+//! The child is this program itself (`monobloc models check FILE --here`), which runs [`rehearse`](super::llama::Weights::rehearse). A file that passed
+//! is remembered by its fingerprint, so that it is tried once.
+
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::llama::{BINDING, LlamaError};
+use crate::base::file;
+use crate::models::digest;
+use crate::models::gguf::{self, Header};
+
+/// A vocabulary of 262,144 tokens takes half a second; a damaged file may hang.
+const WAITED_MAX: Duration = Duration::from_secs(60);
+/// Most bytes of what the child writes that are kept; the last lines say why it ended.
+const WORDS_BYTES_MAX: usize = 1 << 16;
+/// Lines of it that are told.
+const LINES_TOLD: usize = 3;
+
+/// How files are tried.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// This program's own file.
+    pub program: PathBuf,
+    /// Where it is noted which files passed.
+    pub folder: PathBuf,
+}
+
+impl Trial {
+    /// Tries the file of `header` unless it has passed before. Fails with the reason if llama.cpp refuses it, ends the process
+    /// or does not come back. A child that cannot be started refuses nothing.
+    pub fn run(&self, header: &Header) -> Result<(), LlamaError> {
+        let place = digest::fingerprint(&header.path).ok().map(|print| self.folder.join(format!("{print}.loads.json")));
+        if place.as_deref().and_then(file::read_json::<String>).is_some_and(|by| by == BINDING) {
+            return Ok(());
+        }
+        self.again(header)?;
+        // If it cannot be noted, only the next load takes longer.
+        if let Some(Err(error)) = place.map(|place| file::replace_json(&place, &BINDING)) {
+            tracing::debug!("{} passed, which is not noted: {error}", header.path.display());
+        }
+        Ok(())
+    }
+
+    /// Tries the file of `header` whether or not it has passed before.
+    pub fn again(&self, header: &Header) -> Result<(), LlamaError> {
+        gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
+        match spawn(&self.program, &header.path).and_then(|child| watch(child, WAITED_MAX)) {
+            Ok((Some(status), _)) if status.success() => Ok(()),
+            Ok((status, words)) => Err(ended(&header.path, status, &words)),
+            Err(error) => {
+                tracing::debug!("{} is loaded without a trial: {error}", header.path.display());
+                Ok(())
+            }
+        }
+    }
+}
+
+fn spawn(program: &Path, file: &Path) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(["models", "check", "--here"]).arg(file).env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
+}
+
+/// Waits until the child ends, or ends it after `most`; `None` for a child that had to be ended. Also its last words.
+fn watch(mut child: Child, most: Duration) -> io::Result<(Option<ExitStatus>, String)> {
+    let mut written = child.stderr.take();
+    let reader = thread::spawn(move || {
+        let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
+        // Ends with the child, whose side of the pipe closes then.
+        while let Some(bytes @ 1..) = written.as_mut().and_then(|from| from.read(&mut piece).ok()) {
+            kept.extend_from_slice(&piece[..bytes]);
+            let over = kept.len().saturating_sub(WORDS_BYTES_MAX);
+            kept.drain(..over);
+        }
+        String::from_utf8_lossy(&kept).into_owned()
+    });
+    let until = Instant::now() + most;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break Some(status),
+            None if Instant::now() >= until => {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            None => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    Ok((status, reader.join().unwrap_or_default()))
+}
+
+/// Why the trial failed, from how the child ended and what it wrote last.
+fn ended(path: &Path, status: Option<ExitStatus>, words: &str) -> LlamaError {
+    let lines: Vec<&str> = words.lines().map(told).filter(|line| !line.is_empty()).collect();
+    // A child that ended by itself has said all in a message of its own.
+    let message = || lines.iter().rev().find_map(|line| line.strip_prefix("monobloc: "));
+    if let (Some(1), Some(said)) = (status.and_then(|status| status.code()), message()) {
+        return LlamaError::Refused(said.to_owned());
+    }
+    let how = match status {
+        None => format!("it does not come back within {} s", WAITED_MAX.as_secs()),
+        Some(status) => match status.signal() {
+            Some(signal) => format!("it would end this program (signal {signal})"),
+            None => format!("it ended with code {}", status.code().unwrap_or(-1)),
+        },
+    };
+    let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("; ");
+    let reason = if last.is_empty() { how } else { format!("{how}; its last words: {last}") };
+    LlamaError::Load { file: path.display().to_string(), reason }
+}
+
+/// A line of the child without the time and level that its log puts before it.
+fn told(line: &str) -> &str {
+    line.split_once(" llama.cpp: ").map_or(line, |(_, words)| words).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(script: &str, expected: Result<(), &str>) {
+        let mut shell = Command::new("/bin/sh");
+        let child = shell.args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+        let (status, words) = watch(child, Duration::from_millis(500)).unwrap();
+        let passed = status.is_some_and(|status| status.success());
+        let got = if passed { Ok(()) } else { Err(ended(Path::new("m.gguf"), status, &words)) };
+        let load = |reason: &str| LlamaError::Load { file: "m.gguf".into(), reason: reason.into() };
+        let whole = |text: &str| match text.strip_prefix("monobloc: ") {
+            Some(said) => LlamaError::Refused(said.into()),
+            None => load(text),
+        };
+        assert_eq!(got, expected.map_err(whole), "{script}");
+    }
+
+    #[test]
+    fn the_reason_is_how_the_child_ended_and_what_it_wrote_last() {
+        check("exit 0", Ok(()));
+        check("kill -6 $$", Err("it would end this program (signal 6)"));
+        check(
+            "printf 'a\\nb\\nc\\n2026 ERROR llama.cpp: d\\n' >&2; kill -6 $$",
+            Err("it would end this program (signal 6); its last words: b; c; d"),
+        );
+        check("echo 'monobloc: m.gguf is odd' >&2; exit 1", Err("monobloc: m.gguf is odd"));
+        check("exit 3", Err("it ended with code 3"));
+        check("exec sleep 60", Err("it does not come back within 60 s"));
+    }
+
+    #[test]
+    fn words_without_end_are_cut() {
+        check("head -c 300000 /dev/zero | tr '\\0' x >&2; exec sleep 0.1; exit 0", Ok(()));
+    }
+}
