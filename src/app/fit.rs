@@ -14,6 +14,7 @@ use crate::embed;
 use crate::engine::llama::devices;
 use crate::engine::pool::Pool;
 use crate::measure::{complete, fit};
+use crate::models::manifest::Candidate;
 use crate::models::{ModelSpec, Registry, Role, registry};
 
 /// What `monobloc fit` calculates.
@@ -110,6 +111,12 @@ impl App {
             report.forecast(&capabilities());
         }
         Ok((report, refused))
+    }
+
+    /// Planners to get for a machine with that much memory, best first; without a figure, for this machine, which is given back.
+    pub fn suggest(&self, memory: Option<Bytes>) -> Result<(Bytes, Vec<Candidate>)> {
+        let memory = memory.map_or_else(|| machine_of(&self.config, None).map(|machine| machine.main_memory()), Ok)?;
+        Ok((memory, Registry::open(&self.config)?.suggest(memory)))
     }
 
     /// KV cache type for the model of `file`: `asked`, else the one it would get in a request.

@@ -36,6 +36,22 @@ pub fn hub_cache_dir() -> PathBuf {
     env::var_os("HF_HOME").map_or_else(|| home().join(".cache/huggingface"), PathBuf::from).join("hub")
 }
 
+/// Ollama's store: `$OLLAMA_MODELS`, else `~/.ollama/models`.
+pub fn ollama_dir() -> PathBuf {
+    env::var_os("OLLAMA_MODELS").map_or_else(|| home().join(".ollama/models"), PathBuf::from)
+}
+
+/// LM Studio's models, in folders by owner and repository.
+pub fn lm_studio_dir() -> PathBuf {
+    home().join(".lmstudio/models")
+}
+
+/// What llama.cpp has downloaded: `$LLAMA_CACHE`, else `~/.cache/llama.cpp`, on macOS `~/Library/Caches/llama.cpp`.
+pub fn llama_cache_dir() -> PathBuf {
+    let usual = if cfg!(target_os = "macos") { "Library/Caches/llama.cpp" } else { ".cache/llama.cpp" };
+    env::var_os("LLAMA_CACHE").map_or_else(|| home().join(usual), PathBuf::from)
+}
+
 fn home() -> PathBuf {
     env::home_dir().unwrap_or_else(|| PathBuf::from("."))
 }

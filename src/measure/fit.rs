@@ -267,7 +267,7 @@ fn advice(longest: &BTreeMap<u8, u32>) -> BTreeMap<u8, &'static str> {
 }
 
 /// Smaller chat models of the folder that could play `role`: other quantisations of its model first, then other models,
-/// both from large to small.
+/// by their place in models.toml and from large to small.
 pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
     let Ok(spec) = registry.get(role) else { return Vec::new() };
     let own = &spec.header;
@@ -282,6 +282,6 @@ pub fn alternatives(registry: &Registry, role: Role) -> Vec<Arc<Header>> {
         .filter(|header| header.tensor_bytes() < own.tensor_bytes())
         .cloned()
         .collect();
-    found.sort_by_key(|header| (!same(header), std::cmp::Reverse(header.tensor_bytes())));
+    found.sort_by_key(|header| (!same(header), registry.rank(header), std::cmp::Reverse(header.tensor_bytes())));
     found
 }

@@ -18,8 +18,8 @@ pub enum ModelsError {
     #[error("{}: {why}", path.display())]
     Manifest { path: PathBuf, why: String },
     #[error(
-        "{role}: no model found; looked in {}{notes}. Fetch one with `monobloc models pull {role}` or \
-         scripts/fetch-models, or name a folder of GGUF files with --model-dir",
+        "{role}: no model found; looked in {}{notes}. `monobloc fit --suggest` says which suit this machine; fetch one with \
+         `monobloc models pull {role}` or scripts/fetch-models, or name a folder of GGUF files with --model-dir",
         paths(looked)
     )]
     NoModel { role: Role, looked: Vec<PathBuf>, notes: String },

@@ -8,7 +8,9 @@ use serde::Deserialize;
 
 use super::capability::Tier;
 use super::dialect::DIALECTS;
+use super::gguf::Header;
 use super::{ModelsError, Role, scan};
+use crate::base::Bytes;
 use crate::base::config::SamplingWish;
 use crate::base::config::setting::of_key;
 pub use crate::base::config::table::KV_TYPES;
@@ -95,6 +97,15 @@ pub struct Candidate {
     pub kv_type: Option<String>,
     /// As the probe measured it.
     pub tier: Option<Tier>,
+    /// Size of the file to pull, in billions of bytes.
+    pub gb: Option<f64>,
+    /// Coding tasks with hidden tests that it solves, of 56; models.toml says whose list.
+    pub mark: Option<u32>,
+    /// Whether it thinks before it answers unless told not to.
+    #[serde(default)]
+    pub thinks: bool,
+    /// Whether this program was tried with it: `here` with the real file, `shape` with random weights.
+    pub run: Option<String>,
     /// Used only if no other candidate is present; then the biggest chat model at hand is chosen.
     #[serde(default)]
     pub fallback: bool,
@@ -103,7 +114,34 @@ pub struct Candidate {
     pub required: bool,
 }
 
+/// What a model needs beside its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
+const BESIDE: f64 = 1.5e9;
+
+/// Most suggestions for one machine.
+const SUGGESTED: usize = 4;
+
 impl Candidate {
+    /// Whether this is the model of `header`: by the name of its file, or by its own name in the header.
+    pub fn is(&self, header: &Header) -> bool {
+        let file = header.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        scan::matches(&self.file, &file)
+            || scan::matches(&self.file, &format!("{}.gguf", header.name.replace(' ', "-")))
+    }
+
+    /// Its name for `models pull planner NAME`: that of the repository.
+    pub fn short_name(&self) -> Option<&str> {
+        self.hub.as_deref()?.rsplit('/').next().map(|name| name.strip_suffix("-GGUF").unwrap_or(name))
+    }
+
+    /// Whether it was run, in words.
+    pub fn was_run(&self) -> &'static str {
+        match self.run.as_deref() {
+            Some("here") => "run here",
+            Some("shape") => "shape run here",
+            _ => "not run",
+        }
+    }
+
     /// The exact file to download; `None` if only a pattern is known.
     pub fn download_name(&self) -> Option<&str> {
         self.pull.as_deref().or_else(|| (!self.file.contains(['*', '?'])).then_some(self.file.as_str()))
@@ -159,6 +197,12 @@ impl Manifest {
         of(self).or_else(|| of(&Manifest::parse(SHIPPED, Path::new("models.toml")).ok()?))
     }
 
+    /// The best planners that can be pulled and fit into `memory`, best first.
+    pub fn suggest(&self, memory: Bytes) -> Vec<Candidate> {
+        let fits = |one: &Candidate| one.gb.is_some_and(|gb| gb * 1e9 + BESIDE <= memory.0 as f64) && one.hub.is_some();
+        self.candidates(Role::Planner).into_iter().filter(fits).take(SUGGESTED).collect()
+    }
+
     /// Candidates of a role, best first.
     pub fn candidates(&self, role: Role) -> Vec<Candidate> {
         self.table(role).models
@@ -182,6 +226,10 @@ impl RoleTable {
                 }
             }
             one_of("kv_type", candidate.kv_type.as_deref(), &KV_TYPES)?;
+            one_of("run", candidate.run.as_deref(), &["here", "shape"])?;
+            if let Some(gb) = candidate.gb.filter(|gb| !(0.0..10_000.0).contains(gb)) {
+                return Err(format!("has gb = {gb}; write the size of the file in billions of bytes"));
+            }
             if candidate.hub.as_deref().is_some_and(|hub| hub.split('/').filter(|part| !part.is_empty()).count() != 2) {
                 return Err("has a `hub` that is not of the form owner/repository".into());
             }
@@ -252,12 +300,30 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_file_names_the_big_planner_first_and_the_small_default_last() {
+    fn the_shipped_planners_go_from_the_best_known_to_the_small_default() {
         let planner = Manifest::read(None).unwrap().candidates(Role::Planner);
-        assert_eq!(planner[0].file, "LFM2.5-24B-A2B*.gguf");
+        let marks: Vec<u32> = planner.iter().filter_map(|candidate| candidate.mark).collect();
+        assert!(marks.is_sorted_by(|a, b| a >= b), "{marks:?}");
         assert!(planner[planner.len() - 1].fallback);
-        let pulled = planner.iter().filter(|candidate| candidate.hub.is_some());
-        assert_eq!(pulled.filter(|candidate| candidate.download_name().is_some()).count(), planner.len() - 1);
+        for candidate in planner.iter().filter(|candidate| candidate.hub.is_some()) {
+            assert!(candidate.download_name().is_some() && candidate.gb.is_some(), "{}", candidate.file);
+        }
+    }
+
+    #[test]
+    fn a_machine_is_offered_the_best_that_it_can_hold() {
+        let shipped = Manifest::read(None).unwrap();
+        let best = |gib: u64| {
+            let all = shipped.suggest(Bytes::gib(gib));
+            assert!(all.len() <= SUGGESTED);
+            all.first().and_then(Candidate::short_name).map(str::to_owned)
+        };
+        assert_eq!(best(1), None);
+        assert_eq!(best(2).as_deref(), Some("SmolLM2-135M-Instruct"));
+        assert_eq!(best(4).as_deref(), Some("Qwen3.5-2B"));
+        assert_eq!(best(8).as_deref(), Some("gemma-4-E4B-it"));
+        assert_eq!(best(16).as_deref(), Some("LFM2-24B-A2B"));
+        assert_eq!(best(32).as_deref(), Some("gemma-4-26B-A4B-it"));
     }
 
     #[test]

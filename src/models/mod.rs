@@ -13,6 +13,7 @@ pub(crate) mod registry;
 pub(crate) mod sampling;
 mod scan;
 pub(crate) mod speed;
+mod stores;
 
 use std::fmt;
 use std::str::FromStr;

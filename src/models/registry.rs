@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
-use super::{Adapter, ModelsError, Role, Tier, digest, places, scan};
+use super::{Adapter, ModelsError, Role, Tier, digest, places, scan, stores};
 use crate::base::config::SamplingWish;
 use crate::base::{Bytes, Config};
 
@@ -40,6 +40,7 @@ struct Places {
     user_dir: PathBuf,
     hub_cache: PathBuf,
     sha256_memory: PathBuf,
+    stores: Vec<(&'static str, PathBuf)>,
 }
 
 impl Places {
@@ -48,6 +49,7 @@ impl Places {
             user_dir: places::model_dir(),
             hub_cache: places::hub_cache_dir(),
             sha256_memory: places::sha256_memory(),
+            stores: stores::of_this_user(),
         }
     }
 }
@@ -56,6 +58,10 @@ impl Places {
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
+    /// The name to show: Ollama's, else the path below its folder.
+    pub name: String,
+    /// The program that keeps the file, if it lies in a folder of another one.
+    pub from: Option<&'static str>,
     pub header: Result<Arc<Header>, Arc<GgufError>>,
 }
 
@@ -157,7 +163,13 @@ impl Registry {
                 dir.display()
             ));
         }
-        let files: Vec<Found> = whole_models(seen.ggufs).iter().map(|path| found(path)).collect();
+        let mut files = found_in(&dir, &seen, stores::kept_by(&dir));
+        // A user who named no folder is offered what other programs have fetched, too.
+        let others = if config.model_dir.is_none() { places.stores.clone() } else { Vec::new() };
+        for (from, folder) in others {
+            let there = scan::scan(&folder).unwrap_or_default();
+            files.extend(found_in(&folder, &there, Some(from)));
+        }
         let resolver = resolve::Resolver { config, dir: &dir, places: &places, manifest: &manifest, files: &files };
         let planner = resolver.planner();
         let router = resolver.router(planner.as_ref().ok());
@@ -242,7 +254,12 @@ impl Registry {
         let wanted = name.to_lowercase();
         let named = |test: &dyn Fn(&str) -> bool| -> Vec<&Path> {
             let all = self.files.iter().map(|file| file.path.as_path());
-            all.filter(|path| test(&name_of(path).to_lowercase())).collect()
+            let mut found: Vec<&Path> = all.filter(|path| test(&name_of(path).to_lowercase())).collect();
+            let by_name = self.files.iter().filter(|file| test(&file.name.to_lowercase()));
+            found.extend(by_name.map(|file| file.path.as_path()));
+            found.sort();
+            found.dedup();
+            found
         };
         let whole = named(&|file| file == wanted || file.strip_suffix(".gguf") == Some(&wanted));
         let part = if whole.is_empty() { named(&|file| file.contains(&wanted)) } else { whole };
@@ -264,14 +281,35 @@ impl Registry {
         self.embedder.as_ref()
     }
 
+    /// The place of a model among the planners of models.toml, best first; unknown ones and fallbacks come last.
+    pub fn rank(&self, header: &Header) -> usize {
+        let known = self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| !candidate.fallback);
+        known.enumerate().find(|(_, candidate)| candidate.is(header)).map_or(usize::MAX, |(place, _)| place)
+    }
+
+    /// The best planners that can be pulled and fit into `memory`.
+    pub fn suggest(&self, memory: Bytes) -> Vec<Candidate> {
+        self.manifest.suggest(memory)
+    }
+
     /// Candidates of a role, best first; `models pull` fetches them.
     pub fn candidates(&self, role: Role) -> Vec<Candidate> {
         self.manifest.candidates(role)
     }
 }
 
-fn found(path: &Path) -> Found {
-    Found { path: path.to_owned(), header: gguf::inspect(path).map(Arc::new).map_err(Arc::new) }
+/// The models of one folder, each with its header.
+fn found_in(dir: &Path, seen: &scan::Scan, from: Option<&'static str>) -> Vec<Found> {
+    let found = |path: PathBuf, name: String, from| {
+        let header = gguf::inspect(&path).map(Arc::new).map_err(Arc::new);
+        Found { path, name, from, header }
+    };
+    let plain = whole_models(seen.ggufs.clone()).into_iter().map(|path| {
+        let name = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
+        found(path, name, from)
+    });
+    let ollama = seen.ollama.iter().map(|(name, path)| found(path.clone(), name.clone(), Some("Ollama")));
+    plain.chain(ollama).collect()
 }
 
 /// One file of each split model: the first part that is there.

@@ -1,13 +1,18 @@
 //! Finds GGUF files and embedding folders in a directory, and files in the hub's cache.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hf_hub::{Cache, Repo};
 
+use super::stores;
+
 /// Levels of folders below the model folder that are searched.
 const DEPTH: usize = 2;
+/// Levels below the folder of a repository in the hub's cache: `snapshots`, a revision, and folders of the repository's own.
+const DEPTH_IN_HUB: usize = 4;
 /// Most entries read, so that a folder given by mistake (such as `/`) takes only moments.
 const ENTRIES_MAX: usize = 20_000;
 
@@ -16,13 +21,15 @@ const ENTRIES_MAX: usize = 20_000;
 pub struct Scan {
     /// Files that end in `.gguf`, sorted.
     pub ggufs: Vec<PathBuf>,
+    /// Files of Ollama's stores, by the names that Ollama gives them; they have no ending.
+    pub ollama: Vec<(String, PathBuf)>,
     /// Folders with safetensors, `tokenizer.json` and `config.json`, sorted.
     pub embedders: Vec<PathBuf>,
     /// Whether [`ENTRIES_MAX`] was reached, so that models may have been missed.
     pub is_cut: bool,
 }
 
-/// Searches `dir` and two levels of folders below it. Fails if `dir` cannot be read; skips unreadable folders below.
+/// Searches `dir` and two levels of folders below it, repositories of the hub's cache and Ollama's store wholly. Fails if `dir` cannot be read; skips unreadable folders below.
 pub fn scan(dir: &Path) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut left = ENTRIES_MAX;
@@ -31,6 +38,10 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
     while let Some((dir, depth)) = pending.pop() {
         if is_embedder(&dir) {
             scan.embedders.push(dir.clone());
+        }
+        if stores::is_ollama(&dir) {
+            scan.ollama.extend(stores::ollama(&dir));
+            continue;
         }
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
@@ -41,14 +52,18 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
             left -= 1;
             let path = entry.path();
             let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            let in_hub = entry.file_name().to_string_lossy().starts_with("models--");
             if path.is_dir() && depth > 0 && !hidden {
-                pending.push((path, depth - 1));
+                pending.push((path, if in_hub { DEPTH_IN_HUB } else { depth - 1 }));
             } else if path.is_file() && has_ending(&path, "gguf") {
                 scan.ggufs.push(path);
             }
         }
     }
     scan.ggufs.sort();
+    // Snapshots of a repository link to one blob.
+    let mut seen = HashSet::new();
+    scan.ggufs.retain(|path| path.canonicalize().is_ok_and(|real| seen.insert(real)));
     scan.embedders.sort();
     Ok(scan)
 }
@@ -150,6 +165,20 @@ mod tests {
         assert_eq!(found.embedders, [dir.path().join("a")]);
         fs::write(dir.path().join("a/config.json"), r#"{"architectures": ["LlamaForCausalLM"]}"#).unwrap();
         assert!(scan(dir.path()).unwrap().embedders.is_empty());
+    }
+
+    #[test]
+    fn a_file_of_the_hubs_cache_is_found_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = dir.path().join("models--owner--name");
+        fs::create_dir_all(repo.join("blobs")).unwrap();
+        fs::write(repo.join("blobs/abc"), "").unwrap();
+        for revision in ["one", "two"] {
+            fs::create_dir_all(repo.join("snapshots").join(revision).join("Q4")).unwrap();
+            let link = repo.join("snapshots").join(revision).join("Q4/m.gguf");
+            std::os::unix::fs::symlink(repo.join("blobs/abc"), link).unwrap();
+        }
+        assert_eq!(scan(dir.path()).unwrap().ggufs, [repo.join("snapshots/one/Q4/m.gguf")]);
     }
 
     #[test]

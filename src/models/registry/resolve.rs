@@ -78,7 +78,7 @@ impl Resolver<'_> {
     fn preferred(&self, role: Role) -> Option<Choice> {
         let candidates = self.manifest.candidates(role);
         let here = candidates.iter().filter(|candidate| !candidate.fallback).find_map(|candidate| {
-            let header = self.usable().find(|header| scan::matches(&candidate.file, &name_of(&header.path)))?;
+            let header = self.usable().find(|header| candidate.is(header))?;
             Some(choice_of(header, candidate.sha256.clone()))
         });
         here.or_else(|| self.config.model_dir.is_none().then(|| self.cached(role, false)).flatten())
@@ -105,7 +105,7 @@ impl Resolver<'_> {
     /// Headers of the models in the folder that can generate text.
     fn usable(&self) -> impl Iterator<Item = &Arc<Header>> {
         let readable = self.files.iter().filter_map(|file| file.header.as_ref().ok());
-        readable.filter(|header| architectures::can_generate(&header.architecture).is_ok())
+        readable.filter(|header| header.kind.writes_text() && architectures::can_generate(&header.architecture).is_ok())
     }
 
     /// The chat model with most parameters; a base model only if there is no other. If the user named no folder, fallbacks
@@ -123,10 +123,7 @@ impl Resolver<'_> {
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
         let fallbacks: Vec<Candidate> =
             self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
-        let is_fallback = |header: &Header| {
-            let name = name_of(&header.path);
-            fallbacks.iter().any(|candidate| scan::matches(&candidate.file, &name))
-        };
+        let is_fallback = |header: &Header| fallbacks.iter().any(|candidate| candidate.is(header));
         let chat = || self.usable().filter(|header| header.is_chat() && !is_fallback(header));
         let named = chat()
             .filter(|header| {

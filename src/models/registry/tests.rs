@@ -68,7 +68,7 @@ impl World {
         let at = |name: &str| self.root.path().join(name);
         Registry::open_at(
             &config,
-            Places { user_dir: at("user"), hub_cache: at("hub"), sha256_memory: at("sha256.json") },
+            Places { user_dir: at("user"), hub_cache: at("hub"), sha256_memory: at("sha256.json"), stores: Vec::new() },
         )
     }
 
@@ -110,6 +110,60 @@ fn shipped_candidates_win_over_size_and_the_small_default_does_not() {
     let world = World::new();
     world.model("SmolLM2-135M-Instruct.Q4_1.gguf", 4).model("qwen.gguf", 8);
     world.check("qwen.gguf", "qwen.gguf");
+}
+
+#[test]
+fn of_known_models_the_best_plans_whatever_its_family_and_its_file_is_called() {
+    let world = World::new();
+    world.model("LFM2-24B-A2B-Q4_K_M.gguf", 40).model("Qwen3.6-35B-A3B-Q4_K_M.gguf", 8);
+    world.check("Qwen3.6-35B-A3B-Q4_K_M.gguf", "Qwen3.6-35B-A3B-Q4_K_M.gguf");
+    let mut named = HeaderWriter::new("gemma4").text("general.name", "Gemma 4 26B A4B It");
+    named = named.text("tokenizer.chat_template", "<|turn>");
+    named.tensor("w", &[64, 2], TensorType::by_name("f32").unwrap());
+    fs::write(world.dir().join("x.gguf"), named.finish_with_zeros()).unwrap();
+    assert_eq!(name_of(&world.open().get(Role::Planner).unwrap().path), "x.gguf");
+}
+
+#[test]
+fn a_file_that_writes_no_text_plays_no_role() {
+    let world = World::new();
+    world.model("chat.gguf", 8);
+    let embedding =
+        HeaderWriter::new("qwen3").u32("qwen3.pooling_type", 3).text("tokenizer.chat_template", "<|im_start|>");
+    for (name, mut writer) in [("big-embedding.gguf", embedding), ("big-mmproj.gguf", HeaderWriter::new("clip"))] {
+        writer.tensor("w", &[64, 90], TensorType::by_name("f32").unwrap());
+        fs::write(world.dir().join(name), writer.finish_with_zeros()).unwrap();
+    }
+    world.check("chat.gguf", "chat.gguf");
+    world.manifest("[planner]\nfile = \"big-embedding.gguf\"");
+    world.check_error(Role::Planner, &["big-embedding.gguf is an embedding model", "choose a chat model"]);
+}
+
+#[test]
+fn ollamas_models_are_found_in_the_named_folder_and_without_one_in_its_own() {
+    let world = World::new();
+    let store = world.root.path().join("ollama");
+    let manifest = store.join("manifests/registry.ollama.ai/library/qwen2.5");
+    fs::create_dir_all(&manifest).unwrap();
+    fs::create_dir_all(store.join("blobs")).unwrap();
+    let digest = "a".repeat(64);
+    let layer = format!(r#"{{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:{digest}"}}"#);
+    fs::write(manifest.join("1.5b"), format!(r#"{{"layers":[{layer}]}}"#)).unwrap();
+    world.model("m.gguf", 8);
+    fs::rename(world.dir().join("m.gguf"), store.join("blobs").join(format!("sha256-{digest}"))).unwrap();
+    let registry = world.try_open(Some(store.clone())).unwrap();
+    assert_eq!((registry.files[0].name.as_str(), registry.files[0].from), ("qwen2.5:1.5b", Some("Ollama")));
+    assert_eq!(registry.get(Role::Planner).unwrap().path, registry.files[0].path);
+    assert_eq!(registry.named("qwen2.5:1.5b", Role::Planner).unwrap().path, registry.files[0].path);
+    let config = Config::default();
+    let at = |name: &str| world.root.path().join(name);
+    let places = Places {
+        user_dir: at("user"),
+        hub_cache: at("hub"),
+        sha256_memory: at("sha256.json"),
+        stores: vec![("Ollama", store)],
+    };
+    assert!(Registry::open_at(&config, places).unwrap().get(Role::Planner).is_ok());
 }
 
 /// Default type of the KV cache.

@@ -9,7 +9,7 @@ use crate::app::{App, FitRequest, instead};
 use crate::base::Bytes;
 use crate::measure::fit::{Model, Report};
 use crate::models::Role;
-use crate::models::manifest::KV_TYPES;
+use crate::models::manifest::{Candidate, KV_TYPES};
 
 /// Calculate from file headers what models take together, how much context fits, and what would have to be given up
 #[derive(Args)]
@@ -36,6 +36,9 @@ pub struct Fit {
     /// model, keys and values in f16, and weights as they lie in the file. Options given beside it count instead of its own
     #[arg(long, value_name = "NAME", value_parser = ["card-16gb"], requires = "files")]
     recipe: Option<String>,
+    /// Say which models to get for this machine, and for machines of 4 to 32 GB
+    #[arg(long, conflicts_with_all = ["files", "device", "recipe"])]
+    suggest: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -46,6 +49,9 @@ const CARD: (Bytes, Bytes, Bytes) = (Bytes(16_000_000_000), Bytes(700_000_000), 
 
 impl Fit {
     pub fn run(mut self, app: &App) -> Result<()> {
+        if self.suggest {
+            return suggest(app, self.json);
+        }
         let mut app = app.clone();
         if self.recipe.is_some() {
             let (budget, overhead, activations) = CARD;
@@ -72,6 +78,48 @@ impl Fit {
         }
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
+}
+
+/// Memory of machines that people have, in GiB.
+const MACHINES: [u64; 5] = [4, 8, 16, 24, 32];
+
+/// The system and other programs are given one part in so many.
+const SYSTEM_SHARE: u64 = 8;
+
+fn suggest(app: &App, json: bool) -> Result<()> {
+    let (here, models) = app.suggest(None)?;
+    let machines = MACHINES.map(Bytes::gib).into_iter().map(|memory| {
+        let for_models = memory.saturating_sub(Bytes(memory.0 / SYSTEM_SHARE));
+        app.suggest(Some(for_models)).map(|(_, models)| (memory, models))
+    });
+    let machines: Vec<(Bytes, Vec<Candidate>)> = machines.collect::<Result<_>>()?;
+    if json {
+        let of = |(memory, models): &(Bytes, Vec<Candidate>)| {
+            let of = |one: &Candidate| {
+                serde_json::json!({ "name": one.short_name(), "hub": one.hub, "file": one.download_name(), "gb": one.gb,
+                    "mark": one.mark, "thinks": one.thinks, "run": one.was_run() })
+            };
+            serde_json::json!({ "memory_bytes": memory, "models": models.iter().map(of).collect::<Vec<_>>() })
+        };
+        let machines: Vec<_> = machines.iter().map(of).collect();
+        putln!("{}", serde_json::json!({ "here": of(&(here, models)), "machines": machines }));
+        return Ok(());
+    }
+    putln!("this machine, {here} for models:");
+    if models.is_empty() {
+        putln!("  no model that monobloc knows fits; free some memory");
+    }
+    for one in &models {
+        let mark = one.mark.map(|mark| format!(", {mark} of 56 coding tasks")).unwrap_or_default();
+        let thinks = if one.thinks { ", thinks" } else { "" };
+        let (name, gb) = (one.short_name().unwrap_or_default(), one.gb.unwrap_or_default());
+        putln!("  {name}: {gb:.1} GB{mark}{thinks}, {}: `monobloc models pull planner {name}`", one.was_run());
+    }
+    for (memory, models) in &machines {
+        let names = models.iter().map(|one| one.short_name().unwrap_or_default()).collect::<Vec<_>>();
+        putln!("{memory}: {}", names.join(", "));
+    }
+    Ok(())
 }
 
 /// Prints which models a request would use, what each gives up to fit, and how long a typical turn takes.

@@ -88,7 +88,7 @@ fn list(app: &App, json: bool) -> Result<()> {
     if json {
         let file = |file: &Found| match &file.header {
             Ok(header) => {
-                json!({ "path": file.path.to_string_lossy(), "architecture": header.architecture, "parameters": header.parameters,
+                json!({ "path": file.path.to_string_lossy(), "name": file.name, "from": file.from, "kind": header.kind, "architecture": header.architecture, "parameters": header.parameters,
                 "bytes": header.file_bytes })
             }
             Err(error) => json!({ "path": file.path.to_string_lossy(), "error": error.to_string() }),
@@ -112,9 +112,10 @@ fn list(app: &App, json: bool) -> Result<()> {
     }
     putln!("{}", registry.dir.display());
     for file in &registry.files {
-        let name = file.path.strip_prefix(&registry.dir).unwrap_or(&file.path).display();
+        let name = file.from.map_or_else(|| file.name.clone(), |from| format!("{} ({from})", file.name));
         match &file.header {
-            Ok(header) => say!("  {name}: {}", in_short(header)),
+            Ok(header) if header.is_chat() => say!("  {name}: {}", in_short(header)),
+            Ok(header) => say!("  {name}: {}; {}", header.kind.name(), in_short(header)),
             Err(error) => say!("  {name}: {error}"),
         }
     }
