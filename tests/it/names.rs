@@ -85,6 +85,7 @@ fn judge() -> Names {
         repack: true,
         share: false,
         memory: EngineMemory::default(),
+        trial: None,
     };
     let registry = Registry::open(&config).expect("a registry");
     Names::new(Pool::new(registry, Ledger::new(Bytes::gib(2)), Permit::new(), options), Cancel::new())

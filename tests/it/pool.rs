@@ -70,6 +70,7 @@ impl World {
             repack: true,
             share: false,
             memory,
+            trial: None,
         };
         Pool::new(self.registry(), ledger.clone(), Permit::new(), options)
     }
