@@ -26,13 +26,13 @@ pub fn of_this_user() -> Vec<(&'static str, PathBuf)> {
 /// The program that keeps its models as `dir` does; `None` for any other folder.
 pub fn kept_by(dir: &Path) -> Option<&'static str> {
     let ends = |end: &str| dir.ends_with(end);
-    match () {
-        () if is_ollama(dir) || ends(".ollama") => Some("Ollama"),
-        () if ends(".lmstudio/models") || ends("lm-studio/models") => Some("LM Studio"),
-        () if ends("llama.cpp") => Some("llama.cpp's cache"),
-        () if ends("huggingface/hub") => Some("the hub's cache"),
-        () => None,
-    }
+    let programs = [
+        ("Ollama", is_ollama(dir) || ends(".ollama")),
+        ("LM Studio", ends(".lmstudio/models") || ends("lm-studio/models")),
+        ("llama.cpp's cache", ends("llama.cpp")),
+        ("the hub's cache", ends("huggingface/hub")),
+    ];
+    programs.into_iter().find(|(_, fits)| *fits).map(|(program, _)| program)
 }
 
 /// Whether the folder is Ollama's store.
