@@ -63,11 +63,46 @@ const IN_CHANNELS: Marks = Marks {
     calls: &[],
 };
 
+/// Marks of families that write thoughts in others than `<think>`: a vocabulary has the opening one as a token.
+static IN_OTHER_TAGS: [Marks; 5] = [
+    in_tags("[THINK]", "[/THINK]", "", &[("[THINK]", Some("[/THINK]"))], &["[TOOL_CALLS]"]),
+    in_tags(
+        "<|START_THINKING|>",
+        "<|END_THINKING|>",
+        "",
+        &[("<|START_THINKING|>", Some("<|END_THINKING|>"))],
+        &["<|START_ACTION|>"],
+    ),
+    in_tags("<seed:think>", "</seed:think>", "", &[("<seed:think>", Some("</seed:think>"))], &["<seed:tool_call>"]),
+    in_tags(
+        "<|inner_prefix|>",
+        "<|inner_suffix|>",
+        "",
+        &[("<|inner_prefix|>", Some("<|inner_suffix|>"))],
+        &["<|tools_prefix|>"],
+    ),
+    // Gemma 4 names the kind of thought behind the mark.
+    in_tags("<|channel>", "<channel|>", "thought\n", &[("<|channel>thought\n", Some("<channel|>"))], &["<|tool_call>"]),
+];
+
+const fn in_tags(
+    open: &'static str,
+    close: &'static str,
+    inside: &'static str,
+    tags: &'static [Tag],
+    calls: &'static [&'static str],
+) -> Marks {
+    Marks { open, close, inside, text_between: "", marks_between: "", answer: "", tags, calls }
+}
+
 impl Marks {
     pub fn of(vocabulary: &dyn Vocabulary) -> &'static Marks {
         // A mark may be a control token or one that the maker has added as text.
-        let knows_channels = vocabulary.tokenize(&Prompt::default().special("<|channel|>")).len() == 1;
-        if knows_channels { &IN_CHANNELS } else { &IN_TAGS }
+        let knows = |mark: &str| vocabulary.tokenize(&Prompt::default().special(mark)).len() == 1;
+        if knows("<|channel|>") {
+            return &IN_CHANNELS;
+        }
+        IN_OTHER_TAGS.iter().find(|marks| knows(marks.open)).unwrap_or(&IN_TAGS)
     }
 
     /// The beginning of a thought.
@@ -104,7 +139,11 @@ pub struct TextStream {
 /// calls and channels, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     let is_text = |name: &&[u8]| {
-        std::str::from_utf8(name).is_ok_and(|name| name == OPEN || name == CLOSE || dialect::is_said(name))
+        let is_thought = |name: &str| {
+            let others = IN_OTHER_TAGS.iter().flat_map(|marks| [marks.open, marks.close]);
+            others.chain([OPEN, CLOSE]).any(|mark| mark == name)
+        };
+        std::str::from_utf8(name).is_ok_and(|name| is_thought(name) || dialect::is_said(name))
     };
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
@@ -273,6 +312,10 @@ mod tests {
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
         let opened_by_the_prompt = TextStream::new(&IN_TAGS, Some(CLOSE));
         check_with(opened_by_the_prompt, &[b"why</th", b"ink>so"], &[thinking("why"), answer("so")]);
+        for marks in &IN_OTHER_TAGS {
+            let text = format!("{}{}why{}so", marks.open, marks.inside, marks.close);
+            check_with(TextStream::new(marks, None), &[text.as_bytes()], &[thinking("why"), answer("so")]);
+        }
     }
 
     #[test]

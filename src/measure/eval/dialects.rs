@@ -132,7 +132,11 @@ fn feed<'t>(
         match piece {
             Piece::Content(text) => reading.content.push_str(&text),
             Piece::Thinking(text) => reading.thinking.push_str(&text),
-            Piece::Call { call, .. } => reading.calls.push(json!({ "name": call.name, "arguments": call.arguments })),
+            // A client is not given calls of tools that it does not have.
+            Piece::Call { call, .. } if tools.iter().any(|tool| tool.name == call.name) => {
+                reading.calls.push(json!({ "name": call.name, "arguments": call.arguments }));
+            }
+            Piece::Call { .. } => {}
         }
     }
     reading

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::{RawCall, ToolText};
-use super::cursor::{Cursor, Read, Stop};
+use super::cursor::{Cursor, Read, Stop, words};
 use super::{Calls, Named, Tagged, json, values};
 
 /// Longest name of a tool in bytes.
@@ -70,12 +70,17 @@ fn parameter(
     let head = common_start(&tags.text, &tags.other);
     let tail = common_end(&tags.text[head.len()..], &tags.other[head.len()..]);
     let (key_end, value_start) = if head.trim().is_empty() { (tags.text.as_str(), "") } else { (head, tail) };
-    let (end, _) = cursor.find(&[key_end])?;
+    // The mark before the value may be missing.
+    let first = words(key_end).next().unwrap_or_default();
+    let (end, _) = cursor.find(&[first])?;
     let key = cursor.until(end).trim().to_owned();
     cursor.at = end;
-    let mut is_text = None;
+    let (mut is_text, mut is_begun) = (None, true);
     if tags.text == tags.other {
-        cursor.expect(key_end)?;
+        is_begun = cursor.eat(key_end)?;
+        if !is_begun {
+            cursor.expect(first)?;
+        }
     } else {
         cursor.expect(head)?;
         let (end, _) = cursor.find(&[value_start])?;
@@ -91,12 +96,13 @@ fn parameter(
         return Ok((key, value, true));
     }
     let (text, is_whole) = text(cursor, calls, tags, &key)?;
+    let text = if is_begun { text } else { text.trim().to_owned() };
     let value = match is_text {
         Some(true) => Value::String(text),
         Some(false) => values::plain(&text).unwrap_or(Value::String(text)),
         None => values::typed(&text, schema),
     };
-    Ok((key, value, is_whole))
+    Ok((key, value, is_whole && is_begun))
 }
 
 /// A value up to the closing mark that something of the call follows. One that other text follows belongs to the value.
