@@ -87,6 +87,7 @@ impl App {
             iterations_max: self.config.iterations_max,
             mode: Mode::Agent,
             cognitive: self.config.cognitive,
+            think: None,
             given: Vec::new(),
             conversation: ConversationId::fresh(),
             earlier: Vec::new(),

@@ -14,7 +14,7 @@ use super::grammar::Grammars;
 use super::request::{DEADLINE, EngineError, QUEUE_MAX, QueuePosition, Request, Scores};
 use super::sharing::Verdicts;
 use super::text::{self, TextStream};
-use super::thought::Thought;
+use super::thought::{Thinking, Thought};
 use super::worker::{Busy, Inbox, Job, Pressure, Task, Update};
 use crate::budget::permit::{Permit, Priority};
 use crate::models::dialect::Prompt;
@@ -96,12 +96,16 @@ impl Engine {
         Request { fixed, ..Request::new(self.tokenize(prompt), max_tokens) }
     }
 
-    /// The same request with an empty thought after the prompt, so that the model does not think first. Unchanged for a
-    /// model that does not mark its thoughts.
-    pub fn without_thinking(&self, request: Request) -> Request {
-        let mut prompt = request.prompt;
-        prompt.extend(text::thought_of_nothing(&*self.inner.vocabulary, &prompt));
-        Request { prompt, ..request }
+    /// The same request with a limit for thoughts. If there are to be none, an empty one follows the prompt, unless the answer has a
+    /// grammar, which leaves no room for one that the prompt has not opened; nothing follows it if the model does not mark thoughts.
+    pub fn limited(&self, request: Request, thinking: Thinking) -> Request {
+        let (mut prompt, vocabulary) = (request.prompt, &*self.inner.vocabulary);
+        if thinking.tokens_max == 0
+            && (request.grammar.is_none() || TextStream::after(vocabulary, &prompt).is_thinking())
+        {
+            prompt.extend(text::thought_of_nothing(vocabulary, &prompt));
+        }
+        Request { prompt, thinking: Some(thinking), ..request }
     }
 
     /// How many requests wait for a slot. Returns at once, whatever the model does.

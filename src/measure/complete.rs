@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jsonl;
 use crate::base::Cancel;
-use crate::base::config::SamplingWish;
+use crate::base::config::{SamplingWish, Think};
 use crate::budget::permit::Priority;
 use crate::engine::pool::{Leased, Pool};
 use crate::engine::{Engine, Finish, Request, Sampling};
@@ -70,6 +70,7 @@ pub fn model(file: &Path, slots: usize, context: u32, kv_type: &str) -> Result<M
         pinned: false,
         capable: None,
         tier: None,
+        think: Think::default(),
         sampling: SamplingWish::default(),
         lora: Vec::new(),
         sha256: None,

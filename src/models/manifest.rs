@@ -11,9 +11,9 @@ use super::dialect::DIALECTS;
 use super::gguf::Header;
 use super::{ModelsError, Role, scan};
 use crate::base::Bytes;
-use crate::base::config::SamplingWish;
 use crate::base::config::setting::of_key;
 pub use crate::base::config::table::KV_TYPES;
+use crate::base::config::{SamplingWish, Think};
 
 /// The file built into the program; it explains the format.
 pub const SHIPPED: &str = include_str!("../../models.toml");
@@ -59,6 +59,8 @@ pub struct RoleTable {
     pub tier: Option<Tier>,
     /// `capable` or `weak`; overrides the probe.
     pub capability: Option<String>,
+    /// How far it thinks.
+    pub think: Option<Think>,
     /// How its free texts are drawn; what is left out is as its maker says.
     #[serde(default)]
     pub sampling: SamplingWish,
@@ -340,6 +342,7 @@ mod tests {
         check("[planner]\nlora = [{ file = \"a\", scale = nan }]", "[planner] has a lora scale of NaN for a");
         check("[planner]\nlora = [{ scale = 1.0 }]", "missing field `file`");
         check("[planner]\nsampling = { temperature = -1 }", "temperature = -1 }; write a number from 0 to 10");
+        check("[planner]\nthink = \"much\"", "must be off, auto or a number of tokens");
         check("[planner]\nsampling = { heat = 1 }", "unknown field `heat`");
         check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
         check("[planner", "models.toml");

@@ -14,6 +14,7 @@ pub(crate) mod sampling;
 mod scan;
 pub(crate) mod speed;
 mod stores;
+pub(crate) mod thinking;
 
 use std::fmt;
 use std::str::FromStr;

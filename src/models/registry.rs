@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
 use super::{Adapter, ModelsError, Role, Tier, digest, places, scan, stores};
-use crate::base::config::SamplingWish;
+use crate::base::config::{SamplingWish, Think};
 use crate::base::{Bytes, Config};
 
 /// The models of one run: the files of the model folder and the choice for each role. Reads headers only; loads nothing.
@@ -87,6 +87,8 @@ pub struct ModelSpec {
     pub capable: Option<bool>,
     /// `tier` of models.toml.
     pub tier: Option<Tier>,
+    /// How far it thinks.
+    pub think: Think,
     /// How its free texts are drawn, by settings and models.toml; what is left open is as its maker says.
     pub sampling: SamplingWish,
     /// LoRA adapters, all applied at once.

@@ -2,6 +2,7 @@
 //!
 //! Code decides the structure; models write the text.
 
+pub(crate) mod allowance;
 pub(crate) mod call;
 mod claims;
 pub(crate) mod cognitive;

@@ -1,13 +1,14 @@
 //! What a turn works with: models by role, tools, the project's index, and a meter of what it costs.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::base::config::{Cognitive, Voice};
+use crate::base::config::{Cognitive, Think, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Sampling, Tally};
+use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Sampling, Tally, Thinking};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
@@ -16,6 +17,7 @@ use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 use crate::request::forms::Project;
 
 use super::Host;
+use super::allowance::{self, LONG_ANSWER};
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +36,8 @@ pub struct Toolkit {
     pub iterations_max: Option<usize>,
     pub mode: Mode,
     pub cognitive: Cognitive,
+    /// How far models think in this conversation; `None` leaves it to each model's settings.
+    pub think: Option<Think>,
     /// Texts that the user handed over with the request.
     pub given: Vec<Given>,
     pub conversation: ConversationId,
@@ -109,7 +113,21 @@ impl Toolkit {
 
     /// How a free text of `model` is drawn. What is held to a grammar is greedy.
     pub fn manner(&self, model: &Leased) -> Sampling {
-        if self.cognitive.cot { model.manner.thinking } else { model.manner.silent }
+        if self.think_of(model) == Think::Off { model.manner.silent } else { model.manner.thinking }
+    }
+
+    fn think_of(&self, model: &Leased) -> Think {
+        if self.cognitive.cot { self.think.unwrap_or(model.think) } else { Think::Off }
+    }
+
+    /// The request with a limit for the thought before its answer. A short answer in a grammar (a plan, a name, a verdict) gets none.
+    fn limited(&self, model: &Leased, request: Request) -> Request {
+        let is_worth_it = request.grammar.is_none() || request.max_tokens >= LONG_ANSWER;
+        let think = if is_worth_it { self.think_of(model) } else { Think::Off };
+        let (spent, context) = (self.meter.thought(), model.engine.limits().context);
+        let tokens_max = allowance::thought(think, model.rate, spent, context);
+        let (sampling, last_words) = (model.manner.thinking, model.last_words);
+        model.engine.limited(request, Thinking { tokens_max, counts: false, sampling, last_words })
     }
 
     /// Runs a generation to its end; the host gets a pulse when no text comes for a while.
@@ -153,10 +171,7 @@ impl Toolkit {
         mut take: impl FnMut(&str),
     ) -> Result<Output, TurnError> {
         let system_tokens = request.fixed;
-        // A grammar leaves no room for thinking, so it need not be suppressed.
-        let as_is = self.cognitive.cot || request.grammar.is_some();
-        let request = if as_is { request } else { model.engine.without_thinking(request) };
-        let mut generation: Generation = model.engine.generate(request)?;
+        let mut generation: Generation = model.engine.generate(self.limited(model, request))?;
         let mut text = String::new();
         loop {
             let piece = tokio::select! {
@@ -248,15 +263,19 @@ const SHARE_STEP: f32 = 0.05;
 #[derive(Clone)]
 pub struct Meter {
     usage: Arc<Mutex<Usage>>,
+    /// Time that thoughts took.
+    thought_ms: Arc<AtomicU64>,
     started: Instant,
 }
 
 impl Meter {
     pub fn start() -> Meter {
-        Meter { usage: Arc::default(), started: Instant::now() }
+        Meter { usage: Arc::default(), thought_ms: Arc::default(), started: Instant::now() }
     }
 
     fn note(&self, model: &Leased, phase: &str, tally: &Tally, system_tokens: usize) {
+        let share = tally.thought_tokens as f64 / tally.generated_tokens.max(1) as f64;
+        self.thought_ms.fetch_add((tally.decode_ms as f64 * share) as u64, Ordering::Relaxed);
         let mut usage = lock(&self.usage);
         usage.model_calls += usize::from(tally.generated_tokens > 0);
         usage.prompt_tokens += tally.prompt_tokens;
@@ -275,6 +294,11 @@ impl Meter {
             prompt_ms: tally.prompt_ms,
             decode_ms: tally.decode_ms,
         });
+    }
+
+    /// How long models have thought so far.
+    fn thought(&self) -> Duration {
+        Duration::from_millis(self.thought_ms.load(Ordering::Relaxed))
     }
 
     /// Tokens read and written so far.

@@ -59,6 +59,28 @@ pub enum Format {
     Schema(Value),
 }
 
+/// How far the model thinks before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thoughts {
+    /// As its settings say.
+    #[default]
+    Own,
+    Off,
+    /// At most so many tokens.
+    Tokens(usize),
+    /// At most this part, per cent, of the tokens of the answer.
+    Share(usize),
+    /// Without a limit: after a raw prompt thoughts are text.
+    Free,
+}
+
+impl Thoughts {
+    /// What holds if a client says both: the first that says anything; `Off` in any case.
+    pub fn or(self, other: Thoughts) -> Thoughts {
+        if self == Thoughts::Own || other == Thoughts::Off { other } else { self }
+    }
+}
+
 /// A request in the one form that every protocol is read into.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -76,8 +98,8 @@ pub struct Ask {
     pub stop: Vec<String>,
     /// What the client wishes; the rest is as the model's maker says.
     pub sampling: SamplingWish,
-    /// Whether a model that can think first does so.
-    pub thinks: bool,
+    /// How far a model that can think first does so.
+    pub thoughts: Thoughts,
     /// With each token of the text come its log-probability and those of so many others.
     pub logprobs: Option<usize>,
 }
@@ -95,7 +117,7 @@ impl Ask {
             max_tokens: None,
             stop: Vec::new(),
             sampling: SamplingWish::default(),
-            thinks: true,
+            thoughts: Thoughts::Own,
             logprobs: None,
         }
     }

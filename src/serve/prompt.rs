@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde_json::Map;
 
-use super::ask::{Ask, Call, Choice, Format, Turn};
+use super::ask::{Ask, Call, Choice, Format, Thoughts, Turn};
+use crate::base::config::Think;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request, Sampling};
+use crate::engine::{Grammar, Request, Sampling, Thinking};
 use crate::models::dialect::{Dialect, Message, Prompt, ToolText};
+use crate::orchestrate::allowance;
 use crate::orchestrate::notation::{self, Reply};
 
 /// Longest time of one answer: a long prompt takes minutes on a small machine.
@@ -98,10 +100,11 @@ fn call_as_json(tools: &[ToolText]) -> Grammar {
 
 /// `request` with the limits and the sampling of `ask`.
 pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
-    let own = match (&request.grammar, ask.thinks) {
-        (Some(_), _) => Sampling::greedy(),
-        (None, true) => model.manner.thinking,
-        (None, false) => model.manner.silent,
+    let thinks = ask.thoughts != Thoughts::Off && (ask.thoughts != Thoughts::Own || model.think != Think::Off);
+    let own = match request.grammar {
+        Some(_) => Sampling::greedy(),
+        None if thinks => model.manner.thinking,
+        None => model.manner.silent,
     };
     // A client that asks again wants another answer, unless somebody has named a seed.
     let seed = ask.sampling.seed.or(model.manner.seed).unwrap_or_else(|| fastrand::u64(..));
@@ -113,11 +116,19 @@ pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
         logprobs: ask.logprobs,
         ..request
     };
-    // A grammar leaves no room for thinking.
-    let silent = !ask.thinks && request.grammar.is_none();
-    let request = if silent { model.engine.without_thinking(request) } else { request };
-    let left = model.engine.limits().context.saturating_sub(request.prompt.len());
-    Request { max_tokens: ask.max_tokens.unwrap_or(left).min(left.max(1)), ..request }
+    let context = model.engine.limits().context;
+    let left = context.saturating_sub(request.prompt.len());
+    let max_tokens = ask.max_tokens.unwrap_or(left).min(left.max(1));
+    let request = Request { max_tokens, ..request };
+    let tokens_max = match ask.thoughts {
+        Thoughts::Off => 0,
+        Thoughts::Own => allowance::thought(model.think, model.rate, Duration::ZERO, context),
+        Thoughts::Tokens(tokens) => tokens,
+        Thoughts::Share(share) => max_tokens * share / 100,
+        Thoughts::Free => return request,
+    };
+    let sampling = Sampling { seed, ..model.manner.thinking.wished(ask.sampling) };
+    model.engine.limited(request, Thinking { tokens_max, counts: true, sampling, last_words: model.last_words })
 }
 
 #[cfg(test)]

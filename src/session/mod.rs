@@ -9,6 +9,7 @@ mod replay;
 mod rewind;
 mod telemetry;
 
+use crate::base::config::Think;
 use crate::base::lock;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -93,6 +94,11 @@ impl Session {
 
     fn toolkit(&self) -> Toolkit {
         lock(&self.toolkit).clone()
+    }
+
+    /// Sets how far models think in this conversation, whatever the settings say.
+    pub fn think(&self, think: Think) {
+        lock(&self.toolkit).think = Some(think);
     }
 
     /// The same session with `mask` applied to everything that is stored; what is shown and done stays the same.

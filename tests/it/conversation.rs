@@ -1,6 +1,6 @@
 //! Conversations with scripted models: what a later turn knows of the earlier ones.
 
-use monobloc::base::config::{ApproveMode, Cognitive};
+use monobloc::base::config::{ApproveMode, Cognitive, Think};
 use monobloc::engine::scripted::Script;
 use monobloc::orchestrate::Toolkit;
 use monobloc::protocol::{Ask, Event, Op, Record, TurnFinished};
@@ -54,6 +54,27 @@ async fn thoughts_are_shown_unless_disabled() {
             }
         }
         assert_eq!((thoughts.as_str(), answer.as_str()), (if shown { "Who is this?" } else { "" }, "Hello."));
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_says_how_far_its_models_think() {
+    for (think, expected) in [(Think::Auto, "Who is this?"), (Think::Tokens(3), "Who\n"), (Think::Off, "\n")] {
+        let project = Project::todo();
+        let script = Script::saying("<think>Who is this?</think>Hello.");
+        let plain = toolkit(&project, script, Script::saying(""));
+        let session = Session::open(plain, None, Policy::of(ApproveMode::Never)).expect("a session");
+        session.think(think);
+        let mut messages = session.submit(Op::Ask(Ask { text: "Hi!".to_owned(), ..Ask::default() }));
+        let (mut thoughts, mut answer) = (String::new(), String::new());
+        while let Some(message) = messages.recv().await {
+            match message {
+                Message::Record(Record { event: Event::Thinking { text }, .. }) => thoughts.push_str(&text),
+                Message::Record(Record { event: Event::TurnFinished(finished), .. }) => answer = finished.answer,
+                _ => {}
+            }
+        }
+        assert_eq!((thoughts.as_str(), answer.trim_start()), (expected, "Hello."), "{think}");
     }
 }
 

@@ -58,6 +58,7 @@ fn row(setting: &Setting) -> String {
         Kind::Size => "a size: `8GiB`".to_owned(),
         Kind::Switch => "`true`, `false`".to_owned(),
         Kind::Count(least, most) => format!("{least} to {most}"),
+        Kind::Thinking => "`off`, `auto` or a number".to_owned(),
         Kind::Number(least, most) => format!("{least} to {most}"),
         Kind::Share => "0 to 1, or per cent above 1".to_owned(),
         Kind::Choice(choices) => choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", "),

@@ -97,6 +97,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         iterations_max: None,
         mode: Mode::Agent,
         cognitive: Cognitive::default(),
+        think: None,
         given: Vec::new(),
         conversation: ConversationId::fresh(),
         earlier: Vec::new(),

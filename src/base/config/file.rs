@@ -188,7 +188,7 @@ impl Source<'_> {
         let fits = matches!(
             (setting.kind, value.get_ref()),
             (Kind::Path | Kind::Choice(_), DeValue::String(_))
-                | (Kind::Size, DeValue::String(_) | DeValue::Integer(_))
+                | (Kind::Size | Kind::Thinking, DeValue::String(_) | DeValue::Integer(_))
                 | (Kind::Switch, DeValue::Boolean(_))
                 | (Kind::Count(..), DeValue::Integer(_))
                 | (Kind::Share | Kind::Number(..), DeValue::Integer(_) | DeValue::Float(_))

@@ -8,6 +8,7 @@ mod sampling;
 pub(crate) mod server;
 pub mod setting;
 pub(crate) mod table;
+mod think;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
 pub use sampling::SamplingWish;
 pub use server::Server;
+pub use think::Think;
 
 use crate::base::{Bytes, Hidden};
 
@@ -59,6 +61,8 @@ pub struct Config {
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,
+    /// How far models think; `None` leaves it to models.toml.
+    pub think: Option<Think>,
     /// How tokens are chosen, where the user wishes other values than the model's maker.
     pub sampling: SamplingWish,
     pub approve: ApproveMode,

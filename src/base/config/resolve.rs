@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, consent};
+use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, Think, consent};
 use crate::base::near::nearest;
 use crate::base::{Bytes, Hidden};
 
@@ -295,6 +295,11 @@ impl Settings {
         }
     }
 
+    /// Without `enable_cot` models answer at once.
+    fn think(&self) -> Option<Think> {
+        if self.value("enable_cot") == Some("false") { Some(Think::Off) } else { self.number("think") }
+    }
+
     fn sampling(&self) -> SamplingWish {
         SamplingWish {
             temperature: self.number("temperature"),
@@ -334,6 +339,7 @@ impl Settings {
             iterations_max: self.number("max_iterations"),
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
+            think: self.think(),
             sampling: self.sampling(),
             approve: self.choice("approve"),
             commands: self.commands(),

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use super::Think;
 use crate::base::Bytes;
 
 pub use super::table::SETTINGS;
@@ -32,6 +33,8 @@ pub enum Kind {
     Switch,
     /// A whole number from the least to the most, both included.
     Count(u64, u64),
+    /// `off`, `auto` or a number of tokens.
+    Thinking,
     /// A number from the least to the most, both included.
     Number(f32, f32),
     /// A share from 0 to 1; a number above 1 is taken as per cent.
@@ -78,6 +81,7 @@ impl Kind {
                 Ok(count) if (least..=most).contains(&count) => Ok(count.to_string()),
                 _ => Err(format!("a whole number from {least} to {most}")),
             },
+            Kind::Thinking => text.parse::<Think>().map(|think| think.to_string()),
             Kind::Number(least, most) => match text.trim().parse::<f32>() {
                 Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
                 _ => Err(format!("a number from {least} to {most}")),

@@ -1,6 +1,6 @@
 //! Lists all settings of the program.
 
-use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch};
+use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch, Thinking};
 use super::setting::Setting;
 use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
 
@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 47] = settings! {
+pub const SETTINGS: [Setting; 48] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -88,6 +88,9 @@ pub const SETTINGS: [Setting; 47] = settings! {
         "Drafts of one answer at most";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
         "Certainty from which a draft is the answer: a share like 0.85, or per cent like 85";
+    "think", "MONOBLOC_THINK", "think", Thinking, None, Free,
+        "Tokens that a model may think before an answer, then it has to answer; off: it answers at once, auto: as time \
+         and context allow [default: as models.toml says, else auto]";
     "temperature", "MONOBLOC_TEMPERATURE", "temperature", Number(0.0, 10.0), None, Free,
         "Temperature at which free texts are drawn; 0 takes the likeliest token. Calls, plans and code in a grammar are \
          never drawn [default: as the model's maker says, else 0]";

@@ -21,6 +21,8 @@ use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
 use crate::engine::sharing::Verdicts;
+use crate::models::speed::Speed;
+use crate::models::thinking::last_words;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role, dialect, digest};
 
 /// Gets the file name and the share that is read, 0 to 1; cancels the load by returning false.
@@ -214,10 +216,11 @@ impl Inner {
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let engine = self.start(&need, held.clone(), leases, released)?;
-        let measured = self.options.memory.capabilities.as_ref().and_then(|folder| {
+        let known = self.options.memory.capabilities.as_ref().and_then(|folder| {
             let fingerprint = digest::fingerprint(&need.key.path).ok()?;
-            Measured::remembered(folder, &fingerprint)
+            Some((Measured::remembered(folder, &fingerprint), Speed::remembered(folder, &fingerprint)))
         });
+        let (measured, speed) = known.unwrap_or_default();
         let (spec, context) = (need.spec, need.key.shape.context);
         Ok(Entry {
             model: Arc::new(Model {
@@ -227,6 +230,9 @@ impl Inner {
                 said: spec.capable.is_some(),
                 measured,
                 manner: Manner::of(&spec),
+                think: spec.think,
+                last_words: last_words(&spec.header),
+                rate: speed.map(|speed| speed.decode),
                 parameters: spec.header.parameters,
                 rung: need.rung,
                 used: Mutex::new(Instant::now()),

@@ -25,7 +25,7 @@ use super::sampler::Manner;
 use super::scripted::Script;
 use super::trial::Trial;
 use crate::base::Bytes;
-use crate::base::config::FlashAttention;
+use crate::base::config::{FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
@@ -132,8 +132,20 @@ impl Pool {
             let measured = script.measured.clone();
             let engine = script.engine(permit.clone())?;
             let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
-            let manner = Manner::greedy();
-            let model = Model { engine, dialect, capability, said, measured, manner, parameters: 0, rung: None, used };
+            let model = Model {
+                engine,
+                dialect,
+                capability,
+                said,
+                measured,
+                manner: Manner::greedy(),
+                think: Think::default(),
+                last_words: "",
+                rate: None,
+                parameters: 0,
+                rung: None,
+                used,
+            };
             fixed.insert(role, Arc::new(model));
         }
         let options = PoolOptions { threads: 1, slots: 2, ..PoolOptions::default() };

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::evict::Holder;
 use super::weights::Held;
 use super::{Leased, PoolError};
+use crate::base::config::Think;
 use crate::base::{Bytes, lock};
 use crate::budget::place::Footprint;
 use crate::budget::{Amount, Estimate, LoadSettings};
@@ -36,6 +37,11 @@ pub struct Model {
     pub measured: Option<Measured>,
     /// How its free texts are drawn.
     pub manner: Manner,
+    /// How far it thinks, and the last words of a thought that is cut.
+    pub think: Think,
+    pub last_words: &'static str,
+    /// Tokens that it writes a second, if it was measured on this machine before it was loaded.
+    pub rate: Option<f64>,
     /// Number of its weights, by the file's header; 0 for a scripted model.
     pub parameters: u64,
     /// What was given up for it to fit, in words; `None` if nothing was.

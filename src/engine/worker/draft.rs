@@ -69,7 +69,8 @@ impl<D: Decoder> Worker<'_, D> {
         let rows = self.limits.undo.saturating_add(1).min(self.limits.outputs).min(ROWS);
         // A thought may take more than the answer; what is too much is taken back.
         let left = match thought {
-            Some(_) => rows,
+            Some(thought) if thought.is_open() => rows,
+            Some(thought) => (request.max_tokens + thought.aside()).saturating_sub(generated.len()),
             None => request.max_tokens - generated.len(),
         };
         let room = (self.limits.context - held).min(left).min(rows);

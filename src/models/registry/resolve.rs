@@ -222,6 +222,7 @@ pub(super) fn settled(
         pinned: table.pinned,
         capable,
         tier,
+        think: config.think.or(table.think).unwrap_or_default(),
         sampling: config.sampling.or(table.sampling),
         sha256: choice.sha256,
     })

@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::body::{Fields, Ignored};
 use super::conversation::{self, Conversation};
@@ -12,7 +12,7 @@ use super::fields;
 use super::stream::{Wire, answered, event};
 use super::{now, openai_error};
 use crate::serve::Server;
-use crate::serve::ask::{Ask, Call, Model, Turn, fresh_id};
+use crate::serve::ask::{Ask, Call, Model, Thoughts, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
@@ -62,7 +62,7 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem> {
         max_tokens: max_tokens(&mut fields)?,
         stop: fields.texts("stop")?.unwrap_or_default(),
         sampling: fields.sampling()?,
-        thinks: thinks(&mut fields)?,
+        thoughts: thoughts(&mut fields)?,
         logprobs: top(&mut fields)?,
         ..Ask::new(model, turns(messages)?)
     };
@@ -105,29 +105,48 @@ fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// Whether the model thinks first: OpenAI's `reasoning_effort`, and what other servers and their clients call it.
-fn thinks(fields: &mut Fields) -> Result<bool, Problem> {
+/// How far the model thinks: OpenAI's `reasoning_effort`, and what other servers and their clients call it.
+fn thoughts(fields: &mut Fields) -> Result<Thoughts, Problem> {
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Reasoning {
         effort: Option<String>,
         enabled: Option<bool>,
+        max_tokens: Option<Value>,
     }
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Template {
         enable_thinking: Option<bool>,
+        thinking: Option<bool>,
+        thinking_budget: Option<Value>,
+        reasoning_effort: Option<String>,
     }
     let effort: Option<String> = fields.take("reasoning_effort")?;
     let reasoning: Reasoning = fields.take("reasoning")?.unwrap_or_default();
     let template: Template = fields.take("chat_template_kwargs")?.unwrap_or_default();
     let enabled: Option<bool> = fields.take("enable_thinking")?;
-    let efforts = [("reasoning_effort", effort), ("reasoning", reasoning.effort)];
-    let mut thinks = ![reasoning.enabled, template.enable_thinking, enabled].contains(&Some(false));
-    for (field, effort) in efforts {
-        thinks &= fields::thinks(field, effort.as_deref())?;
+    let budget: Option<Value> = fields.take("thinking_budget")?;
+    let thinking: Option<Map<String, Value>> = fields.take("thinking")?;
+    let mut thoughts = fields::thinking(thinking.as_ref())?;
+    let budgets = [
+        ("thinking_budget", budget),
+        ("reasoning", reasoning.max_tokens),
+        ("chat_template_kwargs", template.thinking_budget),
+    ];
+    for (field, budget) in budgets {
+        thoughts = thoughts.or(budget.map_or(Ok(Thoughts::Own), |budget| fields::tokens(field, &budget))?);
     }
-    Ok(thinks)
+    let efforts = [
+        ("reasoning_effort", effort),
+        ("reasoning", reasoning.effort),
+        ("chat_template_kwargs", template.reasoning_effort),
+    ];
+    for (field, effort) in efforts {
+        thoughts = thoughts.or(fields::effort(field, effort.as_deref())?);
+    }
+    let switches = [reasoning.enabled, template.enable_thinking, template.thinking, enabled];
+    Ok(if switches.contains(&Some(false)) { Thoughts::Off } else { thoughts })
 }
 
 fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {

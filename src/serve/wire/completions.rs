@@ -10,7 +10,7 @@ use super::chat::{DONE, finish, finite, usage};
 use super::stream::{Wire, answered, event};
 use super::{now, openai_error};
 use crate::serve::Server;
-use crate::serve::ask::{Ask, Model, Turn, fresh_id};
+use crate::serve::ask::{Ask, Model, Thoughts, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
@@ -53,6 +53,7 @@ fn read(mut fields: Fields, model: Model, echoes: bool) -> Result<(Ask, String, 
         stop: fields.texts("stop")?.unwrap_or_default(),
         sampling: fields.sampling()?,
         logprobs,
+        thoughts: Thoughts::Free,
         ..Ask::new(model, vec![Turn::User(prompt.clone())])
     };
     Ok((ask, prompt, fields.rest()?))

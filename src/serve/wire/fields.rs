@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::engine::expressible::{Expressible, expressible};
-use crate::serve::ask::{Call, Choice, Format};
+use crate::serve::ask::{Call, Choice, Format, Thoughts};
 use crate::serve::problem::Problem;
 use crate::tools::ToolSpec;
 use crate::tools::schema::standalone;
@@ -29,15 +29,43 @@ pub fn tool(described: &Value, parameters: &Value) -> Result<ToolSpec, Problem> 
     Ok(ToolSpec { name, description, server, mutates: true, destructive: true, parameters })
 }
 
-/// Whether a model thinks first that is asked for this much effort; `field` has it.
-pub fn thinks(field: &'static str, effort: Option<&str>) -> Result<bool, Problem> {
+/// How far a model thinks that is asked for this much effort; `field` has it. It is a part of the answer's tokens, of which the
+/// engine leaves a quarter for words.
+pub fn effort(field: &'static str, effort: Option<&str>) -> Result<Thoughts, Problem> {
     match effort {
-        None | Some("low" | "medium" | "high" | "xhigh" | "max") => Ok(true),
-        Some("none" | "minimal") => Ok(false),
+        None => Ok(Thoughts::Own),
+        Some("none" | "minimal") => Ok(Thoughts::Off),
+        Some("low") => Ok(Thoughts::Share(20)),
+        Some("medium") => Ok(Thoughts::Share(50)),
+        Some("high" | "xhigh" | "max") => Ok(Thoughts::Share(75)),
         Some(other) => {
             let text = format!("`{other}` is not an effort; send none, minimal, low, medium, high, xhigh or max");
             Err(Problem::invalid(field, text))
         }
+    }
+}
+
+/// Anthropic's `thinking`, which clients send to other servers too: `{"type": "enabled", "budget_tokens": N}`, `disabled` or `adaptive`.
+pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem> {
+    let Some(given) = given else { return Ok(Thoughts::Own) };
+    let budget = given.get("budget_tokens").filter(|budget| !budget.is_null());
+    match (given.get("type").and_then(Value::as_str), budget) {
+        (Some("disabled"), _) => Ok(Thoughts::Off),
+        (Some("enabled" | "adaptive") | None, None) => Ok(Thoughts::Own),
+        (Some("enabled" | "adaptive") | None, Some(budget)) => tokens("thinking", budget),
+        (Some(other), _) => {
+            Err(Problem::invalid("thinking", format!("`{other}` is no type of it; send enabled, disabled or adaptive")))
+        }
+    }
+}
+
+/// A number of tokens for thoughts; a negative one is no limit but the engine's.
+pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
+    let wrong = || Problem::invalid(field, format!("a budget of {given} is no number of tokens; send 1024, say, or 0"));
+    match given.as_i64().ok_or_else(wrong)? {
+        0 => Ok(Thoughts::Off),
+        negative if negative < 0 => Ok(Thoughts::Share(100)),
+        tokens => Ok(Thoughts::Tokens(usize::try_from(tokens).unwrap_or(usize::MAX))),
     }
 }
 
@@ -124,6 +152,26 @@ mod tests {
         check(json!("none"), Some(Choice::None));
         check(json!("some"), None);
         check(Value::Null, Some(Choice::Auto));
+    }
+
+    #[test]
+    fn thoughts_are_read_in_the_shape_of_every_protocol() {
+        let check = |given: Value, expected: Option<Thoughts>| {
+            assert_eq!(thinking(given.as_object()).ok(), expected, "{given}");
+        };
+        check(json!({ "type": "enabled", "budget_tokens": 1024 }), Some(Thoughts::Tokens(1024)));
+        check(json!({ "type": "disabled", "budget_tokens": 1024 }), Some(Thoughts::Off));
+        check(json!({ "type": "adaptive" }), Some(Thoughts::Own));
+        check(json!({ "budget_tokens": 7 }), Some(Thoughts::Tokens(7)));
+        check(json!({ "type": "enabled", "budget_tokens": "much" }), None);
+        check(json!({ "type": "deep" }), None);
+        check(Value::Null, Some(Thoughts::Own));
+        assert_eq!(effort("reasoning", Some("low")).ok(), Some(Thoughts::Share(20)));
+        assert_eq!(effort("reasoning", Some("none")).ok(), Some(Thoughts::Off));
+        assert_eq!(tokens("thinking_budget", &json!(-1)).ok(), Some(Thoughts::Share(100)));
+        assert!(effort("reasoning", Some("huge")).is_err());
+        assert_eq!(Thoughts::Tokens(5).or(Thoughts::Off), Thoughts::Off);
+        assert_eq!(Thoughts::Own.or(Thoughts::Share(20)), Thoughts::Share(20));
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn argument(setting: &'static Setting) -> Arg {
         Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
         Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
+        Kind::Thinking => arg.value_name("off|N|auto").value_parser(checked(setting)),
         Kind::Number(..) => arg.value_name("N").allow_negative_numbers(true).value_parser(checked(setting)),
         Kind::Count(..) | Kind::Share => arg.value_name("N").value_parser(checked(setting)),
     }

@@ -55,7 +55,7 @@ fn what_cannot_be_done_is_refused_by_the_field() {
         ("max_tokens", json!("all")),
         ("stop", json!({ "text": "." })),
         ("reasoning_effort", json!("huge")),
-        ("reasoning", json!({ "max_tokens": 9 })),
+        ("reasoning", json!({ "depth": 9 })),
         ("parallel_tool_calls", json!("no")),
         ("response_format", json!("json_object")),
         ("logit_bias", json!({ "9": -100 })),

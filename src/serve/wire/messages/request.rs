@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::serve::ask::{Ask, Model};
+use crate::serve::ask::{Ask, Model, Thoughts};
 use crate::serve::problem::Problem;
 use crate::serve::wire::body::{Fields, Ignored};
 use crate::serve::wire::conversation::{self, Conversation};
@@ -50,7 +50,10 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
         stop: fields.take("stop_sequences")?.unwrap_or_default(),
         sampling: fields.sampling()?,
         // Without the field Anthropic's models do not think, and simple clients take the first block for the text.
-        thinks: thinking.is_some_and(|thinking| thinking.get("type").is_none_or(|kind| kind != "disabled")),
+        thoughts: match &thinking {
+            None => Thoughts::Off,
+            given => fields::thinking(given.as_ref())?,
+        },
         ..Ask::new(model, conversation.turns())
     };
     Ok((ask, fields.rest()?))
@@ -119,7 +122,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(ask.turns, [Turn::System("You are a coder.".to_owned()), user("hey")]);
-        assert!(!ask.thinks, "a plain request");
+        assert_eq!(ask.thoughts, Thoughts::Off, "a plain request");
         assert_eq!(without_billing_line("x-anthropic-billing-header: cch=1;\nBe short."), "Be short.");
         assert_eq!(without_billing_line("Be short.\nBe right."), "Be short.\nBe right.");
     }
@@ -157,7 +160,10 @@ mod tests {
         ];
         assert_eq!(ask.turns, expected);
         let names: Vec<_> = ask.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!((names, ask.choice, ask.thinks), (vec!["Read"], Choice::Named("Read".to_owned()), true));
+        assert_eq!(
+            (names, ask.choice, ask.thoughts),
+            (vec!["Read"], Choice::Named("Read".to_owned()), Thoughts::Tokens(1024))
+        );
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Probl
         format: fields::format("text", text.get("format"))?,
         max_tokens: fields.take("max_output_tokens")?,
         sampling: fields.sampling()?,
-        thinks: fields::thinks("reasoning", effort)?,
+        thoughts: fields::effort("reasoning", effort)?,
         ..Ask::new(model, input::turns(instructions.as_deref(), &input)?)
     };
     Ok((ask, tools, fields.rest()?))
@@ -87,7 +87,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::serve::ask::{Choice, Format, Turn};
+    use crate::serve::ask::{Choice, Format, Thoughts, Turn};
 
     fn read(request: Value) -> Result<Ask, Problem> {
         super::read(Fields::of(&request), Model::Planner).map(|(ask, ..)| ask)
@@ -132,7 +132,7 @@ mod tests {
         ];
         assert_eq!(ask.turns, expected);
         assert_eq!(ask.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(), ["shell", "look"]);
-        assert_eq!((ask.choice, ask.format, ask.thinks), (Choice::Auto, Format::Text, true));
+        assert_eq!((ask.choice, ask.format, ask.thoughts), (Choice::Auto, Format::Text, Thoughts::Share(50)));
     }
 
     #[test]

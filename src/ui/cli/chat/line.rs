@@ -1,11 +1,12 @@
 //! Parses a line of a conversation: a request, or a command that begins with a slash.
 
 use crate::app::Back;
+use crate::base::config::Think;
 use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 
 /// Every command with its arguments, and what it does.
-pub const COMMANDS: [(&str, &str); 14] = [
+pub const COMMANDS: [(&str, &str); 15] = [
     ("/models", "the model files at hand, and what each would take"),
     ("/load NAME", "load a role's model, or a file of the model folder"),
     ("/unload NAME", "give a model's memory back"),
@@ -19,6 +20,7 @@ pub const COMMANDS: [(&str, &str); 14] = [
     ),
     ("/rewind C", "go back to a checkpoint, c3 say"),
     ("/checkpoints", "the states to go back to"),
+    ("/think N", "tokens that models may think before an answer; /think off, /think auto"),
     ("/resume", "the conversations of this project; /resume 1 goes on with the last one"),
     ("/help", "this list"),
     ("/exit", "end, after what was asked before; so does Ctrl-D"),
@@ -63,6 +65,8 @@ pub enum Work {
     Back(Back),
     /// Continues the conversation of this number; 1 is the last one.
     Resume(usize),
+    /// Sets how far models think from now on.
+    Think(Think),
     Exit,
 }
 
@@ -87,6 +91,7 @@ pub fn read(line: &str) -> Line {
         ["/resume", number] if number.parse().is_ok_and(|number: usize| number > 0) => {
             Line::Work(Work::Resume(number.parse().unwrap_or(1)))
         }
+        ["/think", how] if how.parse::<Think>().is_ok() => Line::Work(Work::Think(how.parse().unwrap_or_default())),
         ["/load", name] => models(ModelsOp::Load((*name).into())),
         ["/unload", name] => models(ModelsOp::Unload((*name).into())),
         ["/pin", name] => models(ModelsOp::Pin((*name).into())),
@@ -134,6 +139,8 @@ mod tests {
         check("/ps", Line::Show(Show::Memory));
         check("/load planner", Line::Work(Work::Models(ModelsOp::Load("planner".into()))));
         check("/swap a b", Line::Work(Work::Models(ModelsOp::Swap("a".into(), "b".into()))));
+        check("/think 200", Line::Work(Work::Think(Think::Tokens(200))));
+        check("/think off", Line::Work(Work::Think(Think::Off)));
         check("/quit", Line::Work(Work::Exit));
         check("/resume", Line::Show(Show::Talks));
         check("/resume 2", Line::Work(Work::Resume(2)));
@@ -147,6 +154,7 @@ mod tests {
         for (line, form) in [
             ("/load", "/load NAME"),
             ("/swap a", "/swap OLD NEW"),
+            ("/think much", "/think N"),
             ("/ps all", "/ps"),
             ("/resume 0", "/resume 1"),
             ("/undo everything", "/undo keep"),

@@ -34,6 +34,10 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: V
             in_background(session, move |_| go_back(&app, &back))
         }
         Work::Resume(number) => in_background(session, move |session| resume(session, number)),
+        Work::Think(think) => in_background(session, move |session| {
+            session.think(think);
+            Ok(vec![Event::Notice { text: format!("from now on: thinking {think}") }])
+        }),
         // Whoever reads the line ends by itself.
         Work::Exit => mpsc::unbounded_channel().1,
     };

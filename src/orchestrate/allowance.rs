@@ -1,0 +1,54 @@
+//! Decides how many tokens a model may think before an answer, from what a turn may take: time, by measured speed, and context.
+
+use std::time::Duration;
+
+use crate::base::config::Think;
+
+/// Time of one thought: half of what all rounds of a change may take (`work/code.rs`).
+const THOUGHT_TIME: Duration = Duration::from_secs(30);
+/// Time of all thoughts of a turn.
+const TURN_TIME: Duration = Duration::from_secs(120);
+/// Part of a slot's context that one thought may fill.
+const CONTEXT_SHARE: usize = 4;
+/// A thought of fewer tokens is none.
+const TOKENS_MIN: usize = 64;
+/// Tokens a second of a model that was never measured: a 1.5B on two cores.
+const RATE: f64 = 10.0;
+/// Tokens of the shortest answer in a grammar that is worth a thought; plans, names and verdicts are shorter.
+pub const LONG_ANSWER: usize = 500;
+
+/// Tokens of the next thought of a model that writes `rate` tokens a second, after so much time was `spent` on thoughts.
+pub fn thought(think: Think, rate: Option<f64>, spent: Duration, context: usize) -> usize {
+    match think {
+        Think::Off => 0,
+        Think::Tokens(tokens) => tokens,
+        Think::Auto => {
+            let time = TURN_TIME.saturating_sub(spent).min(THOUGHT_TIME);
+            let tokens = (rate.unwrap_or(RATE) * time.as_secs_f64()) as usize;
+            Some(tokens.min(context / CONTEXT_SHARE)).filter(|tokens| *tokens >= TOKENS_MIN).unwrap_or(0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(think: Think, rate: Option<f64>, spent_s: u64, context: usize, expected: usize) {
+        let found = thought(think, rate, Duration::from_secs(spent_s), context);
+        assert_eq!(found, expected, "{think:?} {rate:?} {spent_s} {context}");
+    }
+
+    #[test]
+    fn a_thought_takes_what_time_and_context_leave() {
+        check(Think::Auto, Some(20.0), 0, 8_192, 600);
+        check(Think::Auto, Some(20.0), 110, 8_192, 200);
+        check(Think::Auto, Some(20.0), 119, 8_192, 0);
+        check(Think::Auto, Some(20.0), 500, 8_192, 0);
+        check(Think::Auto, Some(1_000.0), 0, 8_192, 2_048);
+        check(Think::Auto, None, 0, 8_192, 300);
+        check(Think::Auto, Some(1.0), 0, 8_192, 0);
+        check(Think::Tokens(7), Some(1.0), 500, 512, 7);
+        check(Think::Off, Some(20.0), 0, 8_192, 0);
+    }
+}
