@@ -54,6 +54,8 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
         tensors,
         mix: BTreeMap::new(),
         chat_template: None,
+        chat_template_tools: None,
+        special: Default::default(),
         tokenizer_model: None,
         tokenizer_pre: None,
         bos: None,

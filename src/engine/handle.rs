@@ -92,8 +92,10 @@ impl Engine {
 
     /// A greedy request for a rendered prompt, with the length of its fixed part.
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
-        let fixed = self.tokenize(&prompt.fixed_part()).len();
-        Request { fixed, ..Request::new(self.tokenize(prompt), max_tokens) }
+        let (start, prompt) = (self.tokenize(&prompt.fixed_part()), self.tokenize(prompt));
+        // What follows may make another token of the last characters.
+        let fixed = start.iter().zip(&prompt).take_while(|(token, whole)| token == whole).count();
+        Request { fixed, ..Request::new(prompt, max_tokens) }
     }
 
     /// The same request with a limit for thoughts. If there are to be none, an empty one follows the prompt, unless the answer has a

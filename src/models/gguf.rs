@@ -9,6 +9,7 @@ mod kind;
 mod layers;
 mod parse;
 mod sampling;
+mod special;
 mod split;
 #[cfg(test)]
 mod split_tests;
@@ -30,6 +31,7 @@ pub use kind::Kind;
 pub use layers::Layer;
 use parse::Parsed;
 pub use sampling::Sampling;
+pub use special::Special;
 pub use split::Numbered;
 pub use types::TensorType;
 
@@ -87,6 +89,11 @@ pub struct Header {
     /// How much of the file each tensor type takes.
     pub mix: BTreeMap<&'static str, Share>,
     pub chat_template: Option<String>,
+    /// The variant of the template for conversations with tools, if the file has one.
+    #[serde(skip)]
+    pub chat_template_tools: Option<String>,
+    #[serde(skip)]
+    pub special: Special,
     /// `gpt2`, `llama`, …
     pub tokenizer_model: Option<String>,
     /// Name of the pre-tokenizer, which splits text before merges are applied.
@@ -259,6 +266,8 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
         kv_heads: sizes.kv_heads,
         mix,
         chat_template: parsed.text("tokenizer.chat_template"),
+        chat_template_tools: parsed.text("tokenizer.chat_template.tool_use"),
+        special: special::special(&parsed),
         tokenizer_model: parsed.text("tokenizer.ggml.model"),
         tokenizer_pre: parsed.text("tokenizer.ggml.pre"),
         bos: parsed.number("tokenizer.ggml.bos_token_id"),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::models::dialect::{Message, ToolText};
+use crate::models::dialect::{Chat, Message, ToolText};
 use crate::models::{Role, Tier};
 use crate::tools::call::{self, check};
 use crate::tools::{Ranked, ToolCall};
@@ -59,9 +59,9 @@ pub async fn called(
     let mut texts: Vec<ToolText> = offered.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
     texts.sort_by(|a, b| a.name.cmp(&b.name));
     texts.iter_mut().for_each(|tool| shorten(&mut tool.parameters, true));
-    let system = format!("{}\n\n{}", PROMPT.trim(), model.dialect.tool_list(&texts));
-    let messages = [Message::system(system), Message::user(words::shorten(text, REQUEST_CHARS))];
-    let free = model.engine.request(&model.dialect.render(&messages), CALL_TOKENS);
+    let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
+    let prompt = model.dialect.render(Chat { tools: &texts, ..Chat::from(&messages) });
+    let free = model.engine.request(&prompt, CALL_TOKENS);
     let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
     let (output, _) = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
     // A tool of a server may change anything, so only a call that is whole counts.

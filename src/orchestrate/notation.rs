@@ -35,7 +35,7 @@ pub enum Reply {
 }
 
 /// The grammar of a reply in `dialect` that may call one of `tools`.
-pub fn grammar(dialect: &dyn Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
+pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
     let (before, after) = dialect.call_marks();
     let start = Prompt::default().text("start: ");
     let start = match reply {
@@ -144,7 +144,7 @@ mod tests {
     fn check(name: &str, control: &[&'static str], text: &str, expected: Fits) {
         let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
         let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
-        let grammar = grammar(&*dialect::by_name(name).unwrap(), &[tool], Reply::Either);
+        let grammar = grammar(&dialect::in_notation_of(name), &[tool], Reply::Either);
         let mut constraint = Grammars::new(marks.clone()).compile(&grammar).unwrap();
         let mut may = |token: Token| {
             let mut logits = vec![0.0; marks.size()];

@@ -2,7 +2,7 @@
 
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Output, Request};
-use crate::models::dialect::Message;
+use crate::models::dialect::{Chat, Message};
 
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
@@ -36,14 +36,14 @@ impl Question<'_> {
         self.output(&messages, form.tokens_max, Some(Grammar::Lark(form.grammar.to_owned()))).await
     }
 
-    /// The model's answer to `messages`, with at most `tokens_max` tokens; without a grammar in any form.
+    /// The model's answer to `chat`, with at most `tokens_max` tokens; without a grammar in any form.
     pub async fn output(
         &self,
-        messages: &[Message],
+        chat: impl Into<Chat<'_>>,
         tokens_max: usize,
         grammar: Option<Grammar>,
     ) -> Result<Output, TurnError> {
-        let request = self.model.engine.request(&self.model.dialect.render(messages), tokens_max);
+        let request = self.model.engine.request(&self.model.dialect.render(chat), tokens_max);
         self.toolkit.generate(self.model, Request { grammar, ..request }, self.phase, self.host).await
     }
 }

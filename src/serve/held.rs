@@ -7,7 +7,7 @@ use crate::models::dialect::Dialect;
 const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<function"];
 
 /// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere in a reply.
-pub fn openers(dialect: &dyn Dialect) -> Vec<String> {
+pub fn openers(dialect: &Dialect) -> Vec<String> {
     let mark = dialect.call_marks().0;
     // Of `<tool_call>\n{"name": "` the first line: models differ in the blanks.
     let own = mark.lines().next().unwrap_or(mark).trim_end_matches(['{', '"', ' ']);

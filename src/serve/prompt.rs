@@ -9,7 +9,7 @@ use crate::base::config::Think;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request, Sampling, Thinking};
-use crate::models::dialect::{Dialect, Message, Prompt, ToolText};
+use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, ToolText};
 use crate::orchestrate::allowance;
 use crate::orchestrate::notation::{self, Reply};
 
@@ -17,41 +17,23 @@ use crate::orchestrate::notation::{self, Reply};
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 /// The conversation in the marks of the model's family.
-pub fn prompt(ask: &Ask, dialect: &dyn Dialect) -> Prompt {
-    let mut system: Vec<String> = Vec::new();
-    let mut messages = Vec::new();
+pub fn prompt(ask: &Ask, dialect: &Dialect) -> Prompt {
     let begun = ask.begun();
     let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
-    for turn in whole {
-        match turn {
-            // One system message, first: families know no other, and tools stand in it.
-            Turn::System(text) => system.push(text.clone()),
-            Turn::User(text) => messages.push(Message::user(text.as_str())),
-            Turn::Assistant { text, calls } => messages.push(Message::assistant(said(text, calls, dialect))),
-            Turn::Tool(text) => messages.push(Message::tool(text.as_str())),
-        }
-    }
-    let tools = offered(ask);
-    if !tools.is_empty() {
-        system.push(dialect.tool_list(&tools));
-    }
-    if !system.is_empty() {
-        messages.insert(0, Message::system(system.join("\n\n")));
-    }
-    let prompt = dialect.render(&messages);
-    match begun {
-        Some(text) if dialect.words_mark().is_empty() => prompt.text(text),
-        Some(text) => prompt.special(dialect.words_mark()).text(text),
-        None => prompt,
-    }
+    let messages: Vec<Message> = whole.iter().map(message).collect();
+    dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: None, begun })
 }
 
-/// What the model said, with its calls as it wrote them.
-fn said(text: &str, calls: &[Call], dialect: &dyn Dialect) -> String {
-    let (open, close) = dialect.call_marks();
-    let written = calls.iter().map(|call| format!("{open}{}{close}", dialect.write_call(&call.name, &call.arguments)));
-    let words = Some(text.to_owned()).filter(|text| !text.is_empty());
-    words.into_iter().chain(written).collect::<Vec<_>>().join("\n")
+fn message(turn: &Turn) -> Message {
+    match turn {
+        Turn::System(text) => Message::system(text.as_str()),
+        Turn::User(text) => Message::user(text.as_str()),
+        Turn::Assistant { text, calls } => {
+            let raw = |call: &Call| RawCall { name: call.name.clone(), arguments: call.arguments.clone() };
+            Message::calling(text.as_str(), calls.iter().map(raw).collect())
+        }
+        Turn::Tool(text) => Message::tool(text.as_str()),
+    }
 }
 
 /// The tools that the model may call, as it is shown them.
@@ -84,7 +66,7 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
 }
 
 /// Whether the family writes the arguments of a call as JSON, so that a grammar can hold them to their schema.
-fn writes_json(dialect: &dyn Dialect) -> bool {
+fn writes_json(dialect: &Dialect) -> bool {
     dialect.write_call("f", &Map::new()).contains("{}")
 }
 

@@ -9,7 +9,7 @@ use monobloc::budget::estimate::{Estimate, LoadSettings};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::{Engine, Request, Vocabulary};
-use monobloc::models::dialect::{self, Message, ToolText};
+use monobloc::models::dialect::{self, Chat, Message, ToolText};
 use monobloc::models::{Registry, Role};
 use serde_json::json;
 
@@ -82,8 +82,8 @@ async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
         tool("delete_file", "Deletes a file of the project.", "path"),
     ];
     let dialect = dialect::choose(&spec.header, "auto", None);
-    let system = format!("You work on a project.\n\n{}", dialect.tool_list(&tools));
-    let prompt = dialect.render(&[Message::system(system), Message::user("What does src/clock.rs say?")]);
+    let messages = [Message::system("You work on a project."), Message::user("What does src/clock.rs say?")];
+    let prompt = dialect.render(Chat { tools: &tools, ..Chat::from(&messages) });
     let started = Instant::now();
     let request = Request::new(engine.tokenize(&prompt), 64);
     let reply = engine.generate(request).expect("accepted").collect().await.expect("finishes").text;

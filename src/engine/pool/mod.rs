@@ -121,7 +121,7 @@ impl Pool {
     }
 
     /// A pool of scripted models, for tests of behaviour.
-    pub fn scripted(scripts: Vec<(Role, Script)>, dialect: Arc<dyn Dialect>) -> Result<Pool, EngineError> {
+    pub fn scripted(scripts: Vec<(Role, Script)>, dialect: Arc<Dialect>) -> Result<Pool, EngineError> {
         let permit = Permit::new();
         let mut fixed = HashMap::new();
         for (role, script) in scripts {

@@ -29,7 +29,7 @@ pub struct Key {
 /// A running model with all that a loan of it needs.
 pub struct Model {
     pub engine: Engine,
-    pub dialect: Arc<dyn Dialect>,
+    pub dialect: Arc<Dialect>,
     pub capability: ModelCapability,
     /// Whether the user declared the capability, which then overrides the measured one.
     pub said: bool,

@@ -1,74 +1,114 @@
-//! Chooses the dialect of a model file by its architecture and chat template.
+//! Makes the dialect of a model file from its chat template, or from a built-in one where the file has none.
 
 use std::sync::Arc;
 
-use super::Dialect;
-use super::chatml::{ChatMl, Plain};
-use super::families::FAMILIES;
-use super::format::{CallFormat, Formatted};
-use super::lfm2::Lfm;
-use super::marked::Marked;
+use super::families::{self, BRACKET, Family};
+use super::form::Form;
+use super::marks::Marks;
+use super::template::Template;
+use super::{Dialect, Notice};
 use crate::models::gguf::Header;
 
-/// Values of `dialect` in `models.toml`.
-pub const DIALECTS: [&str; 12] =
-    ["auto", "lfm2", "lfm2.5", "hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "chatml", "plain"];
+/// Values of `dialect` in `models.toml`: the file's own template, or a built-in one.
+pub const DIALECTS: [&str; 7] = ["auto", "lfm2", "hermes", "llama3", "gemma", "chatml", "plain"];
 
-/// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) the one that the header points to.
-/// If `call_format` is one of [`FORMATS`](crate::base::config::table::FORMATS), it overrides how calls are written and
-/// read.
-pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<dyn Dialect> {
-    let named = |name: &str| dialect(name, Some(header));
-    let family = named(configured).or_else(|| named(detect(header))).unwrap_or_else(|| Arc::new(Plain::of(header)));
-    match call_format.and_then(CallFormat::by_name) {
-        Some(format) => Arc::new(Formatted { family, format }),
-        None => family,
-    }
-}
-
-/// The dialect called `name` without a model file, so without a begin marker and a default system message: for scripted
-/// models. `None` for `auto` and for names not in [`DIALECTS`].
-pub fn by_name(name: &str) -> Option<Arc<dyn Dialect>> {
-    dialect(name, None)
-}
-
-/// The dialect called `name`, with begin marker and default system message from the header.
-fn dialect(name: &str, header: Option<&Header>) -> Option<Arc<dyn Dialect>> {
+/// The source of the built-in template called `name`.
+fn builtin(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
-        "lfm2" => Arc::new(Lfm::V2),
-        "lfm2.5" => Arc::new(Lfm::V25),
-        "chatml" => Arc::new(header.map_or_else(ChatMl::default, ChatMl::of)),
-        "plain" => Arc::new(header.map_or_else(Plain::default, Plain::of)),
-        name => {
-            let family = FAMILIES.iter().find(|family| family.name == name)?;
-            Arc::new(Marked { family, begin: header.and_then(|header| header.begin.clone()) })
-        }
+        "lfm2" => ("lfm2", include_str!("builtin/lfm2.jinja")),
+        "hermes" => ("hermes", include_str!("builtin/hermes.jinja")),
+        "llama3" => ("llama3", include_str!("builtin/llama3.jinja")),
+        "gemma" => ("gemma", include_str!("builtin/gemma.jinja")),
+        "chatml" => ("chatml", include_str!("builtin/chatml.jinja")),
+        "plain" => ("plain", include_str!("builtin/plain.jinja")),
+        _ => return None,
     })
 }
 
-/// Whether this control token matters when a reply is parsed: it is a mark of calls or channels.
-pub fn is_said(control: &str) -> bool {
-    /// Marks that are read but never written.
-    const READ_ONLY: [&str; 4] = ["[ARGS]", "<|python_tag|>", "<|start|>", "<|end|>"];
-    let (open, close) = super::lfm2::CALL_MARKS;
-    let marks = FAMILIES.iter().flat_map(|family| [family.call.open, family.call.middle, family.call.close]);
-    !control.is_empty() && marks.chain([open, close]).chain(READ_ONLY).any(|mark| mark.contains(control))
+/// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) that of the file's template.
+/// If `call_format` is one of [`FORMATS`](crate::base::config::table::FORMATS), it overrides how calls are written and read.
+pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<Dialect> {
+    let format = call_format.and_then(families::format);
+    if let Some((name, source)) = builtin(configured) {
+        return Arc::new(of_builtin(name, source, Some(header), format));
+    }
+    let Some(source) = &header.chat_template else { return Arc::new(stand_in(header, format, "has no chat template")) };
+    Arc::new(match Template::compile(source) {
+        Ok(template) => of_template(header, source, template, format)
+            .unwrap_or_else(|| stand_in(header, format, "has a chat template that shows no message of the user")),
+        Err(why) => stand_in(header, format, &format!("has a chat template that cannot be used ({why})")),
+    })
 }
 
-/// The name of the dialect for a header. LFM2 templates put the tool list between special tokens, those of LFM2.5 do not. Other
-/// templates are recognised by the marks of their family; ChatML without marks for calls gets calls in brackets.
-fn detect(header: &Header) -> &'static str {
-    let template = header.chat_template.as_deref().unwrap_or("");
-    if header.architecture.starts_with("lfm2") {
-        let named_25 = ["lfm2.5", "lfm2_5", "lfm25"].iter().any(|part| header.name.to_lowercase().contains(part));
-        let like_25 = named_25 || template.contains("List of tools: [");
-        return if like_25 && !template.contains("<|tool_list_start|>") { "lfm2.5" } else { "lfm2" };
+/// The dialect of a built-in template without a model file: for scripted models. `None` for `auto` and for names not in
+/// [`DIALECTS`].
+pub fn by_name(name: &str) -> Option<Arc<Dialect>> {
+    let (name, source) = builtin(name)?;
+    Some(Arc::new(of_builtin(name, source, None, None)))
+}
+
+/// A ChatML dialect with calls in the notation of a family, to test that notation.
+#[cfg(test)]
+pub fn in_notation_of(name: &str) -> Arc<Dialect> {
+    match families::named(name) {
+        Some(family) => Arc::new(of_builtin("chatml", include_str!("builtin/chatml.jinja"), None, Some(family))),
+        None => by_name(name).expect("a dialect"),
     }
-    match FAMILIES.iter().find(|family| family.signs.iter().all(|sign| template.contains(sign))) {
-        Some(family) => family.name,
-        None if template.contains("<|im_start|>") => "chatml",
-        None => "plain",
-    }
+}
+
+/// `None` if the template shows no message of the user.
+fn of_template(header: &Header, source: &str, template: Template, format: Option<&'static Family>) -> Option<Dialect> {
+    let family = format.unwrap_or_else(|| families::of(&header.architecture, source));
+    let (begin, end) = (header.special.begin.as_deref(), header.special.end.as_deref());
+    let form =
+        |template| Form::of(template, begin.unwrap_or_default(), end.unwrap_or_default(), family, format.is_some());
+    let with_tools = header.chat_template_tools.as_deref().map(Template::compile).and_then(Result::ok).and_then(form);
+    let marks = Marks::new(names(Some(header), source, family));
+    Some(Dialect { name: family.name, form: form(template)?, with_tools, marks, family, refused: Notice::default() })
+}
+
+fn of_builtin(name: &'static str, source: &str, header: Option<&Header>, format: Option<&'static Family>) -> Dialect {
+    let template = Template::compile(source).expect("a built-in template compiles; else this is a bug in it");
+    let family = format
+        .unwrap_or_else(|| if name == "chatml" || name == "plain" { &BRACKET } else { families::of(name, source) });
+    let begin = header.and_then(|header| header.begin.as_deref()).unwrap_or_default();
+    let form = Form::of(template, begin, "", family, format.is_some());
+    let form = form.expect("a built-in template shows messages; else this is a bug in it");
+    let marks = Marks::new(names(header, source, family));
+    Dialect { name, form, with_tools: None, marks, family, refused: Notice::default() }
+}
+
+/// The built-in template nearest to a file without a template that can be used; the log says so.
+fn stand_in(header: &Header, format: Option<&'static Family>, why: &str) -> Dialect {
+    let has = |token: &str| header.special.control.iter().any(|name| name == token);
+    let name = match header.architecture.as_str() {
+        architecture if architecture.starts_with("lfm2") => "lfm2",
+        architecture if architecture.starts_with("gemma") => "gemma",
+        _ if has("<|start_header_id|>") => "llama3",
+        _ => "chatml",
+    };
+    let file = header.path.display();
+    tracing::warn!("{file} {why}; `{name}` is used: `dialect` in models.toml names another");
+    let (name, source) = builtin(name).expect("the stand-ins are built-in templates");
+    of_builtin(name, source, Some(header), format)
+}
+
+/// Names that outside text must not form: the control tokens of the file, the tokens that its maker added and that the template
+/// or the calls use, and without a vocabulary what looks like a mark in these.
+fn names(header: Option<&Header>, source: &str, family: &Family) -> Vec<String> {
+    let used = format!("{source}{}", families::marks(family));
+    let special = header.map(|header| &header.special).filter(|special| !special.control.is_empty());
+    let Some(special) = special else { return looking_like_marks(&used) };
+    let defined = special.defined.iter().filter(|name| used.contains(name.as_str()));
+    special.control.iter().chain(defined).cloned().collect()
+}
+
+/// Every `<name>`, `</name>`, `<|name|>` and `[NAME]` in a text.
+fn looking_like_marks(text: &str) -> Vec<String> {
+    static MARK: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
+        regex::Regex::new(r"<[|/｜]?[\w▁]+[|｜]?>|\[/?[A-Z_]+\]").expect("this is a bug in the pattern of a mark")
+    });
+    MARK.find_iter(text).map(|mark| mark.as_str().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -77,15 +117,16 @@ mod tests {
 
     use serde_json::{Map, json};
 
-    use super::super::ToolText;
+    use super::super::families::is_said;
+    use super::super::{Chat, Message, ToolText};
     use super::*;
     use crate::base::config::table::FORMATS;
     use crate::models::gguf::{self, write::HeaderWriter};
 
-    fn header(architecture: &str, name: &str, template: &str) -> Header {
+    fn header(architecture: &str, template: &str) -> Header {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.gguf");
-        let mut writer = HeaderWriter::new(architecture).text("general.name", name);
+        let mut writer = HeaderWriter::new(architecture).text("general.name", "a model");
         if !template.is_empty() {
             writer = writer.text("tokenizer.chat_template", template);
         }
@@ -93,44 +134,69 @@ mod tests {
         gguf::inspect(Path::new(&path)).unwrap()
     }
 
-    fn check(architecture: &str, name: &str, template: &str, expected: &str) {
-        assert_eq!(
-            choose(&header(architecture, name, template), "auto", None).name(),
-            expected,
-            "{architecture} {name}"
-        );
+    fn check(architecture: &str, template: &str, expected: &str) {
+        let template =
+            if template.is_empty() { String::new() } else { format!("{template}{{{{ messages[-1].content }}}}") };
+        assert_eq!(choose(&header(architecture, &template), "auto", None).name(), expected, "{architecture}");
     }
 
     #[test]
     fn the_template_decides() {
-        check("lfm2moe", "LFM2 24B A2B", "…<|tool_list_start|>…", "lfm2");
-        check("lfm2", "LFM2.5 1.2B", "…List of tools: […", "lfm2.5");
-        check("lfm2", "LFM2.5-1.2B-Router", "", "lfm2.5");
-        check("lfm2", "LFM2 1.2B", "<|im_start|>", "lfm2");
-        check("llama", "SmolLM2", "<|im_start|>user", "chatml");
-        check("qwen3", "Qwen3", "<|im_start|>user", "chatml");
-        check("gemma3", "Gemma base", "", "plain");
-        check("qwen3", "Qwen3", "<|im_start|>user … <tool_call>", "hermes");
-        check("llama", "Llama 3", "<|start_header_id|>", "llama3");
-        check("llama", "Mistral 7B", "{{ bos_token }}[INST] ", "mistral");
-        check("gemma3", "Gemma 3", "<start_of_turn>user", "gemma");
-        check("gpt-oss", "GPT-OSS 20B", "<|start|>assistant<|channel|>final<|message|>", "harmony");
-        check("qwen2", "DeepSeek R1 Distill", "<｜User｜> … <｜Assistant｜>", "deepseek");
-        check("phi3", "Phi-3.5 mini", "<|user|>\n … <|end|>\n<|assistant|>\n", "phi");
-        check("command-r", "Aya", "<|START_OF_TURN_TOKEN|>", "plain");
+        check("lfm2moe", "…<|tool_call_start|>…", "lfm2");
+        check("llama", "<|im_start|>user", "bracket");
+        check("qwen3", "<|im_start|>user … <tool_call>", "hermes");
+        check("llama", "<|start_header_id|>", "llama3");
+        check("llama", "{{ bos_token }}[INST] ", "mistral");
+        check("lfm2", "<|im_start|>user", "lfm2");
+        check("gemma3", "<start_of_turn>user", "gemma");
+        check("gpt-oss", "<|start|>assistant<|channel|>final<|message|>", "harmony");
+        check("qwen2", "<｜User｜> … <｜Assistant｜>", "deepseek");
+        check("phi3", "<|user|>\n … <|end|>\n<|assistant|>\n", "phi");
+    }
+
+    #[test]
+    fn a_file_without_a_template_that_can_be_used_gets_a_built_in_one() {
+        check("lfm2", "", "lfm2");
+        check("gemma3", "", "gemma");
+        check("llama", "", "chatml");
+        check("llama", "{% for %}", "chatml");
+        check("llama", "{{ raise_exception('no') }}", "chatml");
+        check("llama", &"x".repeat(5 << 20), "chatml");
     }
 
     #[test]
     fn the_configuration_overrides_the_template() {
-        let smol = header("llama", "SmolLM2", "<|im_start|>");
+        let smol = header("llama", "<|im_start|>{{ messages[-1].content }}");
         assert_eq!(choose(&smol, "plain", None).name(), "plain");
-        assert_eq!(choose(&smol, "klingon", None).name(), "chatml");
+        assert_eq!(choose(&smol, "klingon", None).name(), "bracket");
+    }
+
+    #[test]
+    fn a_call_format_set_by_hand_writes_and_reads_that_form() {
+        let smol = header("llama", "<|im_start|>{{ messages | map(attribute='content') | join }}{{ tools }}");
+        let arguments: Map<_, _> = [("a".to_owned(), json!(1))].into_iter().collect();
+        for format in FORMATS {
+            let dialect = choose(&smol, "auto", Some(format));
+            let (before, after) = dialect.call_marks();
+            let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));
+            assert_eq!(dialect.read_calls(&text).len(), 1, "{text}");
+            let tool = ToolText { name: "f".into(), description: "F.".into(), parameters: json!({}) };
+            let messages = [Message::system("Help."), Message::calling("So:", dialect.read_calls(&text))];
+            let prompt = dialect.render(Chat { tools: &[tool], ..Chat::from(&messages) }).flat();
+            let call = format!(
+                "{before}{}{after}",
+                dialect.write_call("NAME", &json!({ "ARGUMENT": "value" }).as_object().unwrap().clone())
+            );
+            let expected = format!("<|im_start|>Help.\n\nTools:\n1. f(): F.\n\nTo call one, write {call}So:\n{text}");
+            assert_eq!(prompt, expected);
+        }
+        assert!(choose(&smol, "auto", Some("native_json")).read_calls("[f(a=1)]").is_empty());
     }
 
     #[test]
     fn every_dialect_but_auto_is_found_by_its_name() {
         for name in DIALECTS {
-            assert_eq!(by_name(name).map_or("auto", |dialect| dialect.name()), name);
+            assert_eq!(by_name(name).map_or("auto", |dialect| dialect.name), name);
         }
     }
 
@@ -142,25 +208,5 @@ mod tests {
         for mark in ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "</s>", "<end_of_turn>", ""] {
             assert!(!is_said(mark), "{mark}");
         }
-    }
-
-    #[test]
-    fn a_call_format_set_by_hand_writes_and_reads_that_form() {
-        let smol = header("llama", "SmolLM2", "<|im_start|>");
-        let arguments: Map<_, _> = [("a".to_owned(), json!(1))].into_iter().collect();
-        for format in FORMATS {
-            let dialect = choose(&smol, "auto", Some(format));
-            let (before, after) = dialect.call_marks();
-            let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));
-            assert_eq!(dialect.read_calls(&text).len(), 1, "{text}");
-            assert_eq!(dialect.name(), "chatml");
-        }
-        let qwen = choose(&smol, "hermes", Some("bracket"));
-        let tool = ToolText { name: "f".into(), description: String::new(), parameters: json!({}) };
-        let told = qwen.tool_list(std::slice::from_ref(&tool));
-        assert!(told.ends_with("</tools>\n\nTo call a function, write [NAME(ARGUMENT=\"value\")]"), "{told}");
-        let json = choose(&smol, "auto", Some("native_json"));
-        assert_eq!(json.write_call("f", &arguments), r#"{"name":"f","arguments":{"a":1}}"#);
-        assert!(json.read_calls("[f(a=1)]").is_empty());
     }
 }

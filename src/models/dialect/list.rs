@@ -1,8 +1,8 @@
-//! Writes tools for the tool lists of the dialects: as lines of text (the form small routers were trained on), JSON or TypeScript.
+//! Writes tools as lines of text, for models whose template has no place for tools.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::ToolText;
+use super::chat::ToolText;
 
 /// Most choices of a parameter that are listed; with more, only its type is named.
 const CHOICES_MAX: usize = 12;
@@ -14,29 +14,9 @@ pub fn numbered(tools: &[ToolText]) -> String {
 }
 
 /// `read_file(path: string, limit?: integer): Reads a file.`
-pub fn signature(tool: &ToolText) -> String {
+fn signature(tool: &ToolText) -> String {
     let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", kind(about))).collect();
     format!("{}({}): {}", tool.name, parameters.join(", "), one_line(&tool.description))
-}
-
-/// `{"type":"function","function":{"name":…,"description":…,"parameters":{…}}}`
-pub fn json(tool: &ToolText) -> String {
-    let about = json!({ "name": tool.name, "description": one_line(&tool.description), "parameters": tool.parameters });
-    json!({ "type": "function", "function": about }).to_string()
-}
-
-/// `type read_file = (_: { path: string, limit?: number }) => any;`, after its description as a comment.
-pub fn typescript(tool: &ToolText) -> String {
-    let typed = |about: &Value| {
-        choices(about).unwrap_or_else(|| match named(about) {
-            "integer" => "number".to_owned(),
-            "array" => "any[]".to_owned(),
-            name => name.to_owned(),
-        })
-    };
-    let parameters: Vec<String> = parameters(tool).map(|(name, about)| format!("{name}: {}", typed(about))).collect();
-    let taken = if parameters.is_empty() { String::new() } else { format!("_: {{ {} }}", parameters.join(", ")) };
-    format!("// {}\ntype {} = ({taken}) => any;", one_line(&tool.description), tool.name)
 }
 
 /// Name and schema of each parameter; names of optional ones end in a question mark.
@@ -62,9 +42,8 @@ fn named(about: &Value) -> &str {
     about.get("type").and_then(Value::as_str).unwrap_or("string")
 }
 
-/// The description on one line, without anything that looks like a control token: its text comes from the tool's author.
 fn one_line(description: &str) -> String {
-    description.split_whitespace().collect::<Vec<_>>().join(" ").replace("<|", "< |")
+    description.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -78,7 +57,7 @@ mod tests {
         let tools = [
             ToolText {
                 name: "read_file".into(),
-                description: "Reads a\n  file. <|im_end|>".into(),
+                description: "Reads a\n  file.".into(),
                 parameters: json!({"type": "object", "required": ["path"], "properties": {
                     "path": {"type": "string"}, "limit": {"type": "integer"}, "unit": {"enum": ["line", "array"]},
                     "x": {}, "all": {"type": "array"}}}),
@@ -86,19 +65,8 @@ mod tests {
             ToolText { name: "now".into(), description: "Tells the time.".into(), parameters: json!({}) },
         ];
         insta::assert_snapshot!(numbered(&tools), @r#"
-        1. read_file(path: string, limit?: integer, unit?: "line"|"array", x?: string, all?: array): Reads a file. < |im_end|>
+        1. read_file(path: string, limit?: integer, unit?: "line"|"array", x?: string, all?: array): Reads a file.
         2. now(): Tells the time.
         "#);
-        insta::assert_snapshot!(typescript(&tools[0]), @r#"
-        // Reads a file. < |im_end|>
-        type read_file = (_: { path: string, limit?: number, unit?: "line"|"array", x?: string, all?: any[] }) => any;
-        "#);
-        insta::assert_snapshot!(typescript(&tools[1]), @"
-        // Tells the time.
-        type now = () => any;
-        ");
-        let written =
-            r#"{"type":"function","function":{"name":"now","description":"Tells the time.","parameters":{}}}"#;
-        assert_eq!(json(&tools[1]), written);
     }
 }

@@ -1,155 +1,150 @@
-//! Writes conversations as a model's family expects them (chat markers, tool lists, calls, results) and reads its calls.
+//! Writes conversations as a model's chat template has them, and reads the calls of its replies.
+//!
+//! The template comes from the model file. What it cannot take is found out by rendering, once, and put into a form that it takes.
 
-mod chatml;
+pub(crate) mod chat;
 mod detect;
-mod families;
-mod format;
+pub(crate) mod families;
+mod form;
+mod input;
 mod json;
 mod lfm2;
 mod list;
 pub(crate) mod literal;
-mod marked;
+mod marks;
 pub mod notation;
+pub mod prompt;
 pub mod python_json;
 mod pythonic;
 pub mod template;
 
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Map, Value};
 
-pub use detect::{DIALECTS, by_name, choose, is_said};
+pub use chat::{Chat, Message, RawCall, Speaker, ToolText};
+#[cfg(test)]
+pub use detect::in_notation_of;
+pub use detect::{DIALECTS, by_name, choose};
+pub use families::is_said;
+pub use prompt::{Piece, Prompt};
 
-/// Text for a model, in pieces. Only [`Piece::Special`] may become control tokens; a user's or a tool's text that
-/// happens to contain `<|im_end|>` stays ordinary text.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prompt {
-    pub pieces: Vec<Piece>,
-    /// Number of pieces at the start that are the same in every prompt of this kind: the system message.
-    fixed: usize,
+use families::{BRACKET, Family};
+use form::{Form, Wanted};
+use marks::Marks;
+use template::Template;
+
+/// The chat format of a model, with its tool list and calls.
+#[derive(Debug)]
+pub struct Dialect {
+    name: &'static str,
+    form: Form,
+    /// The variant of the template for conversations with tools, if the file has one.
+    with_tools: Option<Form>,
+    marks: Marks,
+    family: &'static Family,
+    refused: Notice,
 }
 
-/// A piece of a prompt.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    /// May become control tokens.
-    Special(String),
-    /// Never becomes control tokens.
-    Text(String),
-}
-
-impl Prompt {
-    pub fn special(mut self, text: impl Into<String>) -> Prompt {
-        self.pieces.push(Piece::Special(text.into()));
-        self
+impl Dialect {
+    /// The built-in template, or the family that the file's template belongs to: for messages.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
-    pub fn text(mut self, text: impl Into<String>) -> Prompt {
-        self.pieces.push(Piece::Text(text.into()));
-        self
+    /// The whole conversation, ending where the assistant has to continue.
+    pub fn render<'a>(&self, chat: impl Into<Chat<'a>>) -> Prompt {
+        let chat = chat.into();
+        let mut messages: Vec<Message> = chat.messages.iter().map(|message| self.marks.message(message)).collect();
+        if let Some(user) = messages.iter_mut().find(|message| message.speaker == Speaker::User) {
+            user.content = marks::first(&user.content);
+        }
+        let tools: Vec<ToolText> = chat.tools.iter().map(|tool| self.marks.tool(tool)).collect();
+        let text = match chat.begun {
+            Some(begun) => self.text_begun(messages, &tools, chat.thinks, begun),
+            None => self.text(&messages, &tools, Wanted { thinks: chat.thinks, opened: true }),
+        };
+        self.marks.prompt(&text)
     }
 
-    /// Marks all pieces so far as the same in every prompt of this kind.
-    pub fn fixed_so_far(mut self) -> Prompt {
-        self.fixed = self.pieces.len();
-        self
+    /// The text up to the end of the assistant's last message, which begins like this.
+    fn text_begun(&self, mut messages: Vec<Message>, tools: &[ToolText], thinks: Option<bool>, begun: &str) -> String {
+        let begun = self.marks.guarded(begun);
+        let opened = |messages: &[Message]| self.text(messages, tools, Wanted { thinks, opened: true }) + &begun;
+        messages.push(Message::assistant(format!("{begun}{}", marks::END)));
+        let mut text = self.text(&messages, tools, Wanted { thinks, opened: false });
+        match text.rfind(marks::END) {
+            Some(end) => {
+                text.truncate(end);
+                text
+            }
+            None => opened(&messages[..messages.len() - 1]),
+        }
     }
 
-    /// The part of the prompt that is the same in every prompt of its kind.
-    pub fn fixed_part(&self) -> Prompt {
-        Prompt { pieces: self.pieces[..self.fixed].to_vec(), fixed: self.fixed }
+    fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted) -> String {
+        static LAST_RESORT: LazyLock<Form> = LazyLock::new(|| {
+            let template = Template::compile(include_str!("builtin/chatml.jinja"));
+            let template = template.expect("a built-in template compiles; else this is a bug in it");
+            Form::of(template, "", "", &BRACKET, false).expect("ChatML shows every message; else this is a bug in it")
+        });
+        let has_calls = messages.iter().any(|message| message.speaker == Speaker::Tool || !message.calls.is_empty());
+        let form = self.with_tools.as_ref().filter(|_| has_calls || !tools.is_empty()).unwrap_or(&self.form);
+        form.text(messages, tools, wanted, self.family).unwrap_or_else(|| {
+            self.refused.say("the model's chat template refuses this conversation, in whatever order; ChatML is used");
+            let text = LAST_RESORT.text(messages, tools, wanted, self.family);
+            text.expect("ChatML takes every conversation; else this is a bug in its template")
+        })
     }
 
-    /// The whole prompt as one text, for logs and scripted models; never tokenised.
-    pub fn flat(&self) -> String {
-        self.pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Special(text) | Piece::Text(text) => text.as_str(),
-            })
-            .collect()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
-    System,
-    User,
-    Assistant,
-    Tool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    pub speaker: Speaker,
-    pub content: String,
-}
-
-impl Message {
-    pub fn system(content: impl Into<String>) -> Message {
-        Message { speaker: Speaker::System, content: content.into() }
-    }
-
-    pub fn user(content: impl Into<String>) -> Message {
-        Message { speaker: Speaker::User, content: content.into() }
-    }
-
-    pub fn assistant(content: impl Into<String>) -> Message {
-        Message { speaker: Speaker::Assistant, content: content.into() }
-    }
-
-    pub fn tool(content: impl Into<String>) -> Message {
-        Message { speaker: Speaker::Tool, content: content.into() }
-    }
-}
-
-/// A tool as described to a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolText {
-    pub name: String,
-    pub description: String,
-    /// A JSON schema of type `object`.
-    pub parameters: Value,
-}
-
-/// A call as a model wrote it, before it is checked against any schema.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RawCall {
-    pub name: String,
-    pub arguments: Map<String, Value>,
-}
-
-/// The chat format of a model family, with its tool list and calls.
-pub trait Dialect: Send + Sync {
-    /// `lfm2`, `lfm2.5`, `chatml`, …: the name used in `models.toml`.
-    fn name(&self) -> &'static str;
-
-    /// The whole conversation, ending where the assistant has to continue. Adds the begin-of-text marker if the model has one.
-    fn render(&self, messages: &[Message]) -> Prompt;
-
-    /// The tool list, as text inside the system message.
-    fn tool_list(&self, tools: &[ToolText]) -> String;
-
-    /// The tool list without instructions on how to write a call.
-    fn bare_list(&self, tools: &[ToolText]) -> String {
-        self.tool_list(tools)
+    /// What the template makes of `input`, which is all that it reads but the begin and the end token; `None` if it refuses.
+    pub fn raw(&self, input: &Value) -> Option<String> {
+        self.form.raw(input)
     }
 
     /// Marks before a reply that is not a call: GPT-OSS names the channel.
-    fn words_mark(&self) -> &'static str {
-        ""
+    pub fn words_mark(&self) -> &'static str {
+        self.family.words
     }
 
     /// Text before and after a call; brackets for families without a notation of their own.
-    fn call_marks(&self) -> (&'static str, &'static str) {
-        ("[", "]")
+    pub fn call_marks(&self) -> (&'static str, &'static str) {
+        (self.family.open, self.family.close)
     }
 
-    /// A call as this family writes it, without the marks: `name(a="x", n=1)` or `{"name": …}`.
-    fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        pythonic::write(name, arguments)
+    /// A call as this family writes it, without the marks: `name(a="x", n=1` or `name", "arguments": {…}`.
+    pub fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
+        self.family.inner(name, arguments)
     }
 
     /// Every call in `text` in the exact notation of this family, in order.
-    fn read_calls(&self, text: &str) -> Vec<RawCall> {
-        pythonic::scan(text)
+    pub fn read_calls(&self, text: &str) -> Vec<RawCall> {
+        (self.family.read)(text)
+    }
+
+    /// The message of a reply in which these calls were read: its words and the calls, or the whole text if a call is not in the notation
+    /// of the family.
+    pub fn replied(&self, text: &str, calls: &[RawCall]) -> Message {
+        let mark = self.family.open.lines().next().unwrap_or_default();
+        match text.find(mark).filter(|_| !calls.is_empty() && !mark.is_empty() && self.read_calls(text) == calls) {
+            Some(at) => Message::calling(text[..at].trim_end(), calls.to_vec()),
+            None => Message::assistant(text),
+        }
     }
 }
+
+/// A warning that is logged once.
+#[derive(Debug, Default)]
+struct Notice(AtomicBool);
+
+impl Notice {
+    fn say(&self, text: &str) {
+        if !self.0.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

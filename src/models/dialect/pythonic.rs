@@ -4,15 +4,10 @@
 
 use serde_json::{Map, Value};
 
-use super::RawCall;
+use super::chat::RawCall;
 use super::literal::Reader;
 
-/// `name(a="x", n=1)`, with strings as in JSON, which are valid in Python too.
-pub fn write(name: &str, given: &Map<String, Value>) -> String {
-    format!("{name}({})", arguments(given))
-}
-
-/// The text between the parentheses.
+/// The text between the parentheses of `name(a="x", n=1)`, with strings as in JSON, which are valid in Python too.
 pub fn arguments(arguments: &Map<String, Value>) -> String {
     let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
     arguments.join(", ")
@@ -190,7 +185,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn a_written_call_is_read_back(name in "[a-z][a-z0-9_]{0,8}(\\.[a-z][a-z0-9_]{0,8})?", arguments in arguments()) {
-            let text = format!("[{}]", write(&name, &arguments));
+            let text = format!("[{name}({})]", super::arguments(&arguments));
             prop_assert_eq!(scan(&text), vec![RawCall { name, arguments }]);
         }
 

@@ -68,6 +68,14 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("this is a bug in the pattern of a tag")
 }
 
+/// Why a template did not render an input.
+pub type Refusal = Error;
+
+/// Whether the rendering was stopped because of what it cost, so that another try would cost as much.
+pub fn costs_too_much(why: &Refusal) -> bool {
+    why.kind() == ErrorKind::OutOfFuel
+}
+
 fn raise_exception(why: String) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, why))
 }

@@ -15,7 +15,7 @@ use crate::engine::pool::Leased;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Output, Request};
 use crate::language::{clauses, words};
-use crate::models::dialect::{Message, RawCall};
+use crate::models::dialect::{Chat, Message, RawCall};
 use crate::models::{self, ModelCapability, Role};
 use crate::protocol::{Event, Mode, Stall, StepState, StepStatus};
 use crate::request::{Kind, Step, kind};
@@ -147,7 +147,7 @@ impl<'a> Loop<'a> {
             let toolkit = self.scene.toolkit;
             let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
             let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
-            self.messages.push(Message::assistant(reply.text.clone()));
+            self.messages.push(self.model.dialect.replied(&reply.text, &reading.calls));
             let silent = reading.calls.is_empty();
             let cut = whole::why_cut(&reply);
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
@@ -197,17 +197,17 @@ impl<'a> Loop<'a> {
     /// Generates one reply, inside a grammar if that helps this model.
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
-        let system = prompt::system(self.changes, self.rights.short, &*model.dialect, &tools);
-        self.messages[0] = Message::system(system);
+        self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
         let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
         let context = model.engine.limits().context.min(capability.max_context_tokens);
-        let count = |messages: &[Message]| model.engine.tokenize(&model.dialect.render(messages)).len();
+        let rendered = |messages: &[Message]| model.dialect.render(Chat { messages, tools: &tools, ..Chat::default() });
+        let count = |messages: &[Message]| model.engine.tokenize(&rendered(messages)).len();
         prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
         let free = Request {
             sampling: self.scene.toolkit.manner(model),
             reuse: Reuse::Continue,
             lookup: true,
-            ..model.engine.request(&model.dialect.render(&self.messages), reply)
+            ..model.engine.request(&rendered(&self.messages), reply)
         };
         let Scene { toolkit, host, .. } = self.scene;
         let mut output = if self.constrained {

@@ -35,15 +35,14 @@ const STUB_CHARS: usize = 160;
 /// Most open steps named to the model.
 const OPEN_SHOWN: usize = 5;
 
-/// The system message with the tools; `short` picks the version for weak models, which a long one confuses.
-pub fn system(changes: bool, short: bool, dialect: &dyn Dialect, offered: &[ToolText]) -> String {
+/// The system message; `short` picks the version for weak models, which a long one confuses.
+pub fn system(changes: bool, short: bool) -> String {
     let more = match (short, changes) {
         (true, _) => SHORT.trim(),
         (false, true) => PHASES.trim(),
         (false, false) => "",
     };
-    let tools = if offered.is_empty() { String::new() } else { dialect.tool_list(offered) };
-    format!("{}\n{more}\n\n{tools}", SYSTEM.trim())
+    format!("{}\n{more}", SYSTEM.trim()).trim_end().to_owned()
 }
 
 /// `text` without its `<reasoning>` blocks; the content of each goes to `take`.
@@ -125,7 +124,7 @@ pub fn cut_short(why: &str) -> String {
 }
 
 /// A call of the first offered tool as this model's family writes it.
-pub fn example(dialect: &dyn Dialect, offered: &[ToolText]) -> String {
+pub fn example(dialect: &Dialect, offered: &[ToolText]) -> String {
     let Some(tool) = offered.first() else { return String::new() };
     let required = tool.parameters.get("required").and_then(serde_json::Value::as_array);
     let names = required.into_iter().flatten().filter_map(serde_json::Value::as_str);

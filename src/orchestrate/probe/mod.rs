@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::engine::pool::Leased;
 use crate::engine::{EngineError, Grammar, Output};
 use crate::models::capability::Measured;
-use crate::models::dialect::Message;
+use crate::models::dialect::{Chat, Message};
 use crate::models::{ModelCapability, Role, digest};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
@@ -189,10 +189,10 @@ impl Probe<'_> {
     async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(String, bool), TurnError> {
         let texts: Vec<_> = tools.iter().map(|tool| notation::shown(tool, notation::WHOLE)).collect();
         let dialect = &*self.model.dialect;
-        let messages =
-            [Message::system(format!("{CALL_PROMPT}\n\n{}", dialect.tool_list(&texts))), Message::user(task)];
+        let messages = [Message::system(CALL_PROMPT), Message::user(task)];
+        let chat = Chat { tools: &texts, ..Chat::from(&messages) };
         let grammar = grammar.then(|| notation::grammar(dialect, &texts, Reply::Either));
-        let text = self.ask(&messages, CALL_TOKENS, grammar).await?.text;
+        let text = self.ask(chat, CALL_TOKENS, grammar).await?.text;
         let reading = call::read(&text, Some(&*self.model.dialect), tools, Tier::Prose);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
         Ok((text, known && reading.tier == Some(Tier::Strict)))
@@ -200,12 +200,12 @@ impl Probe<'_> {
 
     async fn ask(
         &mut self,
-        messages: &[Message],
+        chat: impl Into<Chat<'_>>,
         tokens: usize,
         grammar: Option<Grammar>,
     ) -> Result<Output, TurnError> {
         self.found.prompts += 1;
         let question = Question { toolkit: self.toolkit, model: self.model, host: self.host, phase: PHASE };
-        question.output(messages, tokens, grammar).await
+        question.output(chat, tokens, grammar).await
     }
 }

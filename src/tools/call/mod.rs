@@ -53,7 +53,7 @@ impl Reading {
 }
 
 /// Parses calls with the first tier that finds any; no tier after `until` is tried.
-pub fn read(text: &str, dialect: Option<&dyn Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
+pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
     let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] = [
         (Tier::Strict, &strict),
@@ -170,8 +170,8 @@ mod tests {
         /// A call counts only once it is whole, wherever the reply was cut and whatever its text looks like.
         #[test]
         fn no_beginning_of_a_call_is_read_as_a_certain_call(content in content(), keep in 0.0..1.0f64) {
-            for name in crate::models::dialect::DIALECTS.into_iter().filter(|name| *name != "auto") {
-                let dialect = by_name(name).expect("a dialect");
+            for name in ["hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "lfm2", "chatml"] {
+                let dialect = crate::models::dialect::in_notation_of(name);
                 let arguments = serde_json::json!({ "path": "a", "content": content });
                 let arguments = arguments.as_object().cloned().expect("an object");
                 let (open, close) = dialect.call_marks();

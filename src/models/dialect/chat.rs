@@ -1,0 +1,100 @@
+//! A conversation as it is given to a dialect: messages, calls and their results, and the tools that may be called.
+
+use serde_json::{Map, Value, json};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// One message. The results of the calls of a message follow it, in the order of its calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub speaker: Speaker,
+    pub content: String,
+    /// What the assistant thought before its words.
+    pub thinking: String,
+    /// What the assistant called, besides its words.
+    pub calls: Vec<RawCall>,
+}
+
+impl Message {
+    fn of(speaker: Speaker, content: impl Into<String>) -> Message {
+        Message { speaker, content: content.into(), thinking: String::new(), calls: Vec::new() }
+    }
+
+    pub fn system(content: impl Into<String>) -> Message {
+        Message::of(Speaker::System, content)
+    }
+
+    pub fn user(content: impl Into<String>) -> Message {
+        Message::of(Speaker::User, content)
+    }
+
+    pub fn assistant(content: impl Into<String>) -> Message {
+        Message::of(Speaker::Assistant, content)
+    }
+
+    /// Words of the assistant, which may be none, and its calls.
+    pub fn calling(content: impl Into<String>, calls: Vec<RawCall>) -> Message {
+        Message { calls, ..Message::assistant(content) }
+    }
+
+    /// The result of a call.
+    pub fn tool(content: impl Into<String>) -> Message {
+        Message::of(Speaker::Tool, content)
+    }
+}
+
+/// A call as a model wrote it, before it is checked against any schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawCall {
+    pub name: String,
+    pub arguments: Map<String, Value>,
+}
+
+/// A tool as described to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolText {
+    pub name: String,
+    pub description: String,
+    /// A JSON schema of type `object`.
+    pub parameters: Value,
+}
+
+impl ToolText {
+    /// The tool in OpenAI's form. A tool without parameters has a schema without properties, which templates look for.
+    pub fn json(&self) -> Value {
+        let mut parameters = self.parameters.clone();
+        match &mut parameters {
+            Value::Object(fields) => {
+                fields.entry("type").or_insert_with(|| json!("object"));
+                fields.entry("properties").or_insert_with(|| json!({}));
+            }
+            other => *other = json!({ "type": "object", "properties": {} }),
+        }
+        let function = json!({ "name": self.name, "description": self.description, "parameters": parameters });
+        json!({ "type": "function", "function": function })
+    }
+}
+
+/// What a prompt is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chat<'a> {
+    pub messages: &'a [Message],
+    pub tools: &'a [ToolText],
+    /// Whether the model may think before it answers; `None` leaves it to the template.
+    pub thinks: Option<bool>,
+    /// The beginning of the answer, which the model goes on.
+    pub begun: Option<&'a str>,
+}
+
+impl<'a, M: AsRef<[Message]> + ?Sized> From<&'a M> for Chat<'a> {
+    /// These messages, without tools.
+    fn from(messages: &'a M) -> Chat<'a> {
+        Chat { messages: messages.as_ref(), ..Chat::default() }
+    }
+}

@@ -1,0 +1,149 @@
+//! A template together with the ways in which it takes a conversation, which are found out by rendering.
+
+use serde_json::{Map, Value, json};
+
+use super::chat::{Message, RawCall, Speaker, ToolText};
+use super::families::{BRACKET, Family};
+use super::input::{self, Ways};
+use super::template::{self, Template};
+
+#[derive(Clone, Debug)]
+pub struct Form {
+    template: Template,
+    /// Names of the begin- and the end-of-text token; empty if there is none.
+    begin: String,
+    end: String,
+    ways: Ways,
+    /// A list of tools in the system message says how to write a call.
+    told: bool,
+}
+
+/// What a template is rendered with besides messages and tools.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    pub thinks: Option<bool>,
+    /// Whether the prompt ends where the assistant begins; else it ends with the last message.
+    pub opened: bool,
+}
+
+impl Form {
+    /// `own_notation`: calls are written in the notation of `family` whatever the template does, and the model is told so. `None` if
+    /// the template shows no message of the user.
+    pub fn of(template: Template, begin: &str, end: &str, family: &Family, own_notation: bool) -> Option<Form> {
+        let (begin, end) = (begin.to_owned(), end.to_owned());
+        // Calls in brackets are what models write that know no notation.
+        let told = own_notation || family.name != BRACKET.name;
+        let mut form = Form { template, begin, end, ways: Ways::default(), told };
+        form.find_out(family, own_notation).then_some(form)
+    }
+
+    /// The text for `input`, the whole input of the template but for its tokens; `None` if it refuses.
+    pub fn raw(&self, input: &Value) -> Option<String> {
+        self.template.render(&self.whole(input.as_object()?.clone())).ok()
+    }
+
+    /// The text of a conversation, with as few repairs as the template takes it with; `None` if it takes it with none.
+    pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, family: &Family) -> Option<String> {
+        for ways in self.ways.repaired(messages, tools) {
+            match self.rendered(messages, tools, ways, wanted, family) {
+                Ok(text) => return Some(text),
+                Err(why) if template::costs_too_much(&why) => return None,
+                Err(why) => tracing::debug!(%why, ?ways, "the template refuses"),
+            }
+        }
+        None
+    }
+
+    fn rendered(
+        &self,
+        messages: &[Message],
+        tools: &[ToolText],
+        ways: Ways,
+        wanted: Wanted,
+        family: &Family,
+    ) -> Result<String, template::Refusal> {
+        let mut given = input::input(messages.to_vec(), tools, ways, family, self.told);
+        given.insert("add_generation_prompt".to_owned(), wanted.opened.into());
+        if let Some(thinks) = wanted.thinks {
+            // Qwen, GLM, Gemma and most others; DeepSeek and Granite.
+            given.insert("enable_thinking".to_owned(), thinks.into());
+            given.insert("thinking".to_owned(), thinks.into());
+        }
+        self.template.render(&self.whole(given))
+    }
+
+    fn whole(&self, mut input: Map<String, Value>) -> Value {
+        input.insert("bos_token".to_owned(), self.begin.as_str().into());
+        input.insert("eos_token".to_owned(), self.end.as_str().into());
+        input.into()
+    }
+
+    /// Finds the ways by which messages of every kind stand in the rendered text; false if not even the user's do.
+    fn find_out(&mut self, family: &Family, own_notation: bool) -> bool {
+        let user = [Message::user(USER)];
+        if !self.shows(&user, &[], self.ways, family, &[USER]) {
+            self.ways = input::CONTENT_IN_PARTS;
+            if !self.shows(&user, &[], self.ways, family, &[USER]) {
+                return false;
+            }
+        }
+        let system = [Message::system(SYSTEM), Message::user(USER)];
+        if !self.shows(&system, &[], self.ways, family, &[SYSTEM, USER]) {
+            self.ways = self.ways.and(input::SYSTEM_IN_USER);
+        }
+        let again = [Message::system(SYSTEM), Message::user(USER), Message::system(RESULT), Message::user(USER)];
+        if !self.shows(&again, &[], self.ways, family, &[SYSTEM, USER, RESULT]) {
+            self.ways = self.ways.and(input::SYSTEM_FIRST);
+        }
+        let tools = [ToolText {
+            name: TOOL.to_owned(),
+            description: "Looks".to_owned(),
+            parameters: json!({ "type": "object", "properties": { KEY: { "type": "string", "description": "Text" } } }),
+        }];
+        if own_notation || !self.shows(&system, &tools, self.ways, family, &[TOOL, SYSTEM, USER]) {
+            self.ways = self.ways.and(input::TOOLS_IN_SYSTEM);
+        }
+        let called = || {
+            let arguments = Map::from_iter([(KEY.to_owned(), VALUE.into())]);
+            Message::calling("", vec![RawCall { name: CALLED.to_owned(), arguments }])
+        };
+        let results = [Message::user(USER), called(), Message::tool(RESULT)];
+        let arguments = [Ways::default(), input::ARGUMENTS_AS_TEXT];
+        let contents = [Ways::default(), input::NO_EMPTY_CONTENT];
+        for results_by in [Ways::default(), input::RESULTS_BY_USER].into_iter().filter(|_| !own_notation) {
+            for (content, argument) in
+                contents.iter().flat_map(|content| arguments.map(|argument| (*content, argument)))
+            {
+                let ways = self.ways.and(results_by).and(content).and(argument);
+                if self.shows(&results, &tools, ways, family, &[CALLED, KEY, VALUE, RESULT]) {
+                    self.ways = ways;
+                    return true;
+                }
+            }
+        }
+        self.ways = self.ways.and(input::CALLS_IN_WORDS);
+        if !self.shows(&results, &tools, self.ways, family, &[CALLED, RESULT]) {
+            self.ways = self.ways.and(input::RESULTS_BY_USER);
+        }
+        true
+    }
+
+    /// Whether all `marks` stand in the rendered text, and no map as Python prints it, or text of JSON within a text of JSON.
+    fn shows(&self, messages: &[Message], tools: &[ToolText], ways: Ways, family: &Family, marks: &[&str]) -> bool {
+        let wanted =
+            Wanted { thinks: None, opened: messages.last().is_none_or(|last| last.speaker != Speaker::Assistant) };
+        let bad = [format!("'{KEY}': '"), format!("\\\"{KEY}\\\"")];
+        self.rendered(messages, tools, ways, wanted, family).is_ok_and(|text| {
+            marks.iter().all(|mark| text.contains(mark)) && !bad.iter().any(|bad| text.contains(bad.as_str()))
+        })
+    }
+}
+
+/// Words that stand in no template.
+const USER: &str = "zquser";
+const SYSTEM: &str = "zqsystem";
+const TOOL: &str = "zqoffered";
+const CALLED: &str = "zqcalled";
+const KEY: &str = "zqkey";
+const VALUE: &str = "zqvalue";
+const RESULT: &str = "zqresult";

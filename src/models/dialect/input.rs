@@ -1,0 +1,241 @@
+//! Writes a conversation as the input of a template, in the forms and the order that the template takes.
+
+use std::mem::take;
+
+use serde_json::{Map, Value, json};
+
+use super::chat::{Message, RawCall, Speaker, ToolText};
+use super::families::Family;
+use super::list;
+
+/// In which ways a conversation differs from OpenAI's form, because a template takes it only so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ways(u16);
+
+/// Contents are lists of parts.
+pub const CONTENT_IN_PARTS: Ways = Ways(1);
+/// The arguments of a call are a text of JSON.
+pub const ARGUMENTS_AS_TEXT: Ways = Ways(1 << 1);
+/// A message with calls and without words has no content.
+pub const NO_EMPTY_CONTENT: Ways = Ways(1 << 2);
+/// A message has one call, which its result follows.
+pub const ONE_CALL: Ways = Ways(1 << 3);
+/// There is one system message, the first.
+pub const SYSTEM_FIRST: Ways = Ways(1 << 4);
+/// Thoughts are left out.
+pub const NO_THOUGHTS: Ways = Ways(1 << 5);
+/// Speakers alternate, and the user begins.
+pub const ALTERNATING: Ways = Ways(1 << 6);
+/// The system message is the beginning of the user's first message.
+pub const SYSTEM_IN_USER: Ways = Ways(1 << 7);
+/// Results are messages of the user.
+pub const RESULTS_BY_USER: Ways = Ways(1 << 8);
+/// Calls are written out in the assistant's words.
+pub const CALLS_IN_WORDS: Ways = Ways(1 << 9);
+/// The tools are listed in the system message.
+pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
+
+/// What is tried in turn, alone and together, on a template that refuses a conversation. What has no effect on it is not tried.
+const REPAIRS: [(Ways, fn(&[Message], &[ToolText]) -> bool); 7] = [
+    (ONE_CALL, |messages, _| messages.iter().any(|message| message.calls.len() > 1)),
+    (SYSTEM_FIRST, |messages, _| messages.iter().skip(1).any(|message| message.speaker == Speaker::System)),
+    (NO_THOUGHTS, |messages, _| messages.iter().any(|message| !message.thinking.is_empty())),
+    (ALTERNATING, |messages, _| messages.len() > 1),
+    (SYSTEM_IN_USER, |messages, _| messages.iter().any(|message| message.speaker == Speaker::System)),
+    (Ways(RESULTS_BY_USER.0 | CALLS_IN_WORDS.0), |messages, _| {
+        messages.iter().any(|message| message.speaker == Speaker::Tool || !message.calls.is_empty())
+    }),
+    (TOOLS_IN_SYSTEM, |_, tools| !tools.is_empty()),
+];
+
+impl Ways {
+    pub fn and(self, other: Ways) -> Ways {
+        Ways(self.0 | other.0)
+    }
+
+    pub fn has(self, other: Ways) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These ways as they are, then with repairs of what the template may refuse: fewer first.
+    pub fn repaired(self, messages: &[Message], tools: &[ToolText]) -> impl Iterator<Item = Ways> {
+        let apply = REPAIRS.iter().filter(|(way, applies)| !self.has(*way) && applies(messages, tools));
+        let repairs: Vec<Ways> = apply.map(|(way, _)| *way).collect();
+        let mut sets: Vec<u32> = (0..1 << repairs.len()).collect();
+        sets.sort_by_key(|set| set.count_ones());
+        sets.into_iter().map(move |set| {
+            let chosen = repairs.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            chosen.fold(self, |ways, (_, way)| ways.and(*way))
+        })
+    }
+}
+
+/// `messages` and `tools` of a template's input. Calls in words are written in the notation of `family`; `told` adds how to
+/// write them to a list of tools in the system message.
+pub fn input(
+    messages: Vec<Message>,
+    tools: &[ToolText],
+    ways: Ways,
+    family: &Family,
+    told: bool,
+) -> Map<String, Value> {
+    let mut messages = messages;
+    let mut given = Map::new();
+    if !tools.is_empty() && ways.has(TOOLS_IN_SYSTEM) {
+        in_system(&mut messages, &listed(tools, family, told));
+    } else if !tools.is_empty() {
+        given.insert("tools".to_owned(), tools.iter().map(ToolText::json).collect());
+    }
+    if ways.has(NO_THOUGHTS) {
+        messages.iter_mut().for_each(|message| message.thinking.clear());
+    }
+    if ways.has(CALLS_IN_WORDS) {
+        messages.iter_mut().for_each(|message| in_words(message, family));
+    }
+    if ways.has(RESULTS_BY_USER) {
+        for message in messages.iter_mut().filter(|message| message.speaker == Speaker::Tool) {
+            message.speaker = Speaker::User;
+            message.content.insert_str(0, "Result:\n");
+        }
+    }
+    if ways.has(ONE_CALL) {
+        messages = one_call_a_message(messages);
+    }
+    if ways.has(SYSTEM_FIRST) || ways.has(SYSTEM_IN_USER) {
+        messages = system_first(messages, ways.has(SYSTEM_IN_USER));
+    }
+    if ways.has(ALTERNATING) {
+        messages = alternating(messages);
+    }
+    given.insert("messages".to_owned(), json_of(messages, ways).into());
+    given
+}
+
+/// The text that lists `tools` in a system message.
+fn listed(tools: &[ToolText], family: &Family, told: bool) -> String {
+    let list = list::numbered(tools);
+    let arguments = Map::from_iter([("ARGUMENT".to_owned(), Value::from("value"))]);
+    let call =
+        if told { format!("\n\nTo call one, write {}", family.written("NAME", &arguments)) } else { String::new() };
+    format!("Tools:\n{list}{call}")
+}
+
+fn in_system(messages: &mut Vec<Message>, text: &str) {
+    match messages.first_mut() {
+        Some(first) if first.speaker == Speaker::System => {
+            first.content = format!("{}\n\n{text}", first.content.trim_end());
+        }
+        _ => messages.insert(0, Message::system(text)),
+    }
+}
+
+/// Writes the calls of a message into its content.
+fn in_words(message: &mut Message, family: &Family) {
+    let words = Some(take(&mut message.content)).filter(|words| !words.is_empty());
+    let calls = take(&mut message.calls).into_iter().map(|call| family.written(&call.name, &call.arguments));
+    message.content = words.into_iter().chain(calls).collect::<Vec<_>>().join("\n");
+}
+
+/// Each further call of a message becomes a message of its own behind the result of the call before it.
+fn one_call_a_message(messages: Vec<Message>) -> Vec<Message> {
+    let alone = |call: RawCall| Message::calling("", vec![call]);
+    let (mut out, mut further, mut answered) = (Vec::new(), Vec::new().into_iter(), false);
+    for mut message in messages {
+        if message.speaker == Speaker::Tool {
+            // The first result belongs to the call that stays in its message.
+            if answered {
+                out.extend(further.next().map(alone));
+            }
+            answered = true;
+        } else {
+            out.extend(further.map(alone));
+            further = message.calls.split_off(message.calls.len().min(1)).into_iter();
+            answered = false;
+        }
+        out.push(message);
+    }
+    out.extend(further.map(alone));
+    out
+}
+
+/// All system messages as one, the first message, or the beginning of the user's first message.
+fn system_first(messages: Vec<Message>, in_user: bool) -> Vec<Message> {
+    let (system, mut others): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|message| message.speaker == Speaker::System);
+    if system.is_empty() {
+        return others;
+    }
+    let text = system.iter().map(|message| message.content.trim_end()).collect::<Vec<_>>().join("\n\n");
+    match others.iter_mut().find(|message| message.speaker == Speaker::User).filter(|_| in_user) {
+        Some(user) => user.content = format!("{text}\n\n{}", user.content),
+        None => {
+            others.insert(0, if in_user { Message::user(text) } else { Message::system(text) });
+        }
+    }
+    others
+}
+
+/// Neighbours of one speaker as one message, and a user's message before an assistant that begins.
+fn alternating(messages: Vec<Message>) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::new();
+    for message in messages {
+        let begins = message.speaker == Speaker::Assistant && out.iter().all(|one| one.speaker == Speaker::System);
+        if begins {
+            out.push(Message::user("…"));
+        }
+        match out.last_mut() {
+            Some(last) if last.speaker == message.speaker && last.speaker != Speaker::Tool && last.calls.is_empty() => {
+                last.content = [take(&mut last.content), message.content].join("\n\n");
+                last.calls = message.calls;
+            }
+            _ => out.push(message),
+        }
+    }
+    out
+}
+
+/// The messages in OpenAI's form. Calls get identifiers of nine letters and digits, which Mistral's templates demand; they follow
+/// from the place of the call, so that a conversation that has become longer begins like the shorter one.
+fn json_of(messages: Vec<Message>, ways: Ways) -> Vec<Value> {
+    let (mut calls, mut waiting) = (0, Vec::new().into_iter());
+    let mut next = || {
+        calls += 1;
+        format!("call{calls:05}")
+    };
+    let content = |text: String| match ways.has(CONTENT_IN_PARTS) {
+        true => json!([{ "type": "text", "text": text }]),
+        false => text.into(),
+    };
+    let mut out = Vec::new();
+    for message in messages {
+        out.push(match message.speaker {
+            Speaker::System => json!({ "role": "system", "content": content(message.content) }),
+            Speaker::User => json!({ "role": "user", "content": content(message.content) }),
+            Speaker::Tool => {
+                let (id, name) = waiting.next().unwrap_or_else(|| (next(), "tool".to_owned()));
+                json!({ "role": "tool", "tool_call_id": id, "name": name, "content": content(message.content) })
+            }
+            Speaker::Assistant => {
+                let identified: Vec<(String, RawCall)> = message.calls.into_iter().map(|call| (next(), call)).collect();
+                let left_out = ways.has(NO_EMPTY_CONTENT) && message.content.is_empty() && !identified.is_empty();
+                let content = if left_out { Value::Null } else { content(message.content) };
+                let mut one = json!({ "role": "assistant", "content": content });
+                if !message.thinking.is_empty() {
+                    one["reasoning_content"] = message.thinking.into();
+                }
+                if !identified.is_empty() {
+                    one["tool_calls"] = identified.iter().map(|(id, call)| call_json(id, call, ways)).collect();
+                }
+                waiting = identified.into_iter().map(|(id, call)| (id, call.name)).collect::<Vec<_>>().into_iter();
+                one
+            }
+        });
+    }
+    out
+}
+
+fn call_json(id: &str, call: &RawCall, ways: Ways) -> Value {
+    let arguments = Value::Object(call.arguments.clone());
+    let arguments = if ways.has(ARGUMENTS_AS_TEXT) { arguments.to_string().into() } else { arguments };
+    json!({ "id": id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+}

@@ -1,0 +1,111 @@
+//! Keeps control tokens out of text that comes from outside: from users, files, tools and models.
+//!
+//! Before a template is rendered, a private character is put into every name of a control token that outside text contains, behind its
+//! first character. In the rendered text these characters show where the pieces of the prompt end, so that such a name is in no piece as a
+//! whole. Text without such names is rendered as it is, in one piece with the template's own.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::chat::{Message, RawCall, ToolText};
+use super::prompt::{Piece, Prompt};
+
+/// Inside a name of a control token in outside text.
+const BREAK: char = '\u{10fffd}';
+/// Before the user's first text.
+const FIRST: char = '\u{10fffc}';
+/// Behind the beginning of an answer that is to go on.
+pub const END: char = '\u{10fffb}';
+
+/// The names of the control tokens of a vocabulary.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    names: HashSet<String>,
+    /// First characters of the names, and their lengths in bytes.
+    firsts: HashSet<char>,
+    lengths: Vec<usize>,
+}
+
+impl Marks {
+    /// A name of one character cannot be broken; vocabularies have none.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Marks {
+        let names: HashSet<String> = names.into_iter().filter(|name| name.chars().nth(1).is_some()).collect();
+        let firsts = names.iter().filter_map(|name| name.chars().next()).collect();
+        let lengths: HashSet<usize> = names.iter().map(String::len).collect();
+        Marks { names, firsts, lengths: lengths.into_iter().collect() }
+    }
+
+    fn begins(&self, text: &str) -> bool {
+        let is_name = |&length: &usize| text.get(..length).is_some_and(|name| self.names.contains(name));
+        text.starts_with(|first| self.firsts.contains(&first)) && self.lengths.iter().any(is_name)
+    }
+
+    /// How often names occur in `text`.
+    #[cfg(test)]
+    pub fn count(&self, text: &str) -> usize {
+        text.char_indices().filter(|(at, _)| self.begins(&text[*at..])).count()
+    }
+
+    /// `text` without our private characters, and with every name in it broken.
+    pub fn guarded(&self, text: &str) -> String {
+        let text = text.replace([BREAK, FIRST, END], "\u{fffd}");
+        let mut guarded = String::with_capacity(text.len());
+        for (at, letter) in text.char_indices() {
+            guarded.push(letter);
+            if self.begins(&text[at..]) {
+                guarded.push(BREAK);
+            }
+        }
+        guarded
+    }
+
+    fn json(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.guarded(text).into(),
+            Value::Array(all) => all.iter().map(|one| self.json(one)).collect(),
+            Value::Object(fields) => self.fields(fields).into(),
+            other => other.clone(),
+        }
+    }
+
+    fn fields(&self, fields: &Map<String, Value>) -> Map<String, Value> {
+        fields.iter().map(|(name, value)| (self.guarded(name), self.json(value))).collect()
+    }
+
+    pub fn tool(&self, tool: &ToolText) -> ToolText {
+        ToolText {
+            name: self.guarded(&tool.name),
+            description: self.guarded(&tool.description),
+            parameters: self.json(&tool.parameters),
+        }
+    }
+
+    pub fn message(&self, message: &Message) -> Message {
+        let call = |call: &RawCall| RawCall { name: self.guarded(&call.name), arguments: self.fields(&call.arguments) };
+        Message {
+            speaker: message.speaker,
+            content: self.guarded(&message.content),
+            thinking: self.guarded(&message.thinking),
+            calls: message.calls.iter().map(call).collect(),
+        }
+    }
+
+    /// The pieces of a rendered text.
+    pub fn prompt(&self, rendered: &str) -> Prompt {
+        let fixed = rendered.find(FIRST).map_or(0, |at| rendered[..at].replace([BREAK, END], "").len());
+        let text = rendered.replace([FIRST, END], "");
+        let pieces = text.split(BREAK).filter(|piece| !piece.is_empty());
+        Prompt { pieces: pieces.map(|piece| Piece::Special(piece.to_owned())).collect(), fixed }
+    }
+}
+
+/// `content` with a mark where its text begins. Templates trim the blanks before it.
+pub fn first(content: &str) -> String {
+    let text = content.trim_start();
+    if text.is_empty() {
+        content.to_owned()
+    } else {
+        format!("{}{FIRST}{text}", &content[..content.len() - text.len()])
+    }
+}

@@ -1,0 +1,73 @@
+//! Text for a model, in pieces that say which of it may become control tokens.
+
+/// Only [`Piece::Special`] may become control tokens; a user's or a tool's text that happens to contain `<|im_end|>` stays
+/// ordinary text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    pub pieces: Vec<Piece>,
+    /// Bytes at the start of the flat text that are the same in every prompt of this kind: the system message.
+    pub(super) fixed: usize,
+}
+
+/// A piece of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// May become control tokens.
+    Special(String),
+    /// Never becomes control tokens.
+    Text(String),
+}
+
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Piece::Special(text) | Piece::Text(text) => text,
+        }
+    }
+
+    /// The first `bytes` of the piece.
+    fn cut(&self, bytes: usize) -> Piece {
+        let start = self.text()[..bytes].to_owned();
+        match self {
+            Piece::Special(_) => Piece::Special(start),
+            Piece::Text(_) => Piece::Text(start),
+        }
+    }
+}
+
+impl Prompt {
+    pub fn special(mut self, text: impl Into<String>) -> Prompt {
+        self.pieces.push(Piece::Special(text.into()));
+        self
+    }
+
+    pub fn text(mut self, text: impl Into<String>) -> Prompt {
+        self.pieces.push(Piece::Text(text.into()));
+        self
+    }
+
+    /// Marks all pieces so far as the same in every prompt of this kind.
+    pub fn fixed_so_far(mut self) -> Prompt {
+        self.fixed = self.pieces.iter().map(|piece| piece.text().len()).sum();
+        self
+    }
+
+    /// The part of the prompt that is the same in every prompt of its kind. Its last token may be another than there, where text follows.
+    pub fn fixed_part(&self) -> Prompt {
+        let (mut pieces, mut left) = (Vec::new(), self.fixed);
+        for piece in &self.pieces {
+            let bytes = piece.text().len().min(left);
+            if bytes == 0 {
+                break;
+            }
+            pieces.push(piece.cut(bytes));
+            left -= bytes;
+        }
+        Prompt { pieces, fixed: self.fixed }
+    }
+
+    /// The whole prompt as one text, for logs and scripted models; never tokenised.
+    pub fn flat(&self) -> String {
+        self.pieces.iter().map(Piece::text).collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! Reads the names of tokens that stand for more than their text: control tokens, and those that a maker added.
+
+use super::parse::Parsed;
+
+/// Of `enum llama_token_type`.
+const UNKNOWN: u32 = 2;
+const CONTROL: u32 = 3;
+const USER_DEFINED: u32 = 4;
+/// Longest name, in bytes.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Names of tokens of a vocabulary.
+#[derive(Clone, Debug, Default)]
+pub struct Special {
+    /// The begin- and the end-of-text token.
+    pub begin: Option<String>,
+    pub end: Option<String>,
+    /// Tokens that no text becomes unless it is said to be special. llama.cpp takes some for it by their look.
+    pub control: Vec<String>,
+    /// Marks that the maker added, such as `<tool_call>`, which any text with this name becomes.
+    pub defined: Vec<String>,
+}
+
+pub(super) fn special(parsed: &Parsed<'_>) -> Special {
+    let mut special = Special {
+        begin: token(parsed, "tokenizer.ggml.bos_token_id"),
+        end: token(parsed, "tokenizer.ggml.eos_token_id"),
+        ..Special::default()
+    };
+    let mut types = parsed.numbers("tokenizer.ggml.token_type").into_iter();
+    for name in parsed.texts("tokenizer.ggml.tokens") {
+        let kind = types.next().unwrap_or_default();
+        let looks_like_control = name.starts_with(b"<|") && name.ends_with(b"|>");
+        let list = match kind {
+            UNKNOWN | CONTROL => &mut special.control,
+            _ if looks_like_control => &mut special.control,
+            USER_DEFINED if is_mark(name) => &mut special.defined,
+            _ => continue,
+        };
+        if name.len() <= NAME_BYTES_MAX {
+            list.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    special
+}
+
+fn token(parsed: &Parsed<'_>, key: &str) -> Option<String> {
+    parsed.text_at("tokenizer.ggml.tokens", parsed.number(key)?)
+}
+
+/// Whether a name looks like `<this>` or `[THIS]`; vocabularies also have blanks and words of their own.
+fn is_mark(name: &[u8]) -> bool {
+    let ends = name.first().zip(name.last());
+    ends.is_some_and(|(first, last)| first.is_ascii_punctuation() && last.is_ascii_punctuation() && first != last)
+        && name.iter().any(|byte| byte.is_ascii_alphabetic())
+}
