@@ -166,3 +166,90 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::write::HeaderWriter;
+    use super::super::{TensorType, inspect};
+    use super::*;
+
+    /// What reading and checking say of a small header with `change`; the base has every key that is required.
+    fn said(change: impl Fn(HeaderWriter) -> HeaderWriter, left_out: &str) -> Result<(), String> {
+        let mut writer = HeaderWriter::new("llama");
+        for (key, value) in [("block_count", 2), ("embedding_length", 64), ("context_length", 512)] {
+            if key != left_out {
+                writer = writer.u32(&format!("llama.{key}"), value);
+            }
+        }
+        if left_out != "model" {
+            writer = writer.text("tokenizer.ggml.model", "gpt2");
+        }
+        if left_out != "tokens" {
+            writer = writer.texts("tokenizer.ggml.tokens", &["a".into(), String::new(), String::new(), "b".into()]);
+        }
+        let mut writer = change(writer);
+        writer.tensor("w", &[64], TensorType::by_name("f32").unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.gguf");
+        fs::write(&path, writer.finish_with_zeros()).unwrap();
+        inspect(&path).and_then(|header| before_load(&header)).map_err(|error| error.to_string())
+    }
+
+    fn check(left_out: &str, change: impl Fn(HeaderWriter) -> HeaderWriter, expected: &[&str]) {
+        let said = said(change, left_out).expect_err("the header is damaged");
+        for part in expected.iter().chain(&["m.gguf"]) {
+            assert!(said.contains(part), "`{said}` does not say `{part}`");
+        }
+    }
+
+    #[test]
+    fn a_whole_header_passes() {
+        assert_eq!(said(|writer| writer, ""), Ok(()));
+        assert_eq!(said(|writer| writer.u32("llama.expert_count", 8).u32("llama.expert_used_count", 2), ""), Ok(()));
+    }
+
+    #[test]
+    fn what_llama_cpp_would_end_the_process_for_is_named_with_its_key() {
+        let number = |key: &'static str, value| move |writer: HeaderWriter| writer.u32(&format!("llama.{key}"), value);
+        for key in ["block_count", "embedding_length", "context_length"] {
+            check(key, |writer| writer, &[&format!("the key llama.{key} is missing")]);
+            check(
+                key,
+                |writer| writer.text(&format!("llama.{key}"), "2"),
+                &[&format!("the key llama.{key} is missing, or no")],
+            );
+        }
+        check("block_count", number("block_count", 0), &["llama.block_count is 0; a model has 1 to 512 layers"]);
+        check("block_count", number("block_count", 513), &["llama.block_count is 513"]);
+        check("embedding_length", number("embedding_length", 0), &["llama.embedding_length is 0"]);
+        check("", number("nextn_predict_layers", 2), &["llama.nextn_predict_layers is 2, of 2 layers"]);
+        check("", number("expert_count", 8), &["llama.expert_used_count is 0, of 8 experts"]);
+        check("", number("expert_used_count", 2), &["llama.expert_used_count is 2, of 0 experts"]);
+        check("", number("expert_count", 5000), &["llama.expert_count is 5000; llama.cpp takes 1024"]);
+        check("", number("expert_group_count", 3), &["llama.expert_group_count is 3, for 0 experts"]);
+        check("", number("rope.dimension_count", 7), &["llama.rope.dimension_count is 7; it is an even part"]);
+        for wrong in [-1.0, f32::NAN, f32::INFINITY] {
+            let key = "llama.attention.layer_norm_rms_epsilon";
+            check("", |writer| writer.f32(key, wrong), &[key, "a norm takes a number from 0 to 1"]);
+        }
+        check("", |writer| writer.text("llama.rope.scaling.type", "odd"), &["llama.rope.scaling.type is `odd`"]);
+        check("model", |writer| writer, &["tokenizer.ggml.model is missing"]);
+        check(
+            "model",
+            |writer| writer.text("tokenizer.ggml.model", "none"),
+            &["is `none`: the file has no vocabulary"],
+        );
+        check("tokens", |writer| writer, &["tokenizer.ggml.tokens is missing"]);
+        let twice = |writer: HeaderWriter| writer.texts("tokenizer.ggml.tokens", &["a".into(), "b".into(), "a".into()]);
+        check("tokens", twice, &["has the token \"a\" twice, the second time as number 2"]);
+        check("", |writer| writer.i32s("tokenizer.ggml.token_type", &[1]), &["token_type has 1 entries for 4 tokens"]);
+        check("", |writer| writer.u32("general.alignment", 3), &["general.alignment is no power of two"]);
+        check(
+            "",
+            |writer| writer.u16("general.alignment", 32),
+            &["general.alignment is no power of two as an unsigned"],
+        );
+    }
+}
