@@ -105,8 +105,22 @@ fn state_once(header: &Header) -> Bytes {
     header.kept.iter().map(|layer| Bytes(4) * u64::from(layer.state)).sum()
 }
 
-/// Size of the checkpoints of all slots, each with the recurrent state. Every call leaves one and may be short, so the maximum
-/// number is counted.
+/// Memory for the checkpoints of one slot, and the fewest and most of them.
+const MARKS_SHARE: Bytes = Bytes::mib(32);
+const MARKS_MIN: u64 = 2;
+const MARKS_MAX: u64 = 32;
+
+/// Checkpoints that a slot keeps in the memory of its context: as many as its share has room for, and two at least (126 MiB for
+/// Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
+pub fn own_marks(header: &Header) -> u32 {
+    match state_once(header) {
+        Bytes::ZERO => 0,
+        state => (MARKS_SHARE.0 / state.0).clamp(MARKS_MIN, MARKS_MAX) as u32,
+    }
+}
+
+/// Size of the own checkpoints of all slots, each with the recurrent state. Every call leaves one and may be short, so the
+/// maximum number is counted.
 pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
     state_once(header) * u64::from(wanted.marks) * wanted.slots as u64
 }
@@ -186,6 +200,15 @@ mod tests {
         let latent = Layer { key: 576, ..Layer::default() };
         let header = Header { kept: vec![latent; 3], ..hybrid(3, 1024, 0, "q8_0") };
         assert_eq!(kv_per_token(&header, "f16"), Bytes(3 * 2 * 576));
+    }
+
+    #[test]
+    fn a_slot_keeps_as_many_checkpoints_as_its_share_has_room_for_and_two_at_least() {
+        let with = |state| Header { kept: vec![Layer { state, ..Layer::default() }; 30], ..hybrid(3, 1024, 0, "q8_0") };
+        // Qwen3.6 35B, LFM2 24B, something between them, and a model without states.
+        let found = [3 * 8192 + 128 * 4096, 4096, 100_000, 0].map(|state| own_marks(&with(state)));
+        assert_eq!(found, [2, 32, 2, 0]);
+        assert_eq!(own_marks(&with(50_000)), 5);
     }
 
     #[test]

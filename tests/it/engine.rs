@@ -102,12 +102,45 @@ async fn two_slots_give_the_tokens_of_solo_runs() {
     slots_equal_solo(&smollm(), KvFormat::F16).await;
 }
 
+/// One small model of each architecture.
+const SMALL: [synth_shape::Shape; 11] = [
+    synth_shape::Shape::TinyLfm2,
+    synth_shape::Shape::TinyLfm2Moe,
+    synth_shape::Shape::TinyQwen35,
+    synth_shape::Shape::TinyQwen35Moe,
+    synth_shape::Shape::TinyGranite,
+    synth_shape::Shape::TinyNemotron,
+    synth_shape::Shape::TinyFalcon,
+    synth_shape::Shape::TinyGemma4,
+    synth_shape::Shape::TinyGptOss,
+    synth_shape::Shape::TinyMistral,
+    synth_shape::Shape::TinyGlm,
+];
+
 #[tokio::test]
-async fn slots_of_models_with_recurrent_layers_give_the_tokens_of_solo_runs() {
-    for shape in [synth_shape::Shape::TinyLfm2, synth_shape::Shape::TinyLfm2Moe] {
+async fn slots_of_every_architecture_give_the_tokens_of_solo_runs() {
+    for shape in SMALL {
+        println!("{shape}");
         for kv in [KvFormat::F16, KvFormat::Q8_0] {
             slots_equal_solo(synthetic(shape), kv).await;
         }
+    }
+}
+
+/// At most one chunk and the new tokens are computed again.
+#[tokio::test]
+async fn an_edited_tail_of_every_architecture_is_computed_again_from_a_chunk_before_it_and_gives_the_tokens_of_a_cold_run()
+ {
+    for shape in SMALL {
+        let file = synthetic(shape);
+        let (before, after) = (prose(7, 600), [&prose(7, 580), " and then it ends elsewhere"].concat());
+        let cold = run(&engine(file, 1, KvFormat::Q8_0), &after, 24).await;
+        let warm = engine(file, 1, KvFormat::Q8_0);
+        run(&warm, &before, 24).await;
+        let edited = run(&warm, &after, 24).await;
+        assert_eq!(edited.tokens, cold.tokens, "{shape}");
+        let again = edited.tally.prompt_tokens - edited.tally.cached_tokens;
+        assert!(again <= 64 + 16, "{shape}: {again} of {} tokens", edited.tally.prompt_tokens);
     }
 }
 

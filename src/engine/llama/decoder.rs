@@ -5,19 +5,45 @@ use std::sync::Arc;
 use super::context::{Context, Part};
 use super::{Shape, Weights};
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
+use crate::engine::prefix::{Spare, Spares};
 
-/// Most checkpoints of one sequence. Those of the 24B model take 480 KiB each, so a full set takes 15 MiB.
-pub const MARKS_MAX: usize = 32;
+/// Most checkpoints of one sequence.
+const MARKS_MAX: usize = 32;
 
 #[derive(Default)]
 struct Sequence {
     length: usize,
     /// Rows of its last call; 0 once some of them were taken back.
     fresh: usize,
-    /// Checkpoints, each with the length it was taken at, shortest first.
-    marks: Vec<(usize, Arc<[u8]>)>,
+    /// Checkpoints, each with the length it was taken at, shortest first. The last ones are the slot's own, older ones are spare.
+    marks: Vec<(usize, Mark)>,
     /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up whatever length it asks for.
     torn: bool,
+}
+
+/// A checkpoint of the layers that cannot be cut.
+#[derive(Clone)]
+enum Mark {
+    /// In the slot's share of the context's memory.
+    Own(Arc<[u8]>),
+    /// Dropped when something else needs its memory.
+    Spare(Spare),
+}
+
+impl Mark {
+    fn state(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Mark::Own(state) => Some(state.clone()),
+            Mark::Spare(spare) => spare.state(),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        match self {
+            Mark::Own(_) => true,
+            Mark::Spare(spare) => spare.is_there(),
+        }
+    }
 }
 
 /// Calls for one sequence in a row on a GPU. There a change of sequence costs 3.3 ms (H200, the 24B's shape, 2.7 ms a token): llama.cpp
@@ -30,6 +56,10 @@ pub struct LlamaDecoder<'w> {
     limits: Limits,
     /// Whether sequences go back by checkpoints, because recurrent layers cannot be cut, only restored.
     checkpoints: bool,
+    /// How many checkpoints of a sequence are in the memory of the context.
+    own_marks: usize,
+    /// Takes further checkpoints.
+    spares: Option<Spares>,
     sequences: Vec<Sequence>,
 }
 
@@ -47,12 +77,30 @@ impl<'w> LlamaDecoder<'w> {
             undo: if weights.needs_checkpoints() { context.undo_rows() } else { usize::MAX },
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
-        LlamaDecoder { context, limits, checkpoints: weights.needs_checkpoints(), sequences }
+        let (checkpoints, own_marks) = (weights.needs_checkpoints(), weights.own_marks());
+        LlamaDecoder { context, limits, checkpoints, own_marks, spares: None, sequences }
+    }
+
+    /// The same, with further checkpoints in `spares`.
+    pub fn with_spares(self, spares: Option<Spares>) -> LlamaDecoder<'w> {
+        LlamaDecoder { spares, ..self }
+    }
+
+    /// Drops the checkpoints that are no longer there or beyond `length`.
+    fn forget(&mut self, sequence: usize, length: usize) {
+        let spares = self.spares.as_ref();
+        self.sequences[sequence].marks.retain(|(at, mark)| {
+            if let (Mark::Spare(spare), Some(spares), true) = (mark, spares, *at > length) {
+                spares.forget(spare);
+            }
+            *at <= length && mark.is_there()
+        });
     }
 
     fn clear(&mut self, sequence: usize) -> usize {
         // Removing a whole sequence cannot fail.
         self.context.remove(sequence, 0);
+        self.forget(sequence, 0);
         self.sequences[sequence] = Sequence::default();
         0
     }
@@ -69,15 +117,15 @@ impl<'w> LlamaDecoder<'w> {
         if torn || rows >= fresh || rows > self.limits.undo || !self.cut(sequence, wanted) {
             return None;
         }
-        self.sequences[sequence].marks.retain(|(length, _)| *length <= wanted);
+        self.forget(sequence, wanted);
         Some(wanted)
     }
 
     /// Restores the latest checkpoint at or before `wanted` and cuts the attention layers to it. `None` if it cannot.
     fn rewind(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
-        let marks = &mut self.sequences[sequence].marks;
-        marks.retain(|(length, _)| *length <= wanted);
-        let (length, state) = marks.last().cloned()?;
+        self.forget(sequence, wanted);
+        let (length, mark) = self.sequences[sequence].marks.last().cloned()?;
+        let state = mark.state()?;
         let restored = self.context.set_state(sequence, &state, Part::Uncuttable) && self.cut(sequence, length);
         restored.then_some(length)
     }
@@ -111,10 +159,11 @@ impl Decoder for LlamaDecoder<'_> {
         }
         let length = self.sequences[sequence].length;
         let Some(state) = self.context.state(sequence, Part::Uncuttable) else { return };
+        self.forget(sequence, length.saturating_sub(1));
         let marks = &mut self.sequences[sequence].marks;
-        marks.retain(|(earlier, _)| *earlier < length);
-        marks.push((length, state.into()));
-        thin(marks);
+        marks.push((length, Mark::Own(state.into())));
+        spare_the_older(marks, self.own_marks, self.spares.as_ref());
+        thin(marks, self.spares.as_ref());
     }
 
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
@@ -147,7 +196,12 @@ impl Decoder for LlamaDecoder<'_> {
             return None;
         }
         let state = self.context.state(sequence, Part::Whole)?.into();
-        Some(Saved { length, state, marks: self.sequences[sequence].marks.clone() })
+        // Spare checkpoints are left behind, so that a copy takes no more than a slot's share.
+        let own = self.sequences[sequence].marks.iter().filter_map(|(length, mark)| match mark {
+            Mark::Own(state) => Some((*length, state.clone())),
+            Mark::Spare(_) => None,
+        });
+        Some(Saved { length, state, marks: own.collect() })
     }
 
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {
@@ -157,19 +211,80 @@ impl Decoder for LlamaDecoder<'_> {
             self.clear(sequence);
             return false;
         }
-        self.sequences[sequence] = Sequence { length: saved.length, marks: saved.marks.clone(), ..Sequence::default() };
+        let marks = saved.marks.iter().map(|(length, state)| (*length, Mark::Own(state.clone()))).collect();
+        self.sequences[sequence] = Sequence { length: saved.length, marks, ..Sequence::default() };
         true
     }
 }
 
+/// Leaves only the last `own` checkpoints in the context's memory; the others become spare if there is room, or go.
+fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares: Option<&Spares>) {
+    let older = marks.len().saturating_sub(own.max(1));
+    let mut number = 0;
+    marks.retain_mut(|(_, mark)| {
+        number += 1;
+        match mark {
+            Mark::Own(state) if number <= older => match spares.and_then(|spares| spares.keep(state.clone())) {
+                Some(spare) => *mark = Mark::Spare(spare),
+                None => return false,
+            },
+            _ => {}
+        }
+        true
+    });
+}
+
 /// Drops every second checkpoint of the older half once there are too many: going far back then recomputes a few chunks
 /// more, never a whole prompt.
-fn thin(marks: &mut Vec<(usize, Arc<[u8]>)>) {
+fn thin(marks: &mut Vec<(usize, Mark)>, spares: Option<&Spares>) {
     if marks.len() > MARKS_MAX {
         let mut number = 0;
-        marks.retain(|_| {
+        marks.retain(|(_, mark)| {
             number += 1;
-            number > MARKS_MAX / 2 || number % 2 == 1
+            let stays = number > MARKS_MAX / 2 || number % 2 == 1;
+            if let (Mark::Spare(spare), Some(spares), false) = (mark, spares, stays) {
+                spares.forget(spare);
+            }
+            stays
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Bytes;
+    use crate::budget::Ledger;
+
+    fn marks(count: usize) -> Vec<(usize, Mark)> {
+        (1..=count).map(|n| (64 * n, Mark::Own(vec![n as u8; 100].into()))).collect()
+    }
+
+    fn lengths(marks: &[(usize, Mark)]) -> Vec<usize> {
+        marks.iter().map(|(length, _)| *length).collect()
+    }
+
+    #[test]
+    fn older_checkpoints_become_spare_or_go_and_the_last_ones_stay() {
+        let ledger = Ledger::new(Bytes(250));
+        let spares = Spares::new(ledger.clone(), Bytes(1000));
+        let mut kept = marks(5);
+        spare_the_older(&mut kept, 2, Some(&spares));
+        assert_eq!(lengths(&kept), [64, 128, 256, 320], "there is room for two spare ones");
+        assert_eq!(ledger.promised().host, Bytes(200));
+        spares.make_room(Bytes(250));
+        let there: Vec<bool> = kept.iter().map(|(_, mark)| mark.is_there()).collect();
+        assert_eq!((there, kept[2].1.state()), (vec![false, false, true, true], Some(vec![4; 100].into())));
+        let mut alone = marks(5);
+        spare_the_older(&mut alone, 2, None);
+        assert_eq!(lengths(&alone), [256, 320]);
+    }
+
+    #[test]
+    fn of_too_many_checkpoints_every_second_of_the_older_half_goes() {
+        let mut many = marks(MARKS_MAX + 1);
+        thin(&mut many, None);
+        assert_eq!(many.len(), MARKS_MAX + 1 - MARKS_MAX / 4);
+        assert_eq!(lengths(&many)[..3], [64, 192, 320]);
     }
 }

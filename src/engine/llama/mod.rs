@@ -14,6 +14,7 @@ mod log;
 mod lora;
 mod mapping;
 mod read_ahead;
+pub(crate) mod rehearsal;
 mod thread_count;
 mod threads;
 mod weights;
@@ -23,7 +24,7 @@ use std::sync::OnceLock;
 
 use llama_cpp_2::llama_backend::LlamaBackend;
 
-pub use decoder::{LlamaDecoder, MARKS_MAX};
+pub use decoder::LlamaDecoder;
 pub use weights::{Loading, Weights};
 
 use crate::base::config::FlashAttention;

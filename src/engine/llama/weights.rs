@@ -55,6 +55,8 @@ pub struct Weights {
     slides: bool,
     /// Rows at the end of a call that recurrent layers can take back.
     undo: u32,
+    /// Checkpoints of a slot in the memory of its context.
+    own_marks: u32,
     /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
     model_lock: Mutex<()>,
 }
@@ -117,8 +119,8 @@ impl Weights {
 
     fn of(model: LlamaModel, header: &Header, tiled: bool, on_gpu: bool) -> Weights {
         let (tokens, undo) = (token_texts(&model), cache::undo_rows(header));
-        let slides = header.sliding_window.is_some();
-        Weights { model, tokens, tiled, on_gpu, slides, undo, model_lock: Mutex::new(()) }
+        let (slides, own_marks) = (header.sliding_window.is_some(), cache::own_marks(header));
+        Weights { model, tokens, tiled, on_gpu, slides, undo, own_marks, model_lock: Mutex::new(()) }
     }
 
     /// Does all that a load does, but reads no weights and allocates no memory for them; then tokenizes a text and makes a
@@ -155,6 +157,11 @@ impl Weights {
     /// because contexts keep the cells outside the window too (`swa_full`); a checkpoint of them would be as large.
     pub fn needs_checkpoints(&self) -> bool {
         self.model.is_hybrid() || self.model.is_recurrent()
+    }
+
+    /// How many checkpoints of a slot are in the memory of its context.
+    pub(super) fn own_marks(&self) -> usize {
+        self.own_marks as usize
     }
 
     /// Whether some layers are on an accelerator.

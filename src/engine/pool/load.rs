@@ -284,11 +284,12 @@ impl Inner {
                 (inbox.verdicts, inbox.splits) = (on("-runs"), on("-splits"));
                 inbox.prefixes = memory.prefixes.map(|store| store.of(fingerprint));
             }
+            let spares = inbox.prefixes.as_ref().map(|prefixes| prefixes.spares());
             let served = held
                 .weights
                 .context_with(&shape, &lora)
                 .map_err(|error| error.to_string())
-                .and_then(|decoder| inbox.serve(decoder, &held.weights));
+                .and_then(|decoder| inbox.serve(decoder.with_spares(spares), &held.weights));
             drop(held);
             drop(leases);
             drop(released);

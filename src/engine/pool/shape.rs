@@ -4,7 +4,7 @@ use super::{PoolError, PoolOptions};
 use crate::base::Bytes;
 use crate::budget::machine::Machine;
 use crate::budget::{LoadSettings, cache};
-use crate::engine::llama::{KvFormat, MARKS_MAX, Shape};
+use crate::engine::llama::{KvFormat, Shape};
 use crate::models::ModelSpec;
 use crate::models::gguf::Header;
 
@@ -35,7 +35,7 @@ pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &
         outputs: shape.outputs() as u32,
         // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
-        marks: if spec.header.recurrent_layers() > 0 { MARKS_MAX as u32 } else { 0 },
+        marks: cache::own_marks(&spec.header),
         ..LoadSettings::default()
     }
 }

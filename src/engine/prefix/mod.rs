@@ -4,6 +4,7 @@
 //! unloaded, and the preambles that are the same in every run.
 
 mod disk;
+mod spares;
 mod store;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 pub use disk::Disk;
+pub use spares::{Spare, Spares};
 pub use store::{Copied, PrefixStore, Prefixes, TOKENS_MIN};
 
 use super::llama::{self, Shape};

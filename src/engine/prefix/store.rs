@@ -1,9 +1,10 @@
-//! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used.
+//! Keeps copies of sequences in host memory, reserved on the ledger and under a cap, and drops the least recently used. Spare
+//! checkpoints go before any copy.
 
 use crate::base::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Disk, Fingerprint};
+use super::{Disk, Fingerprint, Spares};
 use crate::base::Bytes;
 use crate::budget::{Lease, Ledger};
 use crate::engine::decoder::{Saved, Token};
@@ -11,6 +12,9 @@ use crate::engine::slot::{self, FIXED_MIN};
 
 /// Shorter prefixes are not copied: computing them again takes no noticeable time, and they would displace others.
 pub const TOKENS_MIN: usize = FIXED_MIN;
+
+/// Most memory of spare checkpoints of all models.
+const SPARES_MAX: Bytes = Bytes::gib(2);
 
 /// A sequence in host memory.
 #[derive(Clone, Debug)]
@@ -30,6 +34,7 @@ struct Shared {
     ledger: Ledger,
     bytes_max: Bytes,
     disk: Option<Disk>,
+    spares: Spares,
     copies: Mutex<Copies>,
 }
 
@@ -52,7 +57,8 @@ struct Entry {
 impl PrefixStore {
     /// Keeps at most `bytes_max`, and never more than the ledger grants.
     pub fn new(ledger: Ledger, bytes_max: Bytes, disk: Option<Disk>) -> PrefixStore {
-        PrefixStore(Arc::new(Shared { ledger, bytes_max, disk, copies: Mutex::default() }))
+        let spares = Spares::new(ledger.clone(), SPARES_MAX);
+        PrefixStore(Arc::new(Shared { ledger, bytes_max, disk, spares, copies: Mutex::default() }))
     }
 
     /// The copies of one model.
@@ -60,15 +66,16 @@ impl PrefixStore {
         Prefixes { store: self.clone(), model }
     }
 
-    /// Drops copies until the ledger has `needed` free, or none is left.
+    /// Drops spare checkpoints, then copies, until the ledger has `needed` free or none is left.
     pub fn make_room(&self, needed: Bytes) {
+        self.0.spares.make_room(needed);
         let mut copies = self.copies();
         while self.0.ledger.free().host < needed && copies.drop_oldest() {}
     }
 
-    /// Host memory held now.
+    /// Host memory held now, all of which [`PrefixStore::make_room`] can free.
     pub fn bytes(&self) -> Bytes {
-        self.copies().bytes
+        self.copies().bytes + self.0.spares.bytes()
     }
 
     /// Each change is complete or absent even after a panic, so a poisoned lock is ignored.
@@ -125,6 +132,7 @@ impl Prefixes {
             return;
         }
         while copies.bytes + bytes > self.store.0.bytes_max && copies.drop_oldest() {}
+        self.store.0.spares.make_room(bytes);
         let reservation = loop {
             match self.store.0.ledger.reserve("prefix copies", bytes) {
                 Ok(reservation) => break reservation,
@@ -136,6 +144,11 @@ impl Prefixes {
         let _lease = reservation.commit(bytes);
         copies.bytes += bytes;
         copies.kept.push(Entry { model: self.model.clone(), copied, bytes, _lease });
+    }
+
+    /// Where the model's contexts keep checkpoints beyond their own share.
+    pub fn spares(&self) -> Spares {
+        self.store.0.spares.clone()
     }
 
     /// Reserves memory for a state kept outside the store, and drops copies for it. `None` if there is too little.

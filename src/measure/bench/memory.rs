@@ -1,7 +1,8 @@
 //! Compares a model's predicted memory with what the system counts, in a fresh process for each case.
 //!
 //! Prompts fill every KV cell of every slot. For a model with layers on an accelerator, accelerator memory is compared:
-//! what the driver reports as free before the load less what is free after the prompts. Left out: grammars, tools,
+//! what the driver reports as free before the load less what is free after the prompts. A dry run compares the memory of the
+//! context alone with what llama.cpp would allocate, for models too large for this machine. Left out: grammars, tools,
 //! index and embedder, which other parts of the program load when they need them.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
-use crate::engine::llama::devices;
+use crate::engine::llama::{KvFormat, Shape, devices, rehearsal};
 use crate::engine::pool::Pool;
 use crate::engine::{Engine, Request};
 use crate::measure::complete;
@@ -77,6 +78,8 @@ pub struct Child {
     pub threads: usize,
     pub budget: Option<Bytes>,
     pub repack: bool,
+    /// Whether nothing is allocated, and llama.cpp says what a context would take.
+    pub dry: bool,
 }
 
 /// Longest time a case may take: filling four slots of a 24B model takes minutes on two cores.
@@ -93,6 +96,9 @@ pub async fn run(child: &Child, case: &Case, cancel: &Cancel) -> Result<Row> {
     }
     if !child.repack {
         command.arg("--no-repack");
+    }
+    if child.dry {
+        command.arg("--dry");
     }
     command.stdin(std::process::Stdio::null()).kill_on_drop(true);
     let output = tokio::select! {
@@ -147,6 +153,42 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         kv_type: case.kv_type,
         repacked: wanted.repack,
         parts: format!("{estimate}, process {}", estimate::PROCESS),
+    })
+}
+
+/// Runs in the child process: compares the memory of a context with what llama.cpp would allocate for it.
+pub fn rehearse(pool: &Pool, case: Case) -> Result<Row> {
+    let spec = complete::model(&case.file, usize::from(case.slots), case.context, &case.kv_type)?;
+    let wanted = pool.wanted(&spec)?;
+    let estimate = Estimate::of(&spec.header, &wanted);
+    let shape = Shape {
+        slots: wanted.slots,
+        context: wanted.context as usize,
+        kv: KvFormat::by_name(&wanted.kv_type).context("an unknown KV type")?,
+        flash: wanted.flash,
+        threads: 1,
+        chunk: wanted.rows as usize,
+        share: false,
+    };
+    let found = rehearsal::rehearse(&spec.header, &shape)?;
+    let parts = [
+        ("KV", estimate.kv, found.kv),
+        ("state", estimate.state, found.state),
+        ("compute", estimate.compute, found.compute),
+        ("output", estimate.output, found.output),
+    ];
+    let told = parts.map(|(name, predicted, found)| format!("{name} {predicted} for {found}"));
+    Ok(Row {
+        file: case.file,
+        context: wanted.context,
+        slots: case.slots,
+        predicted_bytes: parts.iter().map(|(_, predicted, _)| *predicted).sum(),
+        anon_bytes: parts.iter().map(|(.., found)| *found).sum(),
+        mapped_bytes: Bytes::ZERO,
+        device_bytes: None,
+        kv_type: case.kv_type,
+        repacked: wanted.repack,
+        parts: told.join(", "),
     })
 }
 

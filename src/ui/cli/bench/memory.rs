@@ -19,6 +19,9 @@ pub struct Memory {
     /// Numbers of slots, one case for each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     slots: Vec<u8>,
+    /// Allocate nothing, and compare the memory of the context with what llama.cpp would take (also for `synth --hollow`)
+    #[arg(long)]
+    dry: bool,
 }
 
 impl Memory {
@@ -29,6 +32,7 @@ impl Memory {
             threads: app.config.threads,
             budget: app.config.budget,
             repack: app.config.repack,
+            dry: self.dry,
         };
         let mut rows = Vec::new();
         let json = self.models.json;
@@ -41,6 +45,9 @@ impl Memory {
                 let row = memory::run(&child, &case, &app.cancel).await?;
                 if !json {
                     putln!("{}", line(&row));
+                    if self.dry {
+                        putln!("  {}", row.parts);
+                    }
                 }
                 rows.push(row);
             }
@@ -86,12 +93,16 @@ pub struct MemoryChild {
     slots: u8,
     #[arg(long)]
     kv_type: String,
+    #[arg(long)]
+    dry: bool,
 }
 
 impl MemoryChild {
     pub async fn run(self, app: &App) -> Result<()> {
         let case = Case { file: self.file, context: self.context, slots: self.slots, kv_type: self.kv_type };
-        let row = memory::fill(&app.empty_pool(), case, &app.cancel).await?;
+        let pool = app.empty_pool();
+        let row =
+            if self.dry { memory::rehearse(&pool, case)? } else { memory::fill(&pool, case, &app.cancel).await? };
         putln!("{}", serde_json::json!(row));
         Ok(())
     }
