@@ -51,9 +51,9 @@ pub struct Estimate {
     pub host: Bytes,
 }
 
-/// Memory of the program without models: 19 MiB of mapped code and libraries, and 3 MiB of threads and tables (measured on
+/// Memory of the program without models: 23 MiB of mapped code and libraries, and 3 MiB of threads and tables (measured on
 /// Linux).
-pub const PROCESS: Bytes = Bytes::mib(22);
+pub const PROCESS: Bytes = Bytes::mib(26);
 
 impl Estimate {
     /// From the header alone.
@@ -67,7 +67,7 @@ impl Estimate {
             compute: compute(header, wanted),
             output: Bytes(4) * u64::from(header.vocabulary) * wanted.slots as u64,
             marks: cache::marks(header, wanted),
-            host: vocabulary(header) + graphs(header) + cache::cells(header, wanted),
+            host: vocabulary(header) + graphs(header, wanted) + cache::cells(header, wanted),
         }
     }
 
@@ -107,10 +107,12 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Working memory of the graph: the tensors that exist at the same time. Per token of a batch, in f32, these are five hidden
+/// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a batch these are five hidden
 /// vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows, feed-forward
-/// activations, or attention scores of every head if attention is computed in products (with a copy in f16). Then the
-/// attention mask, in f16 or for products in f32, and a second one for a sliding window.
+/// activations, or, if attention is computed in products, queries, keys, values and the scores of every head. A recurrent layer
+/// has two hidden vectors, what it works on, and the state of every slot before and after. Beside that: the numbers that
+/// layers get from a table of their own (Gemma 4), and the attention mask, in f16 or for products in f32, with a second one
+/// for a sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);
@@ -118,11 +120,43 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let logits = u64::from(header.vocabulary) * u64::from(wanted.outputs);
     let cells = cache::cells_of(wanted).max(1);
     let products = cache::is_read_in_products(&wanted.kv_type, wanted.flash);
-    let scores = if products { u64::from(header.heads) * rows * cells } else { 0 };
-    let values = 5 * u64::from(header.embedding_length) * rows + logits.max(feed_forward * rows).max(scores);
+    let scores = if products { scores(header, wanted) + attended(header) * rows } else { 0 };
+    let hidden = u64::from(header.embedding_length) * rows;
+    let plain = 5 * hidden + logits.max(feed_forward * rows).max(scores);
+    let state = header.kept.iter().map(|layer| u64::from(layer.state)).max().unwrap_or(0);
+    let recurrent = match u64::from(header.recurrent_work) * rows {
+        0 => 0,
+        work => 2 * hidden + work + 2 * state * wanted.slots as u64,
+    };
+    let table = header.tensors.iter().find(|tensor| tensor.name == "per_layer_token_embd.weight");
+    let by_layer = table.and_then(|table| table.shape.first()).map_or(0, |numbers| numbers * rows);
     let masked = rows * if products { 4 } else { 2 };
     let masks = 1 + u64::from(header.sliding_window.is_some());
-    Bytes(4 * values + 2 * scores + masks * masked * cells)
+    Bytes(4 * (plain.max(recurrent) + by_layer) + masks * masked * cells) + copied_scores(header, wanted)
+}
+
+/// Attention scores of all heads for the rows of a call.
+fn scores(header: &Header, wanted: &LoadSettings) -> u64 {
+    u64::from(header.heads) * u64::from(wanted.rows) * cache::cells_of(wanted).max(1)
+}
+
+/// The scores' copy in f16, which the processor's kernel for products makes outside the graph.
+pub fn copied_scores(header: &Header, wanted: &LoadSettings) -> Bytes {
+    let products = cache::is_read_in_products(&wanted.kv_type, wanted.flash);
+    if products { Bytes(2 * scores(header, wanted)) } else { Bytes::ZERO }
+}
+
+/// Numbers in queries, keys and values of a token in one layer. Latent attention has queries and results as wide as the latent
+/// vector; the queries of delta-net models come with a gate, and are copied.
+fn attended(header: &Header) -> u64 {
+    let (heads, key, value) = (u64::from(header.heads), u64::from(header.key_length), u64::from(header.value_length));
+    let widest = header.kept.iter().max_by_key(|layer| layer.key).copied().unwrap_or_default();
+    let queries = match () {
+        () if widest.has_keys() && widest.value == 0 => heads * (key + value),
+        () if header.architecture.starts_with("qwen3") && header.recurrent_work > 0 => 3 * heads * key,
+        () => heads * key,
+    };
+    queries + u64::from(widest.key) + u64::from(widest.value)
 }
 
 /// Memory of the vocabulary in llama.cpp's maps and in our own list.
@@ -135,9 +169,13 @@ fn vocabulary(header: &Header) -> Bytes {
 const TOKEN: Bytes = Bytes(275);
 const MERGE: Bytes = Bytes(147);
 
-/// Memory of three graphs of up to eight nodes per tensor, at least 1,024 (`graph_max_nodes`), with their tensor descriptions.
-fn graphs(header: &Header) -> Bytes {
-    NODE * (8 * header.tensors.len() as u64).max(1024) * 3
+/// Memory of three graphs with their tensor descriptions: of up to eight nodes per tensor, at least 1,024; of models with delta
+/// nets 32, at least 40 per row (`graph_max_nodes` of llama-context.cpp).
+fn graphs(header: &Header, wanted: &LoadSettings) -> Bytes {
+    let tensors = header.used_tensors().count() as u64;
+    let is_delta_net = ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&header.architecture.as_str());
+    let nodes = if is_delta_net { (32 * tensors).max(40 * u64::from(wanted.rows)) } else { (8 * tensors).max(1024) };
+    NODE * nodes * 3
 }
 
 /// Bytes per node of a graph.
@@ -219,12 +257,30 @@ mod tests {
     }
 
     #[test]
+    fn recurrent_layers_work_on_their_channels_and_on_the_state_of_every_slot() {
+        let mut header = Header { recurrent_work: 28_672, vocabulary: 1000, ..hybrid(8, 1024, 0, "q8_0") };
+        header.kept[0].state = 1 << 20;
+        let one = compute(&header, &wanted(8192, 1, "q8_0"));
+        let four = compute(&header, &wanted(8192, 4, "q8_0"));
+        assert_eq!(one, Bytes::mib(2 + 28 + 8) + Bytes(2 * 256 * 8192));
+        assert_eq!(four.saturating_sub(one), Bytes::mib(3 * 8));
+        // A table of 256 numbers for each of eight layers.
+        let mut table = header.tensors[0].clone();
+        (table.name, table.shape) = ("per_layer_token_embd.weight".into(), vec![8 * 256, 1000]);
+        header.tensors.push(table);
+        assert_eq!(compute(&header, &wanted(8192, 1, "q8_0")).saturating_sub(one), Bytes::mib(2));
+    }
+
+    #[test]
     fn vocabulary_and_graphs_take_host_memory() {
         let header = Header { vocabulary: 100, merges: 10, ..hybrid(8, 1024, 0, "q8_0") };
         assert_eq!(vocabulary(&header), Bytes(275 * 100 + 147 * 10));
-        assert_eq!(graphs(&header), Bytes(450 * 1024 * 3), "at least 1,024 nodes");
+        let wanted = wanted(8192, 1, "q8_0");
+        assert_eq!(graphs(&header, &wanted), Bytes(450 * 1024 * 3), "at least 1,024 nodes");
         let mut many = header;
         many.tensors.resize(300, many.tensors[0].clone());
-        assert_eq!(graphs(&many), Bytes(450 * 8 * 300 * 3));
+        assert_eq!(graphs(&many, &wanted), Bytes(450 * 8 * 300 * 3));
+        let delta = Header { architecture: "qwen35".into(), ..many };
+        assert_eq!(graphs(&delta, &wanted), Bytes(450 * 40 * 256 * 3));
     }
 }

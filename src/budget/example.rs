@@ -50,6 +50,7 @@ pub fn hybrid(layers: u32, hidden: u64, experts: u32, kind: &str) -> Header {
                 _ => Layer { state: 2 * hidden as u32, ..Layer::default() },
             })
             .collect(),
+        recurrent_work: 0,
         unused_blocks: 0,
         tensors,
         mix: BTreeMap::new(),

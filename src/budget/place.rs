@@ -46,7 +46,7 @@ pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Foot
         return Footprint { weights: all.of_weights().into(), context: all.of_context().into() };
     }
     let (mut weights, mut context) = (Amount::default(), Amount::default());
-    for tensor in &header.tensors {
+    for tensor in header.used_tensors() {
         if is_on_host(header, settings, tensor) {
             weights.host += tensor.bytes;
         } else {
@@ -87,7 +87,7 @@ fn cuda_scratch(header: &Header, settings: &LoadSettings) -> Bytes {
     let copy = if is_quantized { cache::kv_of_widest_layer(header, &as_f16) } else { Bytes::ZERO };
     let experts = if header.experts > 0 { CUDA_EXPERTS } else { Bytes::ZERO };
     // A large batch is multiplied on the device even where the matrix is on the host: it is copied there first.
-    let on_host = header.tensors.iter().filter(|tensor| tensor.name != TOKENS && is_on_host(header, settings, tensor));
+    let on_host = header.used_tensors().filter(|tensor| tensor.name != TOKENS && is_on_host(header, settings, tensor));
     let staged = on_host.map(|tensor| tensor.bytes).max().unwrap_or(Bytes::ZERO);
     CUDA_LIBRARIES + CUDA_POOL.max(copy) + experts + staged
 }
@@ -103,13 +103,8 @@ fn is_on_host(header: &Header, settings: &LoadSettings, tensor: &Tensor) -> bool
     if tensor.name == TOKENS {
         return true;
     }
-    let layer = layer_of(tensor).unwrap_or(header.layers);
+    let layer = tensor.layer().unwrap_or(header.layers);
     layer < settings.layers_on_host || (is_expert(tensor) && layer < settings.experts_on_host)
-}
-
-/// The layer of a tensor: 12 for `blk.12.ffn_up_exps.weight`.
-fn layer_of(tensor: &Tensor) -> Option<u32> {
-    tensor.name.strip_prefix("blk.")?.split('.').next()?.parse().ok()
 }
 
 /// Whether a tensor holds one matrix per expert.
@@ -119,7 +114,7 @@ pub fn is_expert(tensor: &Tensor) -> bool {
 
 /// The first layer with experts, and the one after the last.
 pub fn expert_layers(header: &Header) -> Option<(u32, u32)> {
-    let layers = || header.tensors.iter().filter(|tensor| is_expert(tensor)).filter_map(layer_of);
+    let layers = || header.used_tensors().filter(|tensor| is_expert(tensor)).filter_map(Tensor::layer);
     Some((layers().min()?, layers().max()? + 1))
 }
 
@@ -135,7 +130,7 @@ const PLAIN_SPEED: f64 = 17.0 / 28.0;
 /// full KV cache once. Real programs reach 30 to 60 % of it.
 pub fn tokens_per_second(header: &Header, settings: &LoadSettings, machine: &Machine) -> f64 {
     let (mut host, mut device) = (0.0, 0.0);
-    for tensor in &header.tensors {
+    for tensor in header.used_tensors() {
         let read = read_per_token(header, tensor);
         let plain = !settings.repack && repack::copy(tensor).is_some();
         let output = tensor.name == TOKENS;
@@ -173,7 +168,7 @@ fn read_per_token(header: &Header, tensor: &Tensor) -> f64 {
 
 /// Bytes of weights that one token reads.
 pub fn bytes_per_token(header: &Header) -> Bytes {
-    Bytes(header.tensors.iter().map(|tensor| read_per_token(header, tensor)).sum::<f64>() as u64)
+    Bytes(header.used_tensors().map(|tensor| read_per_token(header, tensor)).sum::<f64>() as u64)
 }
 
 #[cfg(test)]

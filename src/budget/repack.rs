@@ -114,13 +114,13 @@ pub fn copies(header: &Header) -> bool {
 /// Size of the copies of a model, and of the tensors that are used as they are in the file.
 pub(super) fn split(header: &Header, repack: bool) -> (Bytes, Bytes) {
     if !repack {
-        return (Bytes::ZERO, header.tensor_bytes());
+        return (Bytes::ZERO, header.used_tensors().map(|tensor| tensor.bytes).sum());
     }
     // A tied token table exists twice: the copy is multiplied as output matrix, the original is used for lookups.
     let is_multiplied = |tensor: &&Tensor| tensor.name != TOKENS || is_tied(header);
     let is_kept = |tensor: &&Tensor| tensor.name == TOKENS || copy(tensor).is_none();
-    let copies = header.tensors.iter().filter(is_multiplied).filter_map(copy).sum();
-    let kept = header.tensors.iter().filter(is_kept).map(|tensor| tensor.bytes).sum();
+    let copies = header.used_tensors().filter(is_multiplied).filter_map(copy).sum();
+    let kept = header.used_tensors().filter(is_kept).map(|tensor| tensor.bytes).sum();
     (copies, kept)
 }
 
@@ -193,5 +193,10 @@ mod tests {
         assert_eq!(split(&header, true).0, one);
         header.tensors[0].bytes = Bytes::mib(32);
         assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));
+        // Blocks for further tokens are not loaded.
+        header.tensors.push(eight("blk.3.ffn_up.weight", "f32", 4));
+        header.unused_blocks = 1;
+        assert_eq!(split(&header, true), (one, Bytes::mib(32 + 8 + 8)));
+        assert_eq!(split(&header, false), (Bytes::ZERO, Bytes::mib(32 + 8 + 8 + 8)));
     }
 }

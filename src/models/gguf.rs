@@ -82,6 +82,8 @@ pub struct Header {
     pub sliding_window: Option<u32>,
     /// What every layer keeps of a sequence.
     pub kept: Vec<Layer>,
+    /// Numbers of one token that a recurrent layer works on at the same time; 0 for short convolutions.
+    pub recurrent_work: u32,
     /// Blocks at the end that predict further tokens (MTP); they are not loaded.
     pub unused_blocks: u32,
     #[serde(skip)]
@@ -122,6 +124,11 @@ impl Tensor {
     pub fn parameters(&self) -> u64 {
         self.shape.iter().product()
     }
+
+    /// Its layer: 12 for `blk.12.ffn_up_exps.weight`.
+    pub fn layer(&self) -> Option<u32> {
+        self.name.strip_prefix("blk.")?.split('.').next()?.parse().ok()
+    }
 }
 
 /// What one tensor type contributes to a file.
@@ -141,6 +148,12 @@ impl Header {
     /// Bytes of all tensors.
     pub fn tensor_bytes(&self) -> Bytes {
         self.tensors.iter().map(|tensor| tensor.bytes).sum()
+    }
+
+    /// The tensors that are loaded: all but those of [`Header::unused_blocks`].
+    pub fn used_tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let used = self.layers.saturating_sub(self.unused_blocks);
+        self.tensors.iter().filter(move |tensor| tensor.layer().is_none_or(|layer| layer < used))
     }
 
     /// Layers that keep a recurrent state.
@@ -262,6 +275,7 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
         merges: parsed.count("tokenizer.ggml.merges").unwrap_or(0),
         sliding_window: layers::window(&parsed, &architecture, layers - unused_blocks).map(|(tokens, _)| tokens),
         kept: layers::kept(&parsed, &architecture, &sizes, unused_blocks),
+        recurrent_work: layers::recurrent_work(&parsed, &architecture),
         unused_blocks,
         kv_heads: sizes.kv_heads,
         mix,

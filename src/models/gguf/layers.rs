@@ -79,7 +79,7 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
         let slides = slides.get(at).copied().unwrap_or(false);
         let (attends, recurs) = match architecture {
             // A gated delta net in all layers but every fourth; the number of heads is given for all.
-            "qwen3next" | "qwen35" | "qwen35moe" | "qwen4exp" => {
+            _ if is_delta_net(architecture) => {
                 let recurs = marked.get(at).map_or((index + 1) % interval != 0, |&mark| mark != 0);
                 (!recurs, recurs)
             }
@@ -111,6 +111,23 @@ fn state(parsed: &Parsed<'_>, architecture: &str, embedding: u32) -> u32 {
     let groups = number("ssm.group_count").saturating_mul(state).saturating_mul(2);
     let columns = number("ssm.conv_kernel").saturating_sub(1);
     columns.saturating_mul(inner.saturating_add(groups)).saturating_add(state.saturating_mul(inner))
+}
+
+/// Numbers of one token that a recurrent layer works on at the same time: channels of its convolution before and after, and
+/// vectors as wide as its state. 0 for short convolutions. Counted in llama.cpp's graphs (`delta-net-base.cpp`,
+/// `mamba-base.cpp`).
+pub(super) fn recurrent_work(parsed: &Parsed<'_>, architecture: &str) -> u32 {
+    let number = |key: &str| parsed.number(&format!("{architecture}.{key}")).unwrap_or(0);
+    let inner = number("ssm.inner_size");
+    let channels = number("ssm.group_count").saturating_mul(number("ssm.state_size")).saturating_mul(2);
+    let channels = channels.saturating_add(inner).saturating_mul(3);
+    let vectors = if is_delta_net(architecture) { 1 } else { 3 };
+    channels.saturating_add(inner.saturating_mul(vectors))
+}
+
+/// Whether the recurrent layers are gated delta nets.
+fn is_delta_net(architecture: &str) -> bool {
+    ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&architecture)
 }
 
 /// How layers with a sliding window alternate with others: all but every n-th layer has one; with `first`, the others are the
@@ -213,6 +230,7 @@ mod tests {
         let found = read(qwen);
         assert_eq!(found.kept, [STATE, STATE, STATE, KEYS, STATE, STATE, STATE, KEYS, Layer::default()]);
         assert_eq!((found.recurrent_layers(), found.unused_blocks), (6, 1));
+        assert_eq!(found.recurrent_work, 3 * 32 + 16);
         let every_second = with_state(plain("qwen3next", 4), "qwen3next").u32("qwen3next.full_attention_interval", 2);
         assert_eq!(read(every_second).kept, [STATE, KEYS, STATE, KEYS]);
         let listed = plain("qwen35moe", 3).i32s("qwen35moe.attention.recurrent_layers", &[0, 1, 1]);
