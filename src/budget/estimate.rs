@@ -151,10 +151,13 @@ pub fn copied_scores(header: &Header, wanted: &LoadSettings) -> Bytes {
 fn attended(header: &Header) -> u64 {
     let (heads, key, value) = (u64::from(header.heads), u64::from(header.key_length), u64::from(header.value_length));
     let widest = header.kept.iter().max_by_key(|layer| layer.key).copied().unwrap_or_default();
-    let queries = match () {
-        () if widest.has_keys() && widest.value == 0 => heads * (key + value),
-        () if header.architecture.starts_with("qwen3") && header.recurrent_work > 0 => 3 * heads * key,
-        () => heads * key,
+    let is_latent = widest.has_keys() && widest.value == 0;
+    let queries = if is_latent {
+        heads * (key + value)
+    } else if is_delta_net(header) {
+        3 * heads * key
+    } else {
+        heads * key
     };
     queries + u64::from(widest.key) + u64::from(widest.value)
 }
@@ -173,9 +176,14 @@ const MERGE: Bytes = Bytes(147);
 /// nets 32, at least 40 per row (`graph_max_nodes` of llama-context.cpp).
 fn graphs(header: &Header, wanted: &LoadSettings) -> Bytes {
     let tensors = header.used_tensors().count() as u64;
-    let is_delta_net = ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&header.architecture.as_str());
-    let nodes = if is_delta_net { (32 * tensors).max(40 * u64::from(wanted.rows)) } else { (8 * tensors).max(1024) };
+    let nodes =
+        if is_delta_net(header) { (32 * tensors).max(40 * u64::from(wanted.rows)) } else { (8 * tensors).max(1024) };
     NODE * nodes * 3
+}
+
+/// Whether the recurrent layers are gated delta nets.
+fn is_delta_net(header: &Header) -> bool {
+    ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&header.architecture.as_str())
 }
 
 /// Bytes per node of a graph.
