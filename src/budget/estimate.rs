@@ -154,7 +154,7 @@ fn attended(header: &Header) -> u64 {
     let is_latent = widest.has_keys() && widest.value == 0;
     let queries = if is_latent {
         heads * (key + value)
-    } else if is_delta_net(header) {
+    } else if header.has_delta_nets() {
         3 * heads * key
     } else {
         heads * key
@@ -177,13 +177,8 @@ const MERGE: Bytes = Bytes(147);
 fn graphs(header: &Header, wanted: &LoadSettings) -> Bytes {
     let tensors = header.used_tensors().count() as u64;
     let nodes =
-        if is_delta_net(header) { (32 * tensors).max(40 * u64::from(wanted.rows)) } else { (8 * tensors).max(1024) };
+        if header.has_delta_nets() { (32 * tensors).max(40 * u64::from(wanted.rows)) } else { (8 * tensors).max(1024) };
     NODE * nodes * 3
-}
-
-/// Whether the recurrent layers are gated delta nets.
-fn is_delta_net(header: &Header) -> bool {
-    ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&header.architecture.as_str())
 }
 
 /// Bytes per node of a graph.

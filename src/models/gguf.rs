@@ -161,6 +161,11 @@ impl Header {
         self.kept.iter().filter(|layer| layer.state > 0).count()
     }
 
+    /// Whether its recurrent layers are gated delta nets.
+    pub fn has_delta_nets(&self) -> bool {
+        layers::is_delta_net(&self.architecture)
+    }
+
     pub fn is_chat(&self) -> bool {
         self.kind == Kind::Chat
     }

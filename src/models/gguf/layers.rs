@@ -126,7 +126,7 @@ pub(super) fn recurrent_work(parsed: &Parsed<'_>, architecture: &str) -> u32 {
 }
 
 /// Whether the recurrent layers are gated delta nets.
-fn is_delta_net(architecture: &str) -> bool {
+pub(super) fn is_delta_net(architecture: &str) -> bool {
     ["qwen3next", "qwen35", "qwen35moe", "qwen4exp"].contains(&architecture)
 }
 
