@@ -140,7 +140,7 @@ impl ModelReply {
                 // The client runs the calls that it is given, and the missing rest may belong to them.
                 Reason::Length => Vec::new(),
                 // A call that the family's own mark closes before a stop text is whole.
-                Reason::StopText(_) => self.read(closed(text, self.model.dialect.call_marks().1), Tier::Strict),
+                Reason::StopText(_) => self.read(closed(text, self.model.dialect.around_calls().1), Tier::Strict),
                 // Text that the client has already is a call only in the family's own marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
             };

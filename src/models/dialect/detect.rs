@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::families::{self, BRACKET, Family};
 use super::form::Form;
 use super::marks::Marks;
+use super::notation::Notation;
 use super::template::Template;
 use super::{Dialect, Notice};
 use crate::models::gguf::Header;
@@ -64,7 +65,14 @@ fn of_template(header: &Header, source: &str, template: Template, format: Option
         |template| Form::of(template, begin.unwrap_or_default(), end.unwrap_or_default(), family, format.is_some());
     let with_tools = header.chat_template_tools.as_deref().map(Template::compile).and_then(Result::ok).and_then(form);
     let marks = Marks::new(names(Some(header), source, family));
-    Some(Dialect { name: family.name, form: form(template)?, with_tools, marks, family, refused: Notice::default() })
+    let form = form(template)?;
+    let notation = if format.is_some() {
+        Notation::default()
+    } else {
+        let source = header.chat_template_tools.as_deref().filter(|_| with_tools.is_some()).unwrap_or(source);
+        Notation::derive(source, &|input| with_tools.as_ref().unwrap_or(&form).raw(input))
+    };
+    Some(Dialect { name: family.name, form, with_tools, marks, family, notation, refused: Notice::default() })
 }
 
 fn of_builtin(name: &'static str, source: &str, header: Option<&Header>, format: Option<&'static Family>) -> Dialect {
@@ -75,7 +83,8 @@ fn of_builtin(name: &'static str, source: &str, header: Option<&Header>, format:
     let form = Form::of(template, begin, "", family, format.is_some());
     let form = form.expect("a built-in template shows messages; else this is a bug in it");
     let marks = Marks::new(names(header, source, family));
-    Dialect { name, form, with_tools: None, marks, family, refused: Notice::default() }
+    let notation = Notation::default();
+    Dialect { name, form, with_tools: None, marks, family, notation, refused: Notice::default() }
 }
 
 /// The built-in template nearest to a file without a template that can be used; the log says so.

@@ -33,6 +33,7 @@ pub use prompt::{Piece, Prompt};
 use families::{BRACKET, Family};
 use form::{Form, Wanted};
 use marks::Marks;
+use notation::{Notation, Piece as Part};
 use template::Template;
 
 /// The chat format of a model, with its tool list and calls.
@@ -44,6 +45,8 @@ pub struct Dialect {
     with_tools: Option<Form>,
     marks: Marks,
     family: &'static Family,
+    /// What the file's template shows of calls and thoughts; nothing of either for a built-in template.
+    notation: Notation,
     refused: Notice,
 }
 
@@ -116,6 +119,48 @@ impl Dialect {
     /// A call as this family writes it, without the marks: `name(a="x", n=1` or `name", "arguments": {…}`.
     pub fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
         self.family.inner(name, arguments)
+    }
+
+    /// What the model's chat template shows of how calls and thoughts are written.
+    pub fn notation(&self) -> &Notation {
+        &self.notation
+    }
+
+    /// The calls in the words of a reply, by the notation of the template, with whether each is certain.
+    pub fn noted(&self, text: &str, tools: &[ToolText]) -> Vec<(RawCall, bool)> {
+        if self.notation.calls.is_none() {
+            return Vec::new();
+        }
+        let mut reader = self.notation.reader(tools, false);
+        let mut parts = reader.push(text);
+        parts.extend(reader.finish());
+        let call = |part| match part {
+            Part::Call { call, is_certain } => Some((call, is_certain)),
+            Part::Content(_) | Part::Thinking(_) => None,
+        };
+        parts.into_iter().filter_map(call).collect()
+    }
+
+    /// A whole call as the model writes it.
+    pub fn written(&self, name: &str, arguments: &Map<String, Value>) -> String {
+        match &self.notation.calls {
+            Some(calls) => calls.write(name, arguments),
+            None => self.family.written(name, arguments),
+        }
+    }
+
+    /// The marks that begin and end what is written as calls.
+    pub fn around_calls(&self) -> (&str, &str) {
+        let calls = self.notation.calls.as_ref().filter(|calls| calls.is_marked());
+        let Some(calls) = calls.filter(|calls| calls.form != notation::Form::Channels) else {
+            return self.call_marks();
+        };
+        let first = |outer: &str, inner: &str| !outer.trim().is_empty() || inner.trim().is_empty();
+        let open = if first(&calls.section.open, &calls.call.open) { &calls.section.open } else { &calls.call.open };
+        let close =
+            if first(&calls.section.close, &calls.call.close) { &calls.section.close } else { &calls.call.close };
+        let (open, close) = (open.as_str(), close.as_str());
+        (open, close)
     }
 
     /// Every call in `text` in the exact notation of this family, in order.

@@ -16,7 +16,15 @@ fn of(source: &str) -> Dialect {
         ["<user>", "</user>", "<system>", "</system>", "<assistant>", "</assistant>", "<call>", "[TOOLS]", "<tool>"];
     let marks = Marks::new(names.map(str::to_owned));
     let form = Form::of(template, "<s>", "</s>", &BRACKET, false).unwrap();
-    Dialect { name: "own", form, with_tools: None, marks, family: &BRACKET, refused: Notice::default() }
+    Dialect {
+        name: "own",
+        form,
+        with_tools: None,
+        marks,
+        family: &BRACKET,
+        notation: Default::default(),
+        refused: Notice::default(),
+    }
 }
 
 fn tool() -> ToolText {

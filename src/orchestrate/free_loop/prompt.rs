@@ -129,8 +129,7 @@ pub fn example(dialect: &Dialect, offered: &[ToolText]) -> String {
     let required = tool.parameters.get("required").and_then(serde_json::Value::as_array);
     let names = required.into_iter().flatten().filter_map(serde_json::Value::as_str);
     let arguments = names.map(|name| (name.to_owned(), serde_json::Value::String("…".to_owned()))).collect();
-    let (before, after) = dialect.call_marks();
-    format!("{before}{}{after}", dialect.write_call(&tool.name, &arguments))
+    dialect.written(&tool.name, &arguments)
 }
 
 /// Shrinks `messages` until a reply of `reply` tokens fits beside them in `context` tokens. Earlier turns, before the request at

@@ -8,7 +8,7 @@ pub(crate) mod prose;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::models::dialect::{Dialect, RawCall};
+use crate::models::dialect::{Dialect, RawCall, ToolText};
 use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
@@ -54,12 +54,19 @@ impl Reading {
 
 /// Parses calls with the first tier that finds any; no tier after `until` is tried.
 pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
-    let strict = || dialect.map_or(Vec::new(), |dialect| dialect.read_calls(text));
-    let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] = [
-        (Tier::Strict, &strict),
-        (Tier::Lenient, &|| lenient::read(text, specs)),
-        (Tier::Prose, &|| prose::read(bounded(text), specs)),
-    ];
+    let tools: Vec<ToolText> = specs.iter().map(shown).collect();
+    let noted = dialect.map_or(Vec::new(), |dialect| dialect.noted(text, &tools));
+    let is_certain = !noted.is_empty() && noted.iter().all(|(_, is_certain)| *is_certain);
+    let noted: Vec<RawCall> = noted.into_iter().map(|(call, _)| call).collect();
+    let strict = || match dialect {
+        _ if is_certain => noted.clone(),
+        Some(dialect) => dialect.read_calls(text),
+        None => Vec::new(),
+    };
+    // What the notation's reader makes of a call that is not whole is a guess too, and a better one.
+    let lenient = || if noted.is_empty() { lenient::read(text, specs) } else { noted.clone() };
+    let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] =
+        [(Tier::Strict, &strict), (Tier::Lenient, &lenient), (Tier::Prose, &|| prose::read(bounded(text), specs))];
     for (tier, find) in tiers.into_iter().filter(|(tier, _)| *tier <= until) {
         let mut calls = find();
         if !calls.is_empty() {
@@ -68,6 +75,10 @@ pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Ti
         }
     }
     Reading { calls: Vec::new(), tier: None }
+}
+
+fn shown(spec: &ToolSpec) -> ToolText {
+    ToolText { name: spec.name.clone(), description: String::new(), parameters: spec.parameters.clone() }
 }
 
 /// Counts the markers of calls written as plain text: telemetry that shows where a model missed its chat template.
