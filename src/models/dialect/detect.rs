@@ -218,4 +218,27 @@ mod tests {
             assert!(!is_said(mark), "{mark}");
         }
     }
+
+    /// A template whose calls have tags, in turns of ChatML.
+    const TAGS: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}{% for t in m.tool_calls or [] %}\
+        <tool_call>\n<function={{ t.function.name }}>\n{% for k, v in t.function.arguments|items %}<parameter={{ k }}>\n\
+        {{ v if v is string else v|tojson }}\n</parameter>\n{% endfor %}</function>\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}\
+        {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+    #[test]
+    fn calls_are_read_and_written_by_the_notation_of_the_files_template() {
+        let dialect = choose(&header("qwen35", TAGS), "auto", None);
+        let arguments = json!({ "path": "0042", "content": "a\nb </x>" }).as_object().cloned().unwrap();
+        let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" }, "content": { "type": "string" } } });
+        let tool = ToolText { name: "write_file".into(), description: String::new(), parameters };
+        let text = dialect.written("write_file", &arguments);
+        assert!(
+            text.contains("<function=write_file>") && dialect.around_calls().0.starts_with("<tool_call>"),
+            "{text}"
+        );
+        let read = dialect.noted(&format!("I write.\n{text}"), std::slice::from_ref(&tool));
+        assert_eq!(read.len(), 1, "{text}");
+        assert_eq!((read[0].0.name.as_str(), &read[0].0.arguments, read[0].1), ("write_file", &arguments, true));
+        assert_eq!(dialect.noted(&text[..text.len() / 2], &[tool]), []);
+    }
 }
