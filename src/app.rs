@@ -140,10 +140,11 @@ impl App {
 
     /// Tries whether llama.cpp can load a file: in another process, or `here`, which may end this one.
     pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
-        Ok(match self.trial.as_ref().filter(|_| !here) {
+        let _: () = match self.trial.as_ref().filter(|_| !here) {
             Some(trial) => trial.again(header)?,
             None => Weights::rehearse(header)?,
-        })
+        };
+        Ok(())
     }
 
     /// The same app for another project folder.

@@ -62,7 +62,7 @@ pub async fn called(
     let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
     let prompt = model.dialect.render(Chat { tools: &texts, ..Chat::from(&messages) });
     let free = model.engine.request(&prompt, CALL_TOKENS);
-    let grammar = notation::grammar(&*model.dialect, &texts, Reply::Call);
+    let grammar = notation::grammar(&model.dialect, &texts, Reply::Call);
     let (output, _) = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
     // A tool of a server may change anything, so only a call that is whole counts.
     let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Strict);

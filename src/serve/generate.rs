@@ -45,7 +45,7 @@ impl ModelReply {
         let prompt = request.prompt.len();
         let generation = Some(model.engine.generate(request)?);
         let tools = if ask.choice == Choice::None { Vec::new() } else { ask.tools.clone() };
-        let held = Held::at(if tools.is_empty() { Vec::new() } else { openers(&*model.dialect) });
+        let held = Held::at(if tools.is_empty() { Vec::new() } else { openers(&model.dialect) });
         let stops = Stops::new(ask.stop.clone());
         let (tokens, text, ready, failed) = (Vec::new(), String::new(), VecDeque::new(), None);
         let (forced, one_call) = (ask.forces_a_call(), ask.one_call);

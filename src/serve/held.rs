@@ -87,7 +87,7 @@ mod tests {
     /// What is passed on at once, and what is held back.
     fn split(dialect: &str, pieces: &[&str]) -> (String, String) {
         let dialect = by_name(dialect).expect("a dialect");
-        let mut held = Held::at(openers(&*dialect));
+        let mut held = Held::at(openers(&dialect));
         let passed: String = pieces.iter().map(|piece| held.push(piece)).collect();
         let rest = held.flush();
         (passed, rest)

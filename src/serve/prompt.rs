@@ -56,12 +56,12 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
         Choice::Auto | Choice::None => None,
     };
     let grammar = match (&ask.format, reply) {
-        (_, Some(Reply::Call)) if !writes_json(&*model.dialect) => Some(call_as_json(&tools)),
-        (_, Some(reply)) if !tools.is_empty() => Some(notation::grammar(&*model.dialect, &tools, reply)),
+        (_, Some(Reply::Call)) if !writes_json(&model.dialect) => Some(call_as_json(&tools)),
+        (_, Some(reply)) if !tools.is_empty() => Some(notation::grammar(&model.dialect, &tools, reply)),
         (Format::Schema(schema), _) => Some(Grammar::JsonSchema(schema.clone())),
         (Format::Text, _) => None,
     };
-    let request = model.engine.request(&prompt(ask, &*model.dialect), 0);
+    let request = model.engine.request(&prompt(ask, &model.dialect), 0);
     plain(ask, model, Request { grammar, ..request })
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     fn flat(turns: Vec<Turn>, choice: Choice) -> String {
         let ask = Ask { choice, ..Ask::new(Model::Planner, turns) };
-        prompt(&ask, &*by_name("chatml").expect("a dialect")).flat()
+        prompt(&ask, &by_name("chatml").expect("a dialect")).flat()
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unuse
         let (attends, recurs) = match architecture {
             // A gated delta net in all layers but every fourth; the number of heads is given for all.
             _ if is_delta_net(architecture) => {
-                let recurs = marked.get(at).map_or((index + 1) % interval != 0, |&mark| mark != 0);
+                let recurs = marked.get(at).map_or(!(index + 1).is_multiple_of(interval), |&mark| mark != 0);
                 (!recurs, recurs)
             }
             // Each layer is one of attention, Mamba and feed-forward.
@@ -186,7 +186,7 @@ pub(super) fn window(parsed: &Parsed<'_>, architecture: &str, layers: u32) -> Op
     let slides = |layer: u32| match (marks.get(layer as usize), every) {
         (Some(&mark), _) => mark != 0,
         (None, 0) => true,
-        (None, every) if rule.first => layer % every != 0,
+        (None, every) if rule.first => !layer.is_multiple_of(every),
         (None, every) => layer % every < every - 1,
     };
     let slides: Vec<bool> = (0..layers.min(LAYERS_MAX)).map(slides).collect();

@@ -176,7 +176,7 @@ impl<'a> Loop<'a> {
                 Verdict::Done => return Ok((None, last_words(reply))),
                 Verdict::End(stall) => return Ok((Some(stall), last_words(reply).filter(|_| silent))),
                 Verdict::Say(stall, remedy) => {
-                    let example = prompt::example(&*self.model.dialect, &offer::texts(&offered));
+                    let example = prompt::example(&self.model.dialect, &offer::texts(&offered));
                     let open = self.open();
                     let text = prompt::correction(stall, remedy, self.changes, &open, &example);
                     let cut = cut.filter(|_| silent).map(|why| prompt::cut_short(&why)).unwrap_or_default();
@@ -211,7 +211,7 @@ impl<'a> Loop<'a> {
         };
         let Scene { toolkit, host, .. } = self.scene;
         let mut output = if self.constrained {
-            let grammar = notation::grammar(&*model.dialect, &tools, Reply::Either);
+            let grammar = notation::grammar(&model.dialect, &tools, Reply::Either);
             // A grammar that does not compile is not tried again in this loop.
             let (output, held) = toolkit.generate_inside(model, grammar, free, "thinking", host).await?;
             self.constrained = held;
@@ -263,7 +263,7 @@ impl<'a> Loop<'a> {
             (Some(Doubt::Cut(why)), _) => (format!("in the model's reply, {why}"), prompt::IN_PARTS.to_owned()),
             (Some(Doubt::Notation), _) => {
                 let offered = offer::texts(&[spec]);
-                let example = prompt::example(&*self.model.dialect, &offered);
+                let example = prompt::example(&self.model.dialect, &offered);
                 ("it is not written as a call".to_owned(), format!("Write it exactly like this: {example}"))
             }
             (None, Some(dropped)) => (dropped.to_string(), "Call it with its own arguments alone.".to_owned()),

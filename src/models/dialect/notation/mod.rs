@@ -144,7 +144,7 @@ impl Notation {
     }
 
     /// Every mark of the notation.
-    fn marks<'n>(&'n self) -> impl Iterator<Item = &'n str> {
+    fn marks(&self) -> impl Iterator<Item = &str> {
         let thoughts = self.thoughts.iter().flat_map(|thoughts| [&thoughts.open, &thoughts.close]);
         let calls = self.calls.iter().flat_map(|calls| {
             let form: Vec<&String> = match &calls.form {

@@ -285,11 +285,9 @@ impl Reader<'_> {
                         return Step::Go;
                     }
                     // A thought that was never opened, or a mark too many behind one, before the first word.
-                    Ok(true) if number < own => {
-                        if !self.has_words && self.held[..at].trim().is_empty() {
-                            self.held.drain(..cursor.at);
-                            return Step::Go;
-                        }
+                    Ok(true) if number < own && !self.has_words && self.held[..at].trim().is_empty() => {
+                        self.held.drain(..cursor.at);
+                        return Step::Go;
                     }
                     Ok(true) if number < ends => {
                         let end = cursor.at - at;
