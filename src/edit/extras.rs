@@ -176,10 +176,9 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str) -> String {
         let whole = part.whole();
         let others = format!("{}\n{}", &text[..whole.start], &text[whole.end..]);
         let is_unused = |one: &&Imported| {
-            !one.local.is_empty()
-                && !old.contains(&key(one))
-                && !(hands_on && is_own(one))
-                && !grounding::is_backed(&others, &one.local)
+            let is_handed_on = hands_on && is_own(one);
+            let is_new = !one.local.is_empty() && !old.contains(&key(one));
+            is_new && !is_handed_on && !grounding::is_backed(&others, &one.local)
         };
         let unused: Vec<&Imported> = part.imports.iter().filter(is_unused).collect();
         if unused.is_empty() {

@@ -35,8 +35,11 @@ pub const CALLS_IN_WORDS: Ways = Ways(1 << 9);
 /// The tools are listed in the system message.
 pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
 
+/// Whether a repair may help a conversation and its tools.
+type Applies = fn(&[Message], &[ToolText]) -> bool;
+
 /// What is tried in turn, alone and together, on a template that refuses a conversation. What has no effect on it is not tried.
-const REPAIRS: [(Ways, fn(&[Message], &[ToolText]) -> bool); 7] = [
+const REPAIRS: [(Ways, Applies); 7] = [
     (ONE_CALL, |messages, _| messages.iter().any(|message| message.calls.len() > 1)),
     (SYSTEM_FIRST, |messages, _| messages.iter().skip(1).any(|message| message.speaker == Speaker::System)),
     (NO_THOUGHTS, |messages, _| messages.iter().any(|message| !message.thinking.is_empty())),
