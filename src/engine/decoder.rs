@@ -126,7 +126,13 @@ pub trait Vocabulary: Send + Sync {
 
     /// Whether replies may begin with thoughts between `<think>` and `</think>`: true if `<think>` is one token.
     fn marks_thoughts(&self) -> bool {
-        self.tokenize(&Prompt::default().special("<think>")).len() == 1
+        self.continued(&Prompt::default().special("<think>")).len() == 1
+    }
+
+    /// Tokens of a text that follows another: without the one with which some models begin every text.
+    fn continued(&self, prompt: &Prompt) -> Vec<Token> {
+        let begin = self.tokenize(&Prompt::default()).len();
+        self.tokenize(prompt).split_off(begin)
     }
 
     /// Every token that ends a generation.

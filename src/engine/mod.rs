@@ -8,6 +8,7 @@ pub(crate) mod grammar;
 pub(crate) mod handle;
 pub mod llama;
 mod lookup;
+mod marks;
 pub mod pool;
 pub mod prefix;
 mod repetition;

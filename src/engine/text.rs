@@ -4,122 +4,10 @@
 //! character is held back until it is complete, and returned as it is when the generation ends.
 
 use super::decoder::{Token, Vocabulary};
+use super::marks::{self, IN_CHANNELS, Marks, Tag};
 use super::request::Piece;
 use crate::base;
 use crate::models::dialect::{self, Prompt};
-
-const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
-
-/// The marks around a model's thoughts.
-#[derive(Debug, PartialEq)]
-pub struct Marks {
-    pub open: &'static str,
-    pub close: &'static str,
-    /// Text between an opening mark and the thought.
-    inside: &'static str,
-    /// Text between a thought and the answer.
-    text_between: &'static str,
-    /// Marks in place of that text.
-    marks_between: &'static str,
-    /// Marks of an answer, behind those: after them no thought can be opened.
-    pub answer: &'static str,
-    /// Tags that are removed from the text and, if they open thinking, the tag that closes it.
-    tags: &'static [Tag],
-    /// Marks that begin a call, which ends a thought without its closing mark.
-    calls: &'static [&'static str],
-}
-
-type Tag = (&'static str, Option<&'static str>);
-
-const IN_TAGS: Marks = Marks {
-    open: OPEN,
-    close: CLOSE,
-    inside: "\n",
-    text_between: "\n\n",
-    marks_between: "",
-    answer: "",
-    tags: &[(OPEN, Some(CLOSE))],
-    calls: &["<tool_call>"],
-};
-
-/// The marks if the vocabulary has channel tokens. Other models may write these marks as text.
-const IN_CHANNELS: Marks = Marks {
-    open: "<|channel|>analysis<|message|>",
-    close: "<|end|>",
-    inside: "",
-    text_between: "",
-    marks_between: "<|start|>assistant",
-    answer: "<|channel|>final<|message|>",
-    tags: &[
-        (OPEN, Some(CLOSE)),
-        ("<|channel|>analysis<|message|>", Some("<|end|>")),
-        ("<|channel|>final<|message|>", None),
-        // Text between tool calls.
-        ("<|channel|>commentary<|message|>", None),
-        ("<|start|>assistant", None),
-        ("<|end|>", None),
-    ],
-    calls: &[],
-};
-
-/// Marks of families that write thoughts in others than `<think>`: a vocabulary has the opening one as a token.
-static IN_OTHER_TAGS: [Marks; 5] = [
-    in_tags("[THINK]", "[/THINK]", "", &[("[THINK]", Some("[/THINK]"))], &["[TOOL_CALLS]"]),
-    in_tags(
-        "<|START_THINKING|>",
-        "<|END_THINKING|>",
-        "",
-        &[("<|START_THINKING|>", Some("<|END_THINKING|>"))],
-        &["<|START_ACTION|>"],
-    ),
-    in_tags("<seed:think>", "</seed:think>", "", &[("<seed:think>", Some("</seed:think>"))], &["<seed:tool_call>"]),
-    in_tags(
-        "<|inner_prefix|>",
-        "<|inner_suffix|>",
-        "",
-        &[("<|inner_prefix|>", Some("<|inner_suffix|>"))],
-        &["<|tools_prefix|>"],
-    ),
-    // Gemma 4 names the kind of thought behind the mark.
-    in_tags("<|channel>", "<channel|>", "thought\n", &[("<|channel>thought\n", Some("<channel|>"))], &["<|tool_call>"]),
-];
-
-const fn in_tags(
-    open: &'static str,
-    close: &'static str,
-    inside: &'static str,
-    tags: &'static [Tag],
-    calls: &'static [&'static str],
-) -> Marks {
-    Marks { open, close, inside, text_between: "", marks_between: "", answer: "", tags, calls }
-}
-
-impl Marks {
-    pub fn of(vocabulary: &dyn Vocabulary) -> &'static Marks {
-        // A mark may be a control token or one that the maker has added as text.
-        let knows = |mark: &str| vocabulary.tokenize(&Prompt::default().special(mark)).len() == 1;
-        if knows("<|channel|>") {
-            return &IN_CHANNELS;
-        }
-        IN_OTHER_TAGS.iter().find(|marks| knows(marks.open)).unwrap_or(&IN_TAGS)
-    }
-
-    /// The beginning of a thought.
-    pub fn opening(&self) -> Prompt {
-        Prompt::default().special(self.open).text(self.inside)
-    }
-
-    /// The end of a thought, with `last_words` in it.
-    pub fn closing(&self, last_words: &str) -> Prompt {
-        Prompt::default().text(format!("{last_words}{}", self.inside)).special(self.close)
-    }
-
-    /// What stands between a thought and the answer.
-    pub fn between(&self) -> Prompt {
-        Prompt::default().special(self.marks_between).text(self.text_between)
-    }
-}
 
 /// Splits a stream of bytes into [`Piece::Answer`]s and [`Piece::Thinking`]s.
 #[derive(Clone, Debug)]
@@ -138,13 +26,8 @@ pub struct TextStream {
 /// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of tool
 /// calls and channels, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
-    let is_text = |name: &&[u8]| {
-        let is_thought = |name: &str| {
-            let others = IN_OTHER_TAGS.iter().flat_map(|marks| [marks.open, marks.close]);
-            others.chain([OPEN, CLOSE]).any(|mark| mark == name)
-        };
-        std::str::from_utf8(name).is_ok_and(|name| is_thought(name) || dialect::is_said(name))
-    };
+    let is_text =
+        |name: &&[u8]| std::str::from_utf8(name).is_ok_and(|name| marks::is_mark(name) || dialect::is_said(name));
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
@@ -161,21 +44,21 @@ fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) 
 /// Tokens that open a thought behind `prompt`; none if it is open, or if the vocabulary does not mark thoughts.
 pub fn opening(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
     let marks = Marks::of(vocabulary);
-    let marked = *marks == IN_CHANNELS || vocabulary.marks_thoughts();
-    let opens = marked && opens_thinking(vocabulary, prompt, marks).is_none();
-    if opens { vocabulary.tokenize(&marks.opening()) } else { Vec::new() }
+    let opens = marks.are_known(vocabulary) && opens_thinking(vocabulary, prompt, marks).is_none();
+    if opens { vocabulary.continued(&marks.opening()) } else { Vec::new() }
 }
 
-/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts.
+/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts, or writes channels.
 pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
-    let opening = if opens_thinking(vocabulary, prompt, &IN_TAGS).is_some() {
-        Prompt::default()
-    } else if vocabulary.marks_thoughts() {
-        IN_TAGS.opening()
-    } else {
-        return Vec::new();
+    let marks = Marks::of(vocabulary);
+    let mut whole = match opens_thinking(vocabulary, prompt, marks).is_some() {
+        true => Prompt::default(),
+        false if marks.are_known(vocabulary) && *marks != IN_CHANNELS => marks.opening(),
+        false => return Vec::new(),
     };
-    vocabulary.tokenize(&opening.text("\n").special(CLOSE).text("\n\n"))
+    whole.pieces.extend(marks.closing("").pieces);
+    whole.pieces.extend(marks.between().pieces);
+    vocabulary.continued(&whole)
 }
 
 impl TextStream {
@@ -273,6 +156,7 @@ impl TextStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::marks::{CLOSE, IN_OTHER_TAGS, IN_TAGS, OPEN};
     use crate::engine::scripted::Letters;
     use proptest::prelude::*;
 

@@ -69,11 +69,11 @@ impl Thought {
         let text = TextStream::after(vocabulary, prompt);
         let marks = text.marks();
         let last_words = if limit.last_words.is_empty() { String::new() } else { format!("\n\n{}", limit.last_words) };
-        let between = vocabulary.tokenize(&marks.between());
-        let mut closing = vocabulary.tokenize(&marks.closing(&last_words));
+        let between = vocabulary.continued(&marks.between());
+        let mut closing = vocabulary.continued(&marks.closing(&last_words));
         closing.extend(&between);
         let limit = limit.within(context.saturating_sub(prompt.len()), answer, closing.len());
-        let answer = vocabulary.tokenize(&Prompt::default().special(marks.answer));
+        let answer = vocabulary.continued(&Prompt::default().special(marks.answer));
         Thought { limit, text, used: 0, aside: 0, closed: false, next: VecDeque::new(), closing, between, answer }
     }
 
