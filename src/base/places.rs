@@ -46,7 +46,7 @@ pub fn lm_studio_dir() -> PathBuf {
     home().join(".lmstudio/models")
 }
 
-/// What llama.cpp has downloaded: `$LLAMA_CACHE`, else `~/.cache/llama.cpp`, on macOS `~/Library/Caches/llama.cpp`.
+/// Models that llama.cpp has downloaded: `$LLAMA_CACHE`, else `~/.cache/llama.cpp`, on macOS `~/Library/Caches/llama.cpp`.
 pub fn llama_cache_dir() -> PathBuf {
     let usual = if cfg!(target_os = "macos") { "Library/Caches/llama.cpp" } else { ".cache/llama.cpp" };
     env::var_os("LLAMA_CACHE").map_or_else(|| home().join(usual), PathBuf::from)

@@ -25,7 +25,7 @@ pub fn folder(project: &Path) -> PathBuf {
 }
 
 /// The reason why nothing can be changed in a project, with the remedy: its folder, or this program's data in it, cannot be written, or
-/// there is no space left for the data that an undo needs.
+/// no space is left for the data that an undo needs.
 pub fn read_only(project: &Path) -> Option<String> {
     let own = project.join(OWN);
     let refused = |path: &Path, wanted| match access(path, wanted) {

@@ -11,7 +11,7 @@ use crate::base::is_listed;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
 
-/// What is known about a change besides the request.
+/// Facts about a change besides the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis {
     /// Every change to existing lines has to be one that the request speaks of; false where a failing check decides.
@@ -27,7 +27,7 @@ const KEYWORDS: &str = "\
     return rais throw els elif whil def self thi function const let var try catch except class import new await async yield pass break continu \
     lambda not fn pub mut impl match func nil then";
 
-/// What `after` does to `before` that the request `asked` does not speak of, in words for the model that wrote it.
+/// Describes an effect of `after` on `before` that the request `asked` does not mention, in words for the model that wrote it.
 pub fn found(path: &str, before: &str, after: &str, asked: &str, basis: Basis) -> Option<String> {
     if testing::is_test(path) || before.trim().is_empty() {
         return None;
@@ -154,7 +154,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         needed.extend(heads.flat_map(|hunk| &hunk.come).copied().filter(is_new));
     }
     let has_related = !related.is_empty() || !needed.is_empty();
-    // What a wanted line needs is wanted: a name that both have and that is new.
+    // A wanted line also wants the names that it needs: a name that both have and that is new.
     loop {
         needed.extend(related.iter().flat_map(|hunk| &hunk.come).copied().filter(is_new));
         let (more, rest): (Vec<&Hunk>, Vec<&Hunk>) =
@@ -218,7 +218,7 @@ fn hunks<'a>(
         let is_head =
             new.iter().any(|one| one.sort == Sort::Function && change.new_range().contains(&(one.lines.0 - 1)));
         let owner = owner(old, &change.old_range()).or_else(|| owner(new, &change.new_range()));
-        // A parameter is no argument.
+        // A parameter is not an argument.
         let detail = detail.filter(|_| !is_head);
         let detail =
             detail.map(|said| format!("{said} in `{shown}`, which nobody asked for; keep the rest of the line"));

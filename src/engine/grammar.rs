@@ -57,7 +57,7 @@ impl Grammars {
     }
 }
 
-/// What may stand between two parts of JSON. Without a bound, a small model writes blank lines until its tokens are used up.
+/// The blanks allowed between two parts of JSON. Without a bound, a small model writes blank lines until its tokens are used up.
 const BLANKS: &str = r" |\n[ \t]{0,64}";
 
 /// The schema with a note to llguidance that bounds what stands between the parts.

@@ -93,7 +93,7 @@ impl Engine {
     /// A greedy request for a rendered prompt, with the length of its fixed part.
     pub fn request(&self, prompt: &Prompt, max_tokens: usize) -> Request {
         let (start, prompt) = (self.tokenize(&prompt.fixed_part()), self.tokenize(prompt));
-        // What follows may make another token of the last characters.
+        // The next characters may make another token of the last characters.
         let fixed = start.iter().zip(&prompt).take_while(|(token, whole)| token == whole).count();
         Request { fixed, ..Request::new(prompt, max_tokens) }
     }

@@ -116,7 +116,7 @@ impl Marks {
         *self != IN_TAGS || vocabulary.marks_thoughts()
     }
 
-    /// What stands between a thought and the answer.
+    /// The text between a thought and the answer.
     pub fn between(&self) -> Prompt {
         Prompt::default().special(self.marks_between).text(self.text_between)
     }

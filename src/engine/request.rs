@@ -114,7 +114,7 @@ pub struct Tally {
     /// Part of `prompt_tokens` that was reused instead of evaluated.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
-    /// Part of `generated_tokens` that is no answer, where [`Request::thinking`] is set.
+    /// Part of `generated_tokens` that is not an answer, where [`Request::thinking`] is set.
     pub thought_tokens: usize,
     /// Part of `generated_tokens` that was guessed, see [`Request::lookup`].
     pub guessed_tokens: usize,

@@ -10,7 +10,7 @@ use super::sampler::Sampling;
 use super::text::{self, TextStream};
 use crate::models::dialect::Prompt;
 
-/// Most tokens of marks that are not counted as answer: those that open a thought, and those that close it.
+/// Maximum number of tokens of marks that are not counted as answer: those that open a thought, and those that close it.
 const MARKS_MAX: usize = 64;
 
 /// How far a model may think before it answers.
@@ -43,15 +43,15 @@ pub struct Thought {
     text: TextStream,
     /// Tokens of thoughts that the model chose.
     used: usize,
-    /// Tokens so far that are no answer: thoughts and their marks.
+    /// Tokens so far of thoughts and their marks.
     aside: usize,
     /// Tokens that are put into the text next.
     next: VecDeque<Token>,
-    /// What closes a thought before its time: last words, the mark, and what stands between it and the answer.
+    /// The tokens that close a thought before its time: last words, the mark, and what stands between it and the answer.
     closing: Vec<Token>,
-    /// What stands between a thought that the model closed and an answer in a grammar.
+    /// The text between a thought that the model closed and an answer in a grammar.
     between: Vec<Token>,
-    /// What leaves nothing but an answer, where a thought is opened again after its limit.
+    /// The tokens that leave nothing but an answer, where a thought is opened again after its limit.
     answer: Vec<Token>,
     /// A thought was closed before its time.
     closed: bool,
@@ -129,7 +129,7 @@ impl Thought {
         }
     }
 
-    /// Tokens so far that are no answer.
+    /// Tokens so far of anything but the answer.
     pub fn tokens(&self) -> usize {
         self.aside
     }

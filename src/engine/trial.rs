@@ -17,7 +17,7 @@ use crate::models::gguf::{self, Header};
 
 /// A vocabulary of 262,144 tokens takes half a second; a damaged file may hang.
 const WAITED_MAX: Duration = Duration::from_secs(60);
-/// Most bytes of what the child writes that are kept; the last lines say why it ended.
+/// Maximum number of bytes of the child's output that are kept; the last lines say why it ended.
 const WORDS_BYTES_MAX: usize = 1 << 16;
 /// Lines of it that are told.
 const LINES_TOLD: usize = 3;

@@ -14,7 +14,7 @@ use crate::base::{Bytes, Cancel};
 use crate::models::gguf::write::ALIGNMENT;
 use crate::models::gguf::{GgufError, vocabulary};
 
-/// What is to be written.
+/// The text to write.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub shape: Shape,

@@ -1,6 +1,6 @@
 //! Lists the model architectures of the bound llama.cpp, with the work that each does.
 
-/// What a model of an architecture does.
+/// The behaviour of a model of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Writes text token by token.

@@ -47,7 +47,7 @@ pub struct Header {
     pub file_bytes: Bytes,
     /// `lfm2moe`, `llama`, …
     pub architecture: String,
-    /// What it is for: a chat model, or something else.
+    /// Its purpose: a chat model, or something else.
     pub kind: Kind,
     /// `general.name`, else the file name without its ending.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Header {
     pub merges: u32,
     /// Size of the sliding attention window in tokens; `None` if no layer has one.
     pub sliding_window: Option<u32>,
-    /// What every layer keeps of a sequence.
+    /// The memory that every layer keeps of a sequence.
     pub kept: Vec<Layer>,
     /// Numbers of one token that a recurrent layer works on at the same time; 0 for short convolutions.
     pub recurrent_work: u32,

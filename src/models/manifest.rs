@@ -116,10 +116,10 @@ pub struct Candidate {
     pub required: bool,
 }
 
-/// What a model needs beside its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
+/// The memory that a model needs beside its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
 const BESIDE: f64 = 1.5e9;
 
-/// Most suggestions for one machine.
+/// Maximum number of suggestions for one machine.
 const SUGGESTED: usize = 4;
 
 impl Candidate {

@@ -3,7 +3,7 @@
 use super::gguf::{Header, Sampling};
 use crate::base::config::SamplingWish;
 
-/// What the makers of one family state, outside the header.
+/// The values that the makers of one family state, outside the header.
 struct Family {
     /// Names of `general.architecture`, with blanks between them.
     architectures: &'static str,

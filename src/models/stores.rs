@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::base::places;
 
-/// Most manifests read, and most bytes of one.
+/// Maximum number of manifests read, and of bytes of one.
 const MANIFESTS_MAX: usize = 2_000;
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// Folders below `manifests`: host, user, model; the tag is a file.

@@ -75,7 +75,7 @@ pub enum Thoughts {
 }
 
 impl Thoughts {
-    /// What holds if a client says both: the first that says anything; `Off` in any case.
+    /// The setting that holds if a client says both: the first that says anything; `Off` in any case.
     pub fn or(self, other: Thoughts) -> Thoughts {
         if self == Thoughts::Own || other == Thoughts::Off { other } else { self }
     }
@@ -96,7 +96,7 @@ pub struct Ask {
     pub max_tokens: Option<usize>,
     /// The answer ends before the first of these.
     pub stop: Vec<String>,
-    /// What the client wishes; the rest is as the model's maker says.
+    /// The client's wishes; the rest is as the model's maker says.
     pub sampling: SamplingWish,
     /// How far a model that can think first does so.
     pub thoughts: Thoughts,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-/// Most tokens that a thought may be given.
+/// Maximum number of tokens that a thought may be given.
 const TOKENS_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

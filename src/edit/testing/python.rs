@@ -54,7 +54,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
         Some(runner) => match runner {
             Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
             Runner::Unittest(words) => {
-                // Discovery puts a folder that is no package on the import path, so that its tests can import the files
+                // Discovery puts a folder that is not a package on the import path, so that its tests can import the files
                 // beside them.
                 let plain = folder(files[0]);
                 let is_package = packages.iter().any(|package| package == plain);

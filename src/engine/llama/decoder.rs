@@ -7,7 +7,7 @@ use super::{Shape, Weights};
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
 use crate::engine::prefix::{Spare, Spares};
 
-/// Most checkpoints of one sequence.
+/// Maximum number of checkpoints of one sequence.
 const MARKS_MAX: usize = 32;
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl<'w> LlamaDecoder<'w> {
         LlamaDecoder { spares, ..self }
     }
 
-    /// Drops the checkpoints that are no longer there or beyond `length`.
+    /// Drops the checkpoints that are gone or beyond `length`.
     fn forget(&mut self, sequence: usize, length: usize) {
         let spares = self.spares.as_ref();
         self.sequences[sequence].marks.retain(|(at, mark)| {

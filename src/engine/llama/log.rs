@@ -6,9 +6,9 @@ use std::io::Write;
 
 use llama_cpp_sys_2 as sys;
 
-/// Most lines kept of one thread.
+/// Maximum number of lines kept of one thread.
 const LINES_MAX: usize = 8;
-/// Most bytes of a line; a longer one is cut there.
+/// Maximum number of bytes of a line; a longer one is cut there.
 const LINE_BYTES_MAX: usize = 2000;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) fn forget() {
 }
 
 /// The reason of the last failure in one line: the errors of this thread since [`forget`], without those that only repeat
-/// that something failed. Warnings are taken where there are no errors.
+/// that something failed. Warnings are taken if nothing was an error.
 pub(super) fn reason() -> Option<String> {
     LINES.with_borrow(|lines| {
         let of = |level| -> Vec<&str> {
@@ -73,7 +73,7 @@ unsafe extern "C" fn note(level: sys::ggml_log_level, text: *const c_char, _data
     let _ = LINES.try_with(|lines| lines.borrow_mut().add(level, &text));
 }
 
-/// What llama.cpp says before it ends the process. Without this callback it would start a debugger, which may hang.
+/// Keeps the text that llama.cpp prints before it ends the process. Without this callback it would start a debugger, which may hang.
 unsafe extern "C" fn last_words(message: *const c_char) {
     if !message.is_null() {
         // SAFETY: as in `note`.

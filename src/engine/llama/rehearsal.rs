@@ -14,7 +14,7 @@ use super::{LlamaError, Shape, backend};
 use crate::base::{Bytes, lock};
 use crate::models::gguf::Header;
 
-/// What a context would take, as llama.cpp computes it.
+/// The memory that a context would take, as llama.cpp computes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsal {
     pub kv: Bytes,

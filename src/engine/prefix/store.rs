@@ -13,7 +13,7 @@ use crate::engine::slot::{self, FIXED_MIN};
 /// Shorter prefixes are not copied: computing them again takes no noticeable time, and they would displace others.
 pub const TOKENS_MIN: usize = FIXED_MIN;
 
-/// Most memory of spare checkpoints of all models.
+/// Maximum memory of spare checkpoints of all models.
 const SPARES_MAX: Bytes = Bytes::gib(2);
 
 /// A sequence in host memory.

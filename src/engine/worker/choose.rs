@@ -7,7 +7,7 @@ use crate::engine::sampler::{self, Choice};
 use crate::engine::text;
 use crate::engine::thought::Thought;
 
-/// What a choice depends on besides the logits.
+/// The state on which a choice depends besides the logits.
 pub struct Chooser<'a> {
     pub vocabulary: &'a dyn Vocabulary,
     pub request: &'a Request,

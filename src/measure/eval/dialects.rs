@@ -47,7 +47,7 @@ pub fn read(file: &Path) -> Result<Vec<Case>> {
     jsonl::read(file, r#"{"id", "family", "text", "tools"}"#)
 }
 
-/// What a reply was read as.
+/// The reading of a reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reading {
     calls: Vec<Value>,

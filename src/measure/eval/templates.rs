@@ -11,7 +11,7 @@ use super::Report;
 use crate::measure::jsonl;
 use crate::models::dialect::template::Template;
 
-/// What a template is rendered with.
+/// The input of a template.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Conversation {
     pub id: String,

@@ -39,7 +39,7 @@ impl Planned {
         }
     }
 
-    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are no whole number of blocks, as in
+    /// The quantisation of this matrix when `asked` is requested: Q4_0 if its rows are not a whole number of blocks, as in
     /// llama.cpp's quantiser.
     pub fn quant(&self, asked: Quant) -> Quant {
         if self.shape[0].is_multiple_of(asked.kind().block) { asked } else { Quant::Q4_0 }

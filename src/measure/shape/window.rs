@@ -16,7 +16,7 @@ pub(super) struct Gemma {
     /// Key/value heads and head length of layers with a window, and of the others.
     pub kv_heads: (u64, u64),
     pub head: (u64, u64),
-    /// Numbers that every layer gets of each token from a table of its own; 0 if there is no such table.
+    /// Numbers that every layer gets of each token from a table of its own; 0 if it has none.
     pub per_layer: u64,
 }
 

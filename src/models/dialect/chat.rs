@@ -15,9 +15,9 @@ pub enum Speaker {
 pub struct Message {
     pub speaker: Speaker,
     pub content: String,
-    /// What the assistant thought before its words.
+    /// The assistant's thoughts before its words.
     pub thinking: String,
-    /// What the assistant called, besides its words.
+    /// The assistant's calls, besides its words.
     pub calls: Vec<RawCall>,
 }
 
@@ -81,7 +81,7 @@ impl ToolText {
     }
 }
 
-/// What a prompt is made of.
+/// The parts of a prompt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chat<'a> {
     pub messages: &'a [Message],

@@ -11,7 +11,7 @@ pub struct Family {
     pub name: &'static str,
     /// A chat template that contains all of these belongs to this family.
     signs: &'static [&'static str],
-    /// Marks before a reply that is no call.
+    /// Marks before a reply other than a call.
     pub words: &'static str,
     pub open: &'static str,
     middle: &'static str,

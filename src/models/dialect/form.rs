@@ -18,7 +18,7 @@ pub struct Form {
     told: bool,
 }
 
-/// What a template is rendered with besides messages and tools.
+/// The input of a template besides messages and tools.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     pub thinks: Option<bool>,

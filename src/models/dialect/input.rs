@@ -38,7 +38,7 @@ pub const TOOLS_IN_SYSTEM: Ways = Ways(1 << 10);
 /// Whether a repair may help a conversation and its tools.
 type Applies = fn(&[Message], &[ToolText]) -> bool;
 
-/// What is tried in turn, alone and together, on a template that refuses a conversation. What has no effect on it is not tried.
+/// Repairs that are tried in turn, alone and together, on a template that refuses a conversation. Those without an effect on it are skipped.
 const REPAIRS: [(Ways, Applies); 7] = [
     (ONE_CALL, |messages, _| messages.iter().any(|message| message.calls.len() > 1)),
     (SYSTEM_FIRST, |messages, _| messages.iter().skip(1).any(|message| message.speaker == Speaker::System)),

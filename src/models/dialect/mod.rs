@@ -45,7 +45,7 @@ pub struct Dialect {
     with_tools: Option<Form>,
     marks: Marks,
     family: &'static Family,
-    /// What the file's template shows of calls and thoughts; nothing of either for a built-in template.
+    /// The notation of calls and thoughts that the file's template shows; nothing of either for a built-in template.
     notation: Notation,
     refused: Notice,
 }
@@ -101,7 +101,7 @@ impl Dialect {
         })
     }
 
-    /// What the template makes of `input`, which is all that it reads but the begin and the end token; `None` if it refuses.
+    /// Renders `input`, which is all that it reads but the begin and the end token; `None` if it refuses.
     pub fn raw(&self, input: &Value) -> Option<String> {
         self.form.raw(input)
     }
@@ -121,7 +121,7 @@ impl Dialect {
         self.family.inner(name, arguments)
     }
 
-    /// What the model's chat template shows of how calls and thoughts are written.
+    /// How calls and thoughts are written, as the model's chat template shows it.
     pub fn notation(&self) -> &Notation {
         &self.notation
     }

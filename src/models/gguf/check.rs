@@ -175,7 +175,7 @@ mod tests {
     use super::super::{TensorType, inspect};
     use super::*;
 
-    /// What reading and checking say of a small header with `change`; the base has every key that is required.
+    /// The result of reading and checking a small header with `change`; the base has every key that is required.
     fn said(change: impl Fn(HeaderWriter) -> HeaderWriter, left_out: &str) -> Result<(), String> {
         let mut writer = HeaderWriter::new("llama");
         for (key, value) in [("block_count", 2), ("embedding_length", 64), ("context_length", 512)] {

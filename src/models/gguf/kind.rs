@@ -6,7 +6,7 @@ use super::Tensor;
 use super::parse::Parsed;
 use crate::models::architectures::{self, Work};
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

@@ -10,7 +10,7 @@ use super::parse::Parsed;
 /// More layers than any model has; a malicious header must not make us allocate gigabytes.
 const LAYERS_MAX: u32 = 4096;
 
-/// What one layer keeps. A layer may keep keys and values as well as a state (Falcon-H1), or nothing (layers without attention,
+/// The memory of one layer. A layer may keep keys and values as well as a state (Falcon-H1), or nothing (layers without attention,
 /// layers that use the keys of an earlier one).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Layer {
@@ -54,7 +54,7 @@ pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) 
     }
 }
 
-/// What every layer keeps. The last `unused` blocks predict further tokens (MTP) and are not loaded.
+/// The memory of every layer. The last `unused` blocks predict further tokens (MTP) and are not loaded.
 pub(super) fn kept(parsed: &Parsed<'_>, architecture: &str, sizes: &Sizes, unused: u32) -> Vec<Layer> {
     let own = |key: &str| format!("{architecture}.{key}");
     let number = |key: &str| parsed.number(&own(key)).unwrap_or(0);

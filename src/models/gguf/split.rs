@@ -34,7 +34,7 @@ impl Numbered {
         format!("{}-{number:05}-of-{:05}.gguf", self.stem, self.of).into()
     }
 
-    /// What all parts of one model have in common.
+    /// The fields that all parts of one model have in common.
     pub fn of_model(&self) -> (String, u32) {
         (self.stem.clone(), self.of)
     }

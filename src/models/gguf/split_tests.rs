@@ -1,4 +1,4 @@
-//! Tests that split models are read as one, and that files which are no chat model are told apart.
+//! Tests that split models are read as one, and that files other than chat models are told apart.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -131,7 +131,7 @@ impl Fields {
         }
     }
 
-    /// What the client wishes of the sampler.
+    /// The client's wishes for the sampler.
     pub fn sampling(&mut self) -> Result<SamplingWish, Problem> {
         let repetition = match self.take("repetition_penalty")? {
             None => self.take("repeat_penalty")?,

@@ -59,7 +59,7 @@ pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem>
     }
 }
 
-/// A number of tokens for thoughts; a negative one is no limit but the engine's.
+/// A number of tokens for thoughts; with a negative one only the engine's limit holds.
 pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
     let wrong = || Problem::invalid(field, format!("a budget of {given} is no number of tokens; send 1024, say, or 0"));
     match given.as_i64().ok_or_else(wrong)? {

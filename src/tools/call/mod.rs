@@ -63,7 +63,7 @@ pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Ti
         Some(dialect) => dialect.read_calls(text),
         None => Vec::new(),
     };
-    // What the notation's reader makes of a call that is not whole is a guess too, and a better one.
+    // The notation's reader guesses too at a call that is not whole, and better.
     let lenient = || if noted.is_empty() { lenient::read(text, specs) } else { noted.clone() };
     let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] =
         [(Tier::Strict, &strict), (Tier::Lenient, &lenient), (Tier::Prose, &|| prose::read(bounded(text), specs))];

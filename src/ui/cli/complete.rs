@@ -77,7 +77,7 @@ impl Complete {
     }
 }
 
-/// What only raw prompts know; the rest are settings.
+/// The options of raw prompts alone; the rest are settings.
 #[derive(Args)]
 #[command(next_help_heading = "Sampling")]
 struct SamplingFlags {

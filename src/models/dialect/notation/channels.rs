@@ -11,16 +11,16 @@ use crate::models::dialect::{RawCall, ToolText};
 /// The marks of such messages.
 pub const MARKS: [&str; 8] =
     ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|end|>", "<|call|>", "<|return|>", "<|eom|>"];
-/// What ends the body of a message.
+/// The marks that end the body of a message.
 pub const ENDS: [&str; 6] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|eom|>", "<|eot|>"];
 /// Ends a header.
 pub const BODY: &str = "<|message|>";
 /// Longest header in bytes.
 const HEADER_MAX: usize = 400;
-/// Recipients that are no tool.
+/// Recipients other than tools.
 const PEOPLE: [&str; 4] = ["user", "assistant", "self", "all"];
 
-/// What the body of a message is.
+/// The kind of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     Words,

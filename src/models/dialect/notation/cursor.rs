@@ -30,7 +30,7 @@ pub struct Cursor<'a> {
     pub at: usize,
     /// Nothing follows the text.
     pub last: bool,
-    /// What came before the text ended a line.
+    /// Whether the text before ended a line.
     pub at_line: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.rest().is_empty()
     }
 
-    /// What it means that the text ends here.
+    /// The meaning of an end of the text here.
     pub fn end(&self) -> Stop {
         if self.last { Stop::Not } else { Stop::More }
     }

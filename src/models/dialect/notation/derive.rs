@@ -17,7 +17,7 @@ pub(super) const IDS: [&str; 2] = ["idmark001", "idmark002"];
 
 type Render<'a> = &'a dyn Fn(&Value) -> Option<String>;
 
-/// What a template writes behind the user's message.
+/// The text that a template writes behind the user's message.
 struct Probe<'a> {
     render: Render<'a>,
     /// With thinking on and off: the generation prompt.
@@ -60,7 +60,7 @@ pub fn derive(source: &str, render: Render<'_>) -> Notation {
     notation
 }
 
-/// What the template writes behind the user's message, with these turns behind it.
+/// The text that the template writes behind the user's message, with these turns behind it.
 fn tail(render: Render<'_>, turns: &[Value], prompt: bool, thinks: bool) -> Option<String> {
     let parameters = json!({ "type": "object", "required": KEYS, "properties": {
         KEYS[0]: { "type": "string", "description": "A text." }, KEYS[1]: { "type": "integer", "description": "A number." } } });

@@ -34,15 +34,15 @@ impl Marks {
 /// How the thoughts of a model are told from its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thoughts {
-    /// What a thought begins with, as `<think>`.
+    /// The mark that begins a thought, as `<think>`.
     pub open: String,
-    /// What ends it, as `</think>`.
+    /// The mark that ends it, as `</think>`.
     pub close: String,
-    /// A word behind the opening mark that is no part of the thought, as `thought` of Gemma 4.
+    /// A word behind the opening mark that does not belong to the thought, as `thought` of Gemma 4.
     pub label: String,
     /// The generation prompt opens a thought unless thinking is switched off.
     pub opened_by_prompt: bool,
-    /// What the generation prompt writes behind its head if thinking is switched off, as `<think>\n\n</think>\n\n`; `None` if
+    /// The text that the generation prompt writes behind its head if thinking is switched off, as `<think>\n\n</think>\n\n`; `None` if
     /// the template has no such switch.
     pub off: Option<String>,
 }
@@ -122,9 +122,9 @@ pub struct Notation {
     pub calls: Option<Calls>,
     /// Around the words of a reply.
     pub words: Marks,
-    /// What may follow a reply: the end of its turn.
+    /// The end of the turn, which may follow a reply.
     pub ends: Vec<String>,
-    /// What the generation prompt has written already of the marks that a reply begins with, as `>>>`.
+    /// The part that the generation prompt has written already of the marks that a reply begins with, as `>>>`.
     pub begun: String,
 }
 

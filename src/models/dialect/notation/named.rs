@@ -86,7 +86,7 @@ pub fn thoughts(source: &str) -> Option<Thoughts> {
     })
 }
 
-/// What no rendering shows of families whose rest is read off.
+/// Facts of families that no rendering shows.
 pub fn adjust(source: &str, notation: &mut Notation) {
     if let Some(thoughts) = &mut notation.thoughts
         && let Some((mark, label)) =

@@ -19,7 +19,7 @@ const USUAL: [(&str, &str); 11] = [
     ("```json", "```"),
 ];
 
-/// What may begin calls.
+/// The marks that may begin calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opener {
     /// The mark of the notation around calls, or around one.

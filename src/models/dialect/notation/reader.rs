@@ -1,6 +1,6 @@
 //! Reads a reply as it comes: words, thoughts and calls, told apart by the marks of the notation.
 //!
-//! What a reader gives depends on the text alone, never on where the text was cut: it decides only what no more text can change.
+//! The result of a reader depends on the text alone, not on where it was cut: it decides only where more text cannot change the decision.
 
 use super::channels::Channel;
 use super::cursor::{Cursor, Read, Stop, words};
@@ -27,7 +27,7 @@ pub(super) enum State {
     Opened,
     Thinking,
     Words,
-    /// Behind a call: what separates calls is no text.
+    /// Behind a call, where separators of calls do not count as text.
     AfterCall {
         in_section: bool,
         is_exact: bool,
@@ -55,7 +55,7 @@ pub struct Reader<'n> {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// What a step of the reader leaves.
+/// The result of a step of the reader.
 pub(super) enum Step {
     /// Another step may follow.
     Go,

@@ -27,7 +27,7 @@ impl Shape {
         })
     }
 
-    /// What stands before position `at` of the turn with one call, without the prompt.
+    /// The text before position `at` of the turn with one call, without the prompt.
     fn before(&self, at: usize) -> &str {
         let before = &self.one[self.head.min(at)..at];
         before.rsplit_once(channels::BODY).map_or(before, |(_, own)| own)
@@ -108,7 +108,7 @@ impl Shape {
         let (section, mut call, between) = self.split(&self.one[..name], &self.one[end..], two);
         let prefix = call.open.rfind(['>', ']']).map_or(0, |at| at + 1);
         let prefix = call.open.split_off(prefix).trim().to_owned();
-        // A prefix that is the whole mark is no word before the name.
+        // A prefix that is the whole mark is not a word before the name.
         let prefix = if call.open.trim().is_empty() {
             call.open.push_str(&prefix);
             String::new()
@@ -190,7 +190,7 @@ impl Shape {
     }
 }
 
-/// What follows the last value and its closing mark, which names the key.
+/// The text after the last value and its closing mark, which names the key.
 fn number_tail<'a>(one: &'a str, close: &str) -> &'a str {
     let after = one.rfind(NUMBER).map_or("", |at| &one[at + NUMBER.len()..]);
     after.strip_prefix(close).unwrap_or("")
