@@ -7,8 +7,8 @@ use monobloc::budget::Ledger;
 use monobloc::budget::permit::Priority;
 use monobloc::engine::pool::Pool;
 use monobloc::models::dialect::Prompt;
-use monobloc::models::gguf::{TensorType, write::HeaderWriter};
-use monobloc::models::{Registry, Role};
+use monobloc::models::gguf::{Kind, TensorType, write::HeaderWriter};
+use monobloc::models::{Found, Registry, Role};
 
 use crate::pool::{World, silent};
 
@@ -108,6 +108,8 @@ fn a_missing_or_incompatible_adapter_is_named_with_a_way_out() {
 fn an_adapter_in_the_model_folder_is_not_taken_for_a_model() {
     let world = world("");
     let registry = world.registry();
-    assert_eq!(registry.files.len(), 2);
-    assert!(registry.notes.iter().any(|note| note.contains("x.gguf is a LoRA adapter")), "{:?}", registry.notes);
+    let is_adapter = |file: &&Found| file.header.as_ref().is_ok_and(|header| header.kind == Kind::Adapter);
+    assert_eq!((registry.files.iter().filter(is_adapter).count(), registry.files.len()), (2, 4));
+    let why = registry.named("x.gguf", Role::Planner).expect_err("an adapter plays no role").to_string();
+    assert!(why.contains("a LoRA adapter"), "{why}");
 }

@@ -130,27 +130,32 @@ fn a_load_takes_the_accelerator_memory_that_fit_calculates() {
     let roomy = Machine::of(Bytes::gib(1));
     let planner = world.registry().get(Role::Planner).expect("a planner").clone();
     let card = |free: Bytes, shared| roomy.with(Some(Accelerator::found(Kind::Vulkan, shared, free, free)));
-    let mut rungs = Vec::new();
-    let mut all = Bytes::gib(1);
-    for (percent, shared) in [(100, false), (84, false), (80, false), (3, false), (100, true)] {
-        let machine = card(Bytes(all.0 * percent / 100), shared);
-        let ledger = Ledger::of(machine);
-        let pool = world.pool(&ledger, None);
-        let wanted = pool.wanted(&planner).expect("settings");
+    let fitted = |machine: Machine| {
+        let wanted = world.pool(&Ledger::of(machine), None).wanted(&planner).expect("settings");
         let asked = Asked {
             name: "planner".to_owned(),
             candidates: vec![(planner.header.clone(), wanted)],
             gpu_layers: None,
             optional: false,
         };
-        let fitted = ladder::fit(&[asked], Amount::default(), &machine).expect("it fits");
+        ladder::fit(&[asked], Amount::default(), &machine).expect("it fits")
+    };
+    let all = fitted(card(Bytes::gib(1), false)).models[0].need.all().device;
+    let share = |percent: u64| card(Bytes(all.0 * percent / 100), false);
+    let rung = |percent: u64| fitted(share(percent)).models[0].rung();
+    let some = (1..100).rev().find(|percent| rung(*percent).contains("experts of 1 layer on the CPU"));
+    let some = some.expect("a share of the memory for all but one layer's experts");
+    let is_less = |percent: &u64| rung(*percent).contains("on the CPU") && rung(*percent) != rung(some);
+    let few = (1..some).rev().find(is_less).expect("a share of the memory for less");
+    let mut rungs = Vec::new();
+    for machine in [card(all, false), share(some), share(few), share(3), card(all, true)] {
+        let ledger = Ledger::of(machine);
+        let pool = world.pool(&ledger, None);
+        let fitted = fitted(machine);
         let loaded = pool.load("planner", silent()).expect("loads");
         let [placed] = &fitted.models[..] else { panic!("one model") };
         assert_eq!(ledger.promised(), placed.need.all(), "{machine}");
         assert_eq!(loaded.rung.unwrap_or_else(|| "as asked".to_owned()), placed.rung());
-        if rungs.is_empty() {
-            all = placed.need.all().device;
-        }
         let on_device = placed.settings.gpu_layers(&placed.header);
         rungs.push((placed.rung(), on_device > 0, placed.need.all().device > Bytes::ZERO));
         pool.unload("planner").expect("unloads");
