@@ -29,6 +29,10 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> Str
             .find(|one| one.container == now.container && one.name == now.name && one.variant == now.variant)
             .map(|was| (was, &before[was.bytes.clone()]));
         let code = &after[now.bytes.clone()];
+        // A function that has not changed has gained nothing.
+        if was.is_some_and(|(_, was)| was == code) {
+            continue;
+        }
         let mut own = code.to_owned();
         if !speaks(DOCS) {
             own = match was {
@@ -37,7 +41,7 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> Str
             };
         }
         if let Some((was, _)) = was.filter(|_| has_types && !speaks(TYPES)) {
-            own = with_bare_head(&own, &now.name, head(was, before));
+            own = with_bare_head(&own, &now.name, head(was, before), language_of(path) == "python");
         }
         if own != code {
             let mut less = text.clone();
@@ -71,7 +75,7 @@ fn annotation(parameter: &str) -> Option<Range<usize>> {
 }
 
 /// `code` without the annotations that its head has and `was`, the earlier head, has not.
-fn with_bare_head(code: &str, name: &str, was: &str) -> String {
+fn with_bare_head(code: &str, name: &str, was: &str, is_python: bool) -> String {
     let (Some(old), Some(new)) = (parameters(was, name), parameters(code, name)) else { return code.to_owned() };
     let olds = split(&was[old.clone()]);
     let has_any = olds.iter().any(|one| annotation(one).is_some());
@@ -89,9 +93,11 @@ fn with_bare_head(code: &str, name: &str, was: &str) -> String {
     let pieces: Vec<String> = split(&code[new.clone()]).into_iter().map(bare).collect();
     let rest = &code[new.end..];
     // `-> int:` or `: number {`, where there was nothing before.
-    static_regex!(RETURNS = r"^\)\s*(?:->|:)\s*([^\n:{]+?)\s*([:{])");
-    let had = RETURNS.captures(&format!("{}:", was[old.end..].trim_end_matches([':', '{', ' ']))).is_some();
-    let rest = match RETURNS.captures(rest).filter(|_| !had) {
+    static_regex!(ARROW = r"^\)\s*->\s*([^\n:]+?)\s*(:)");
+    static_regex!(COLON = r"^\)[ \t]*:[ \t]*([^\n:{]+?)[ \t]*(\{)");
+    let (returns, end) = if is_python { (&*ARROW, ":") } else { (&*COLON, " {") };
+    let had = returns.is_match(&format!("{}{end}", was[old.end..].trim_end_matches([':', '{', ' '])));
+    let rest = match returns.captures(rest).filter(|_| !had) {
         Some(found) => {
             let gap = if &found[2] == "{" { " " } else { "" };
             format!("){gap}{}{}", &found[2], &rest[found[0].len()..])
@@ -229,6 +235,15 @@ mod tests {
         assert_eq!(without_extras("a.py", &typed, &more, "get should take a size"), expected);
         let (old, new) = ("function f(a) {\n  return a;\n}\n", "function f(a: string): string {\n  return a + 1;\n}\n");
         assert_eq!(without_extras("a.ts", old, new, "add one"), old.replace("a;", "a + 1;"));
+    }
+
+    #[test]
+    fn code_behind_a_head_is_not_an_annotation() {
+        let before = "def made(cls, *rest):\n    make = lambda one: cls(one, *rest)\n    return make\n\ndef two(a): return {1: a}\n";
+        for (old, new) in [("return make\n", "return [make]\n"), ("{1: a}", "{2: a}"), ("", "import os\n")] {
+            let after = before.replacen(old, new, 1);
+            assert_eq!(without_extras("a.py", before, &after, "change it"), after);
+        }
     }
 
     #[test]
