@@ -167,6 +167,11 @@ pub fn make_room(
         chars /= 2;
         for message in messages.iter_mut().skip(1) {
             message.content = words::shorten(&message.content, chars);
+            for argument in message.calls.iter_mut().flat_map(|call| call.arguments.values_mut()) {
+                if let serde_json::Value::String(text) = argument {
+                    *text = words::shorten(text, chars);
+                }
+            }
         }
     }
 }
@@ -186,6 +191,7 @@ pub fn step_of(arguments: &str, open: &[&Step]) -> StepId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::dialect::RawCall;
 
     #[test]
     fn reasoning_is_removed_from_an_answer() {
@@ -211,5 +217,17 @@ mod tests {
         assert_eq!(messages.last().map(|last| last.content.len()), Some(long.len()), "the newest result is whole");
         make_room(&mut messages, &mut 1, 500, 100, &count);
         assert!(count(&messages) + 100 <= 500, "{}", count(&messages));
+    }
+
+    #[test]
+    fn a_call_with_long_arguments_is_made_to_fit() {
+        let arguments = serde_json::Map::from_iter([("content".to_owned(), "word ".repeat(4_000).into())]);
+        let call = RawCall { name: "write_file".into(), arguments };
+        let messages = [Message::system("rules"), Message::user("request"), Message::calling("", vec![call])];
+        let mut messages = [messages.as_slice(), &[Message::tool("done")]].concat();
+        let count = |messages: &[Message]| messages.iter().map(|one| format!("{one:?}").len() / 4).sum();
+        make_room(&mut messages, &mut 1, 1_500, 400, &count);
+        assert!(count(&messages) + 400 <= 1_500, "{}", count(&messages));
+        assert_eq!((messages.len(), messages[2].calls.len()), (4, 1));
     }
 }
