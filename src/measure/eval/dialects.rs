@@ -60,7 +60,7 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
     let file = folder.join("families.json");
     let text = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let families: BTreeMap<String, Family> = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no object of families with template and bos", file.display()))?;
+        .with_context(|| format!("{} does not hold an object of families with `template` and `bos`", file.display()))?;
     let mut notations: BTreeMap<&str, Option<Notation>> = BTreeMap::new();
     let (mut read, mut left_out, mut calls, mut differing) = (0, 0, 0, 0);
     for case in cases {
@@ -85,7 +85,8 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
         let halves = |cut: &usize| [&case.text[..*cut], &case.text[*cut..]];
         let cut_differs = cuts.iter().filter(|cut| feed(notation, &tools, opened, halves(cut)) != whole).count();
         let reopened = notation
-            .thoughts()
+            .thoughts
+            .as_ref()
             .filter(|_| opened)
             .map(|thoughts| feed(notation, &tools, false, [thoughts.open.as_str(), &case.text]).written());
         read += 1;

@@ -39,13 +39,16 @@ pub fn run(folder: &Path, conversations: &[Conversation], report: &mut Report) -
             let text = template.as_ref().map_err(ToString::to_string);
             let text = text.and_then(|template| template.render(&conversation.input).map_err(|why| why.to_string()));
             let (key, value) = match text {
-                Ok(text) => ("text", text),
-                Err(why) => ("error", why),
+                Ok(text) => {
+                    rendered += 1;
+                    ("text", text)
+                }
+                Err(why) => {
+                    refused += 1;
+                    report.say(|| format!("{name}, {}: {why}", conversation.id));
+                    ("error", why)
+                }
             };
-            *if key == "text" { &mut rendered } else { &mut refused } += 1;
-            if key == "error" {
-                report.say(|| format!("{name}, {}: {value}", conversation.id));
-            }
             report.write(&json!({ "template": name, "conversation": conversation.id, key: value }))?;
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Deserializer, Map, Value};
 use super::chat::RawCall;
 use super::python_json::{self, Style};
 
-/// Most positions in a text that are tried as the start of an object; a model's reply has far fewer.
+/// Maximum number of positions in a text that are tried as the start of an object; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
 /// Every object in `text` that is a call, in order. A brace that opens no whole object ends the reading, because the rest may

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chat::ToolText;
 
-/// Most choices of a parameter that are listed; with more, only its type is named.
+/// Maximum number of choices of a parameter that are listed; with more, only its type is named.
 const CHOICES_MAX: usize = 12;
 
 /// `1. read_file(path: string, limit?: integer): Reads a file.`, one line per tool.

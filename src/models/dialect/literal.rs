@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 24;
-/// Most characters that one reader consumes, so that malicious text takes bounded time.
+/// Maximum number of characters that one reader consumes, so that malicious text takes bounded time.
 pub const FUEL: usize = 2_000_000;
 
 /// A position in a text, and how many characters may still be read.

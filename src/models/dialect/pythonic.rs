@@ -27,7 +27,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Most brackets in a text that are tried as the start of calls; a model's reply has far fewer.
+/// Maximum number of brackets in a text that are tried as the start of calls; a model's reply has far fewer.
 const STARTS_MAX: usize = 256;
 
 /// Every bracketed list of calls anywhere in `text`, in order. Brackets with anything else are skipped, but one that begins

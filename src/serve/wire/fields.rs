@@ -53,15 +53,17 @@ pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem>
         (Some("disabled"), _) => Ok(Thoughts::Off),
         (Some("enabled" | "adaptive") | None, None) => Ok(Thoughts::Own),
         (Some("enabled" | "adaptive") | None, Some(budget)) => tokens("thinking", budget),
-        (Some(other), _) => {
-            Err(Problem::invalid("thinking", format!("`{other}` is no type of it; send enabled, disabled or adaptive")))
-        }
+        (Some(other), _) => Err(Problem::invalid(
+            "thinking",
+            format!("the type `{other}` is not known; send enabled, disabled or adaptive"),
+        )),
     }
 }
 
 /// A number of tokens for thoughts; with a negative one only the engine's limit holds.
 pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
-    let wrong = || Problem::invalid(field, format!("a budget of {given} is no number of tokens; send 1024, say, or 0"));
+    let wrong =
+        || Problem::invalid(field, format!("a budget must be a number of tokens, not {given}; send 1024, say, or 0"));
     match given.as_i64().ok_or_else(wrong)? {
         0 => Ok(Thoughts::Off),
         negative if negative < 0 => Ok(Thoughts::Share(100)),
