@@ -54,10 +54,6 @@ pub struct Calls {
     pub section: Marks,
     /// Around one call, inside the section.
     pub call: Marks,
-    /// Between the calls of a section; between sections if each call has its own.
-    pub between: String,
-    /// Several calls share a section.
-    pub grouped: bool,
     pub form: Form,
 }
 
@@ -83,7 +79,6 @@ pub enum Form {
 pub struct Keys {
     pub name: String,
     pub arguments: String,
-    pub id: Option<String>,
 }
 
 /// The name before arguments in JSON: `PREFIX NAME SUFFIX MARK {…}`.
@@ -134,30 +129,24 @@ impl Notation {
         derive::derive(source, render)
     }
 
-    pub fn thoughts(&self) -> Option<&Thoughts> {
-        self.thoughts.as_ref()
+    /// Whether a control token of this name is in a mark by which calls are read, or one of a channel.
+    pub fn is_of_calls(&self, name: &str) -> bool {
+        let calls = self.calls.iter().flat_map(|calls| calls.marks().chain(parse::usual()));
+        let channels = channels::MARKS.into_iter().filter(|_| self.has_channels());
+        !name.is_empty() && calls.chain(channels).any(|mark| mark.contains(name))
     }
+}
 
-    /// Whether a control token of this name is a mark that a reader has to see.
-    pub fn has_mark(&self, name: &str) -> bool {
-        !name.is_empty() && self.marks().any(|mark| mark.contains(name))
-    }
-
-    /// Every mark of the notation.
+impl Calls {
+    /// Every mark of a call.
     fn marks(&self) -> impl Iterator<Item = &str> {
-        let thoughts = self.thoughts.iter().flat_map(|thoughts| [&thoughts.open, &thoughts.close]);
-        let calls = self.calls.iter().flat_map(|calls| {
-            let form: Vec<&String> = match &calls.form {
-                Form::Named(named) => vec![&named.mark, &named.id],
-                Form::Tagged(tags) => vec![&tags.name_end, &tags.key, &tags.text, &tags.other, &tags.close],
-                Form::Braces { quote } => vec![quote],
-                _ => Vec::new(),
-            };
-            [&calls.section.open, &calls.section.close, &calls.call.open, &calls.call.close].into_iter().chain(form)
-        });
-        let words = [&self.words.open, &self.words.close, &self.begun];
-        let has_channels = channels::head(self).is_some();
-        let channels = channels::MARKS.into_iter().filter(move |_| has_channels);
-        thoughts.chain(calls).chain(words).map(String::as_str).chain(channels).chain(parse::usual())
+        let form: Vec<&String> = match &self.form {
+            Form::Named(named) => vec![&named.prefix, &named.id, &named.mark],
+            Form::Tagged(tags) => vec![&tags.name_end, &tags.key, &tags.text, &tags.other, &tags.close],
+            Form::Braces { quote } => vec![quote],
+            _ => Vec::new(),
+        };
+        let around = [&self.section, &self.call].into_iter().flat_map(|marks| [&marks.open, &marks.close]);
+        around.chain(form).map(String::as_str)
     }
 }

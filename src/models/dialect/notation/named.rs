@@ -3,22 +3,21 @@
 use super::{Calls, Form, Keys, Marks, Named, Notation, Tagged, Thoughts};
 
 fn keys(name: &str, arguments: &str) -> Option<Keys> {
-    Some(Keys { name: name.to_owned(), arguments: arguments.to_owned(), id: None })
+    Some(Keys { name: name.to_owned(), arguments: arguments.to_owned() })
 }
 
-fn calls(section: (&str, &str), call: (&str, &str), between: &str, form: Form) -> Calls {
-    let (section, call) = (Marks::new(section.0, section.1), Marks::new(call.0, call.1));
-    Calls { section, call, between: between.to_owned(), grouped: true, form }
+fn calls(section: (&str, &str), call: (&str, &str), form: Form) -> Calls {
+    Calls { section: Marks::new(section.0, section.1), call: Marks::new(call.0, call.1), form }
 }
 
 /// LFM2: `<|tool_call_start|>[f(a="x")]<|tool_call_end|>`.
 pub fn lfm2() -> Calls {
-    calls(("<|tool_call_start|>", "<|tool_call_end|>"), ("", ""), ", ", Form::Python { list: true })
+    calls(("<|tool_call_start|>", "<|tool_call_end|>"), ("", ""), Form::Python { list: true })
 }
 
 /// Channels, as of gpt-oss.
 pub fn harmony() -> Calls {
-    calls(("", ""), ("", ""), "", Form::Channels)
+    calls(("", ""), ("", ""), Form::Channels)
 }
 
 /// Kimi K2: the name with a number behind it, then JSON.
@@ -26,7 +25,7 @@ fn kimi() -> Calls {
     let mark = "<|tool_call_argument_begin|>".to_owned();
     let form = Named { prefix: "functions.".to_owned(), suffix: ":0".to_owned(), mark, ..Named::default() };
     let section = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>");
-    calls(section, ("<|tool_call_begin|>", "<|tool_call_end|>"), "", Form::Named(form))
+    calls(section, ("<|tool_call_begin|>", "<|tool_call_end|>"), Form::Named(form))
 }
 
 /// MiniMax M3: tags named as the parameters, each behind a mark that no text contains.
@@ -42,7 +41,7 @@ fn minimax() -> Calls {
         raw: None,
     };
     let (section, call) = ((at("<tool_call>\n"), at("</tool_call>")), (at("<invoke name=\""), at("</invoke>\n")));
-    calls((&section.0, &section.1), (&call.0, &call.1), "", Form::Tagged(form))
+    calls((&section.0, &section.1), (&call.0, &call.1), Form::Tagged(form))
 }
 
 /// The calls of templates with these signs.
@@ -56,7 +55,7 @@ pub fn find(source: &str) -> Option<Calls> {
         return Some(harmony());
     }
     if has("functools[") {
-        return Some(calls(("functools[", "]"), ("", ""), ", ", list()));
+        return Some(calls(("functools[", "]"), ("", ""), list()));
     }
     if has("<|tool_calls_section_begin|>") {
         return Some(kimi());
@@ -66,7 +65,7 @@ pub fn find(source: &str) -> Option<Calls> {
     }
     // Granite 3 writes a list behind a mark without an end.
     if has("<|tool_call|>") && has("<|start_of_role|>") {
-        return Some(calls(("<|tool_call|> [", "]"), ("", ""), ", ", list()));
+        return Some(calls(("<|tool_call|> [", "]"), ("", ""), list()));
     }
     None
 }

@@ -44,19 +44,32 @@ fn word<'a>(cursor: &mut Cursor<'a>) -> Read<&'a str> {
     Ok(&rest[..end])
 }
 
+/// A call, which may stand in `print(…)`.
 fn call(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
+    let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let mut prints = 0;
+    loop {
+        let mut inner = *cursor;
+        if word(&mut inner)? != "print" || is_known("print") {
+            break;
+        }
+        inner.expect("(")?;
+        *cursor = inner;
+        prints += 1;
+    }
+    let found = bare(cursor, tools)?;
+    for _ in 0..prints {
+        cursor.expect(")")?;
+    }
+    Ok(found)
+}
+
+fn bare(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let name = word(cursor)?;
     if !is_name(name) {
         return Err(Stop::Not);
     }
     cursor.expect("(")?;
-    // `print(f(a=1))`
-    let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
-    if name == "print" && !is_known(name) {
-        let inner = call(cursor, tools)?;
-        cursor.expect(")")?;
-        return Ok(inner);
-    }
     let (mut arguments, mut is_exact) = (Map::new(), true);
     let properties = tools.iter().find(|tool| tool.name == name).and_then(|tool| tool.parameters.get("properties"));
     let keys: Vec<&String> = properties.and_then(Value::as_object).map(|all| all.keys().collect()).unwrap_or_default();

@@ -240,13 +240,14 @@ impl Reader<'_> {
         let ends = marks.len();
         marks.extend(notation.ends.iter().map(String::as_str));
         let mut from = 0;
+        // The next place of each mark, which is looked for again only once the reading is there.
+        let mut places = vec![Some(0); marks.len()];
         loop {
-            let firsts = marks.iter().enumerate().filter_map(|(number, mark)| {
-                let word = words(mark).next()?;
-                Some((from + self.held[from..].find(word)?, number))
-            });
-            let Some(at) = firsts.clone().map(|(at, _)| at).min() else { break };
-            for (_, number) in firsts.filter(|(found, _)| *found == at).collect::<Vec<_>>() {
+            for (mark, place) in marks.iter().zip(&mut places).filter(|(_, place)| place.is_some_and(|at| at <= from)) {
+                *place = words(mark).next().and_then(|word| Some(from + self.held[from..].find(word)?));
+            }
+            let Some(at) = places.iter().flatten().copied().min() else { break };
+            for number in (0..marks.len()).filter(|number| places[*number] == Some(at)) {
                 let mut cursor = Cursor::new(&self.held, at, last);
                 match cursor.eat(marks[number]) {
                     Err(Stop::More) => {

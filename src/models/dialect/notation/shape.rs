@@ -41,28 +41,24 @@ impl Shape {
             |wanted: &dyn Fn(&Value) -> bool| call.iter().find(|(_, one)| wanted(one)).map(|(key, _)| key.clone());
         let keys = key_of(&|one| one == NAMES[0]).and_then(|name| {
             let arguments = key_of(&|one| one.to_string().contains(KEYS[0]))?;
-            Some(Keys { name, arguments, id: key_of(&|one| one == IDS[0]) })
+            Some(Keys { name, arguments })
         });
         let two = self.two.as_deref().and_then(|two| {
             let (start, end, _) = json_with(two, 0, NAMES[0])?;
             let (next, last, _) = json_with(two, end, NAMES[1])?;
             Some((&two[..start], &two[end..next], &two[last..]))
         });
-        let (section, between) = match two {
+        let section = match two {
             Some((before, between, after)) if !list => {
                 let close = whole(common_start(between, after));
                 let open = whole_end(common_end(before, &between[close.len()..]));
-                let separator = &between[close.len()..between.len() - open.len()];
                 // Before the first call stands more than the prompt's end.
                 let own = self.before(start);
-                (
-                    Marks::new(if open.trim().len() >= own.trim().len() { own } else { open }, close),
-                    separator.to_owned(),
-                )
+                Marks::new(if open.trim().len() >= own.trim().len() { own } else { open }, close)
             }
-            _ => (Marks::new(self.before(start), first_group(&self.one[end..])), ", ".to_owned()),
+            _ => Marks::new(self.before(start), first_group(&self.one[end..])),
         };
-        Some(Calls { section, call: Marks::default(), between, grouped: list, form: Form::Json { keys, list } })
+        Some(Calls { section, call: Marks::default(), form: Form::Json { keys, list } })
     }
 
     fn python(&self, name: usize) -> Calls {
@@ -70,15 +66,7 @@ impl Shape {
         let (open, list) = before.strip_suffix('[').map_or((before, false), |open| (open, true));
         let after = self.one.rfind(NUMBER).map_or("", |at| &self.one[at + NUMBER.len()..]);
         let close = after.trim_start_matches(['"', '\'']).trim_start_matches(')').trim_start_matches(']');
-        let between = if list { ", " } else { "\n" };
-        let section = Marks::new(open, first_group(close));
-        Calls {
-            section,
-            call: Marks::default(),
-            between: between.to_owned(),
-            grouped: true,
-            form: Form::Python { list },
-        }
+        Calls { section: Marks::new(open, first_group(close)), call: Marks::default(), form: Form::Python { list } }
     }
 
     fn braces(&self, name: usize) -> Option<Calls> {
@@ -86,7 +74,7 @@ impl Shape {
         let after = &self.one[self.one.rfind('}')? + 1..];
         let call = Marks::new(self.before(name), first_group(after));
         let form = Form::Braces { quote: quote.to_owned() };
-        Some(Calls { section: Marks::default(), call, between: String::new(), grouped: true, form })
+        Some(Calls { section: Marks::default(), call, form })
     }
 
     /// The name, then JSON.
@@ -105,7 +93,7 @@ impl Shape {
             let (_, last, _) = json_with(two, next, KEYS[1])?;
             Some((&two[end..next], &two[last..]))
         });
-        let (section, mut call, between) = self.split(&self.one[..name], &self.one[end..], two);
+        let (section, mut call) = self.split(&self.one[..name], &self.one[end..], two);
         let prefix = call.open.rfind(['>', ']']).map_or(0, |at| at + 1);
         let prefix = call.open.split_off(prefix).trim().to_owned();
         // A prefix that is the whole mark is not a word before the name.
@@ -117,24 +105,21 @@ impl Shape {
         };
         let (suffix, mark) = (suffix.to_owned(), mark.to_owned());
         let form = Form::Named(Named { prefix, suffix, id: id.trim().to_owned(), mark });
-        let grouped = !section.open.is_empty();
-        Some(Calls { section, call, between, grouped, form })
+        Some(Calls { section, call, form })
     }
 
     /// Marks of the section and of a call, from what stands before and after it and between two.
-    fn split(&self, before: &str, after: &str, two: Option<(&str, &str)>) -> (Marks, Marks, String) {
+    fn split(&self, before: &str, after: &str, two: Option<(&str, &str)>) -> (Marks, Marks) {
         let own = self.before(before.len());
         let Some((between, last)) = two else {
-            return (Marks::default(), Marks::new(own, groups(after).concat()), String::new());
+            return (Marks::default(), Marks::new(own, groups(after).concat()));
         };
         let close = whole(common_start(between, last));
         let open = whole_end(common_end(before, &between[close.len()..]));
-        let separator = &between[close.len()..between.len() - open.len()];
-        let separator = if separator.trim().is_empty() { separator } else { "" }.to_owned();
         let section_open = own.strip_suffix(open.trim_start()).unwrap_or("");
         let section_close = if section_open.trim().is_empty() { "" } else { &last[close.len()..] };
         let section = Marks::new(section_open, first_group(section_close));
-        (section, Marks::new(open, close), separator)
+        (section, Marks::new(open, close))
     }
 
     fn tagged(&self, name: usize) -> Option<Calls> {
@@ -173,8 +158,7 @@ impl Shape {
             Some((&two[end..next], &two[last..], numbered(two, &name_end)))
         });
         let name_end = two.as_ref().and_then(|(_, _, numbered)| numbered.clone()).unwrap_or(name_end);
-        let (mut section, mut call, between) =
-            self.split(&one[..name], rest, two.map(|(between, last, _)| (between, last)));
+        let (mut section, mut call) = self.split(&one[..name], rest, two.map(|(between, last, _)| (between, last)));
         let (open, closes) = (groups(&call.open), groups(&call.close));
         if section.open.trim().is_empty() && open.len() >= 2 && closes.len() >= 2 {
             let inner = (open[open.len() - 1].to_owned(), closes[0].to_owned());
@@ -185,8 +169,7 @@ impl Shape {
         }
         let form =
             Tagged { name_end, key: key.to_owned(), text: text.to_owned(), other: other.to_owned(), close, raw: None };
-        let grouped = !section.open.is_empty();
-        Some(Calls { section, call, between, grouped, form: Form::Tagged(form) })
+        Some(Calls { section, call, form: Form::Tagged(form) })
     }
 }
 

@@ -4,10 +4,13 @@ use serde_json::{Map, Value};
 
 use super::super::{RawCall, ToolText};
 use super::cursor::{Cursor, Read, Stop, words};
+use super::derive::{common_end, common_start};
 use super::{Calls, Named, Tagged, json, values};
 
 /// Longest name of a tool in bytes.
 const NAME_MAX: usize = 200;
+/// Deepest nesting of tags in a value.
+const DEPTH_MAX: usize = 16;
 
 /// A call, after its opening mark, up to and with its closing mark; whether it is written as the notation demands.
 pub fn call(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, tools: &[ToolText]) -> Read<(RawCall, bool)> {
@@ -153,10 +156,7 @@ fn text(cursor: &mut Cursor<'_>, calls: &Calls, tags: &Tagged, key: &str) -> Rea
 }
 
 fn is_only_text(schema: Option<&Value>) -> bool {
-    schema.is_some_and(|schema| {
-        let types = values::types(schema);
-        types.contains(&"string")
-    })
+    schema.is_some_and(|schema| values::types(schema).contains(&"string"))
 }
 
 fn is_open_tag(cursor: &Cursor<'_>, tags: &Tagged) -> Read<bool> {
@@ -167,7 +167,7 @@ fn is_open_tag(cursor: &Cursor<'_>, tags: &Tagged) -> Read<bool> {
 
 /// Tags inside a value: the fields of an object, or the items of a list.
 fn nested(cursor: &mut Cursor<'_>, tags: &Tagged, schema: Option<&Value>, depth: usize) -> Read<Value> {
-    if depth > 16 {
+    if depth > DEPTH_MAX {
         return Err(Stop::Not);
     }
     let (mut fields, mut items, mut is_list) = (Map::new(), Vec::new(), false);
@@ -238,14 +238,4 @@ pub fn named(cursor: &mut Cursor<'_>, calls: &Calls, form: &Named) -> Read<(RawC
     let Value::Object(arguments) = value else { return Err(Stop::Not) };
     let is_closed = cursor.eat(&calls.call.close)? || cursor.is_at_end();
     Ok((RawCall { name: name.to_owned(), arguments }, is_exact && is_closed))
-}
-
-fn common_start<'a>(one: &'a str, other: &str) -> &'a str {
-    let length = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>();
-    &one[..length]
-}
-
-fn common_end<'a>(one: &'a str, other: &str) -> &'a str {
-    let same = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b);
-    &one[one.len() - same.map(|(a, _)| a.len_utf8()).sum::<usize>()..]
 }

@@ -150,7 +150,7 @@ fn thoughts_are_told_apart_and_their_marks_are_derived() {
         "<|turn|>assistant:\n<muse>\n{% if not enable_thinking %}\n</muse>\n\n{% endif %}{% endif %}",
     );
     let notation = derive(&source);
-    let thoughts = notation.thoughts().expect("thoughts");
+    let thoughts = notation.thoughts.as_ref().expect("thoughts");
     assert_eq!(
         (thoughts.open.as_str(), thoughts.close.as_str(), thoughts.opened_by_prompt),
         ("<muse>", "</muse>", true)
@@ -169,7 +169,41 @@ fn thoughts_are_told_apart_and_their_marks_are_derived() {
     check(&format!("why {now} no</muse>{now}"), true, "", &format!("why {now} no"), 1);
     check("</muse>so", false, "so", "", 0);
     check("a <muse> is a tag", false, "a <muse> is a tag", "", 0);
-    assert!(notation.has_mark("<call>") && notation.has_mark("</muse>") && !notation.has_mark("<|turn|>"));
+}
+
+#[test]
+fn tokens_of_calls_are_told_from_those_of_turns() {
+    let all = families();
+    let check = |kind: &str, said: &[&str]| {
+        let notation = &all.iter().find(|(one, _)| *one == kind).expect("a kind").1;
+        let silent = ["<|turn|>", "<|over|>", "<|pad|>", ""];
+        assert!(said.iter().all(|name| notation.is_of_calls(name)), "{kind}: {notation:?}");
+        assert!(!silent.iter().any(|name| notation.is_of_calls(name)), "{kind}: {notation:?}");
+    };
+    check("json in marks", &["<call>", "</call>"]);
+    check("named", &["<|some|>", "<|one|>", "<|is|>", "<|with|>", "<|end one|>", "<|end some|>"]);
+    check("keys and values", &["<key>", "</key>", "<val>", "</val>"]);
+    check("braces", &["<do>", "<q>", "</do>"]);
+    assert!(!Notation::default().is_of_calls("<call>"));
+}
+
+#[test]
+fn a_long_reply_is_read_in_bounded_time() {
+    let start = std::time::Instant::now();
+    let bare = derive(&template("", "", "{\"name\": \"{{ c.name }}\", \"arguments\": {{ c.arguments|tojson }}}", ""));
+    assert!(!bare.calls.as_ref().expect("calls").is_marked());
+    for text in ["{ [".repeat(40_000), "{\n[\n".repeat(20_000)] {
+        let (content, _, calls) = read(&bare, false, &[&text]);
+        assert_eq!((content.len(), calls.len()), (text.len(), 0));
+    }
+    let all = families();
+    let python = &all.iter().find(|(kind, _)| *kind == "python").expect("a kind").1;
+    for (depth, expected) in [(1, 1), (3, 1), (100_000, 1)] {
+        let text = format!("<|start|call|>[{}now(){}]<|stop|call|>", "print(".repeat(depth), ")".repeat(depth));
+        assert_eq!(read(python, false, &[&text]).2.len(), expected, "{depth}");
+    }
+    assert_eq!(read(python, false, &[&"print(".repeat(100_000)]).2, []);
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
 #[test]

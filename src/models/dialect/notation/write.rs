@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::pythonic;
 use super::{Calls, Form, Tagged};
 
 impl Calls {
@@ -29,9 +30,7 @@ impl Calls {
                 format!("{name}{}{parts}", tags.name_end.replace('\u{2}', "1"))
             }
             Form::Python { list } => {
-                let parts: Vec<String> =
-                    arguments.iter().map(|(key, value)| format!("{key}={}", python(value))).collect();
-                let call = format!("{name}({})", parts.join(", "));
+                let call = format!("{name}({})", pythonic::arguments(arguments));
                 if *list { format!("[{call}]") } else { call }
             }
             Form::Braces { quote } => format!("{name}{}", braces(&Value::Object(arguments.clone()), quote)),
@@ -51,20 +50,6 @@ fn parameter(tags: &Tagged, key: &str, value: &Value) -> String {
     match value {
         Value::String(text) => format!("{}{key}{}{text}{close}", tags.key, tags.text),
         other => format!("{}{key}{}{other}{close}", tags.key, tags.other),
-    }
-}
-
-fn python(value: &Value) -> String {
-    match value {
-        Value::Null => "None".to_owned(),
-        Value::Bool(true) => "True".to_owned(),
-        Value::Bool(false) => "False".to_owned(),
-        Value::Array(all) => format!("[{}]", all.iter().map(python).collect::<Vec<_>>().join(", ")),
-        Value::Object(all) => {
-            let fields = all.iter().map(|(key, one)| format!("{}: {}", Value::from(key.as_str()), python(one)));
-            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
     }
 }
 
