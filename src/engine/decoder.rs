@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::models::dialect::Prompt;
+use crate::models::dialect::{self, Prompt};
 
 /// Index into a model's vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,6 +120,11 @@ pub trait Vocabulary: Send + Sync {
 
     /// The name of a control token, such as `<|im_end|>`; `None` for ordinary tokens.
     fn control(&self, token: Token) -> Option<&[u8]>;
+
+    /// Whether a control token of this name belongs to the text of a reply, because calls or channels are read by it.
+    fn is_said(&self, name: &str) -> bool {
+        dialect::is_said(name)
+    }
 
     /// Whether a generation ends with this token.
     fn is_end(&self, token: Token) -> bool;

@@ -7,7 +7,7 @@ use super::decoder::{Token, Vocabulary};
 use super::marks::{self, IN_CHANNELS, Marks, Tag};
 use super::request::Piece;
 use crate::base;
-use crate::models::dialect::{self, Prompt};
+use crate::models::dialect::Prompt;
 
 /// Splits a stream of bytes into [`Piece::Answer`]s and [`Piece::Thinking`]s.
 #[derive(Clone, Debug)]
@@ -23,11 +23,11 @@ pub struct TextStream {
     is_call: bool,
 }
 
-/// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of tool
-/// calls and channels, which give their name.
+/// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of calls and
+/// channels in the model's dialect, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     let is_text =
-        |name: &&[u8]| std::str::from_utf8(name).is_ok_and(|name| marks::is_mark(name) || dialect::is_said(name));
+        |name: &&[u8]| std::str::from_utf8(name).is_ok_and(|name| marks::is_mark(name) || vocabulary.is_said(name));
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
@@ -226,6 +226,41 @@ mod tests {
         check(&[preamble.as_bytes(), call.as_bytes()], &[answer(&format!("First.{call}"))]);
         let text = "<|start|>assistant<|channel|>analysis<|message|>a<|end|>b";
         check_with(TextStream::after(&Letters::new(), &[]), &[text.as_bytes()], &[answer(text)]);
+    }
+
+    /// A vocabulary of one control token, and whether the dialect reads calls by it.
+    struct OneMark(bool);
+
+    impl Vocabulary for OneMark {
+        fn size(&self) -> usize {
+            1
+        }
+
+        fn tokenize(&self, _: &Prompt) -> Vec<Token> {
+            vec![Token(0)]
+        }
+
+        fn bytes(&self, _: Token) -> &[u8] {
+            b""
+        }
+
+        fn control(&self, _: Token) -> Option<&[u8]> {
+            Some(b"<|do this|>")
+        }
+
+        fn is_said(&self, _: &str) -> bool {
+            self.0
+        }
+
+        fn is_end(&self, _: Token) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn control_tokens_are_text_where_calls_are_read_by_them() {
+        assert_eq!(bytes(&OneMark(true), Token(0)), b"<|do this|>");
+        assert_eq!(bytes(&OneMark(false), Token(0)), b"");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::evict::{Holder, Room};
 use super::fitting::FittedSettings;
 use super::release::choose;
 use super::resident::{Entry, Key, Loading, Model, file_name};
-use super::weights::Held;
+use super::weights::{Held, Spoken};
 use super::{Inner, PoolError};
 use crate::base::Bytes;
 use crate::base::stamp::Stamp;
@@ -215,7 +215,10 @@ impl Inner {
         let context_gone = Arc::downgrade(&released);
         let adapters = admitted.adapters.map(|reserved| reserved.commit(need.adapters));
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
-        let engine = self.start(&need, held.clone(), leases, released)?;
+        let (header, format) = (&need.spec.header, self.options.tool_call_format.as_deref());
+        let dialect = dialect::choose(header, &need.spec.dialect, format);
+        let vocabulary = Spoken { held: held.clone(), dialect: dialect.clone() };
+        let engine = self.start(&need, vocabulary, leases, released)?;
         let known = self.options.memory.capabilities.as_ref().and_then(|folder| {
             let fingerprint = digest::fingerprint(&need.key.path).ok()?;
             Some((Measured::remembered(folder, &fingerprint), Speed::remembered(folder, &fingerprint)))
@@ -225,7 +228,7 @@ impl Inner {
         Ok(Entry {
             model: Arc::new(Model {
                 engine,
-                dialect: dialect::choose(&spec.header, &spec.dialect, self.options.tool_call_format.as_deref()),
+                dialect,
                 capability: ModelCapability::of(spec.capable, measured.as_ref(), &spec.header, context),
                 said: spec.capable.is_some(),
                 measured,
@@ -267,13 +270,20 @@ impl Inner {
     }
 
     /// Starts the thread that owns the context. It frees context, weights and memory in this order, then drops `released`.
-    fn start(&self, need: &Need, held: Arc<Held>, leases: Vec<Lease>, released: Arc<()>) -> Result<Engine, PoolError> {
+    fn start(
+        &self,
+        need: &Need,
+        vocabulary: Spoken,
+        leases: Vec<Lease>,
+        released: Arc<()>,
+    ) -> Result<Engine, PoolError> {
         let name = need.spec.header.name.clone();
         let shape: Shape = need.key.shape;
-        let vocabulary = held.clone();
+        let vocabulary = Arc::new(vocabulary);
+        let spoken = vocabulary.clone();
         let lora = need.key.lora.clone();
         let memory = self.options.memory.clone();
-        let extra = format!("{} {}", placement(&held.settings), adapters_of(&lora));
+        let extra = format!("{} {}", placement(&spoken.held.settings), adapters_of(&lora));
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
@@ -285,12 +295,12 @@ impl Inner {
                 inbox.prefixes = memory.prefixes.map(|store| store.of(fingerprint));
             }
             let spares = inbox.prefixes.as_ref().map(|prefixes| prefixes.spares());
-            let served = held
-                .weights
+            let weights = &spoken.held.weights;
+            let served = weights
                 .context_with(&shape, &lora)
                 .map_err(|error| error.to_string())
-                .and_then(|decoder| inbox.serve(decoder.with_spares(spares), &held.weights));
-            drop(held);
+                .and_then(|decoder| inbox.serve(decoder.with_spares(spares), &*spoken));
+            drop(spoken);
             drop(leases);
             drop(released);
             served

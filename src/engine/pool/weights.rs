@@ -1,11 +1,11 @@
-//! The weights of one file with the lease of their memory, shared by every context made from them.
+//! The weights of one file with the lease of their memory, shared by every context made from them, and their vocabulary.
 
 use std::sync::Arc;
 
 use crate::budget::{Lease, LoadSettings};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
-use crate::models::dialect::Prompt;
+use crate::models::dialect::{Dialect, Prompt};
 
 /// The order of the fields is the order of release: the weights, their memory, then what the others wait for.
 pub struct Held {
@@ -16,25 +16,34 @@ pub struct Held {
     pub released: Arc<()>,
 }
 
-/// Grammars and streams that hold this vocabulary keep the weights in memory.
-impl Vocabulary for Held {
+/// The vocabulary of a model whose replies are in this dialect. Grammars and streams that hold it keep the weights in memory.
+pub struct Spoken {
+    pub held: Arc<Held>,
+    pub dialect: Arc<Dialect>,
+}
+
+impl Vocabulary for Spoken {
     fn size(&self) -> usize {
-        self.weights.size()
+        self.held.weights.size()
     }
 
     fn tokenize(&self, prompt: &Prompt) -> Vec<Token> {
-        self.weights.tokenize(prompt)
+        self.held.weights.tokenize(prompt)
     }
 
     fn bytes(&self, token: Token) -> &[u8] {
-        self.weights.bytes(token)
+        self.held.weights.bytes(token)
     }
 
     fn control(&self, token: Token) -> Option<&[u8]> {
-        self.weights.control(token)
+        self.held.weights.control(token)
+    }
+
+    fn is_said(&self, name: &str) -> bool {
+        self.dialect.is_said(name)
     }
 
     fn is_end(&self, token: Token) -> bool {
-        self.weights.is_end(token)
+        self.held.weights.is_end(token)
     }
 }

@@ -127,7 +127,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::super::families::is_said;
-    use super::super::{Chat, Message, ToolText};
+    use super::super::{Chat, Message, RawCall, ToolText};
     use super::*;
     use crate::base::config::table::FORMATS;
     use crate::models::gguf::{self, write::HeaderWriter};
@@ -240,5 +240,18 @@ mod tests {
         assert_eq!(read.len(), 1, "{text}");
         assert_eq!((read[0].0.name.as_str(), &read[0].0.arguments, read[0].1), ("write_file", &arguments, true));
         assert_eq!(dialect.noted(&text[..text.len() / 2], &[tool]), []);
+    }
+
+    #[test]
+    fn control_tokens_by_which_the_files_template_writes_calls_are_said() {
+        let own = TAGS.replace("<tool_call>", "<|do|>").replace("</tool_call>", "<|done|>");
+        let (dialect, other) = (choose(&header("own", &own), "auto", None), by_name("chatml").unwrap());
+        for mark in ["<|do|>", "<|done|>"] {
+            assert!(dialect.is_said(mark) && !other.is_said(mark), "{mark}");
+        }
+        assert!(!dialect.is_said("<|im_start|>") && !dialect.is_said("<|im_end|>") && dialect.is_said("[TOOL_CALLS]"));
+        let calls = vec![RawCall { name: "f".into(), arguments: Map::from_iter([("a".to_owned(), json!("x"))]) }];
+        let text = format!("I look.\n{}", dialect.written("f", &calls[0].arguments));
+        assert_eq!(dialect.replied(&text, &calls, true), Message::calling("I look.", calls.clone()), "{text}");
     }
 }

@@ -121,9 +121,9 @@ impl Dialect {
         self.family.inner(name, arguments)
     }
 
-    /// How calls and thoughts are written, as the model's chat template shows it.
-    pub fn notation(&self) -> &Notation {
-        &self.notation
+    /// Whether a control token of this name belongs to the text of a reply, because calls or channels are read by it.
+    pub fn is_said(&self, control: &str) -> bool {
+        is_said(control) || self.notation.is_of_calls(control)
     }
 
     /// The calls in the words of a reply, by the notation of the template, with whether each is certain.
@@ -159,8 +159,7 @@ impl Dialect {
         let open = if first(&calls.section.open, &calls.call.open) { &calls.section.open } else { &calls.call.open };
         let close =
             if first(&calls.section.close, &calls.call.close) { &calls.section.close } else { &calls.call.close };
-        let (open, close) = (open.as_str(), close.as_str());
-        (open, close)
+        (open.trim(), close.trim())
     }
 
     /// Every call in `text` in the exact notation of this family, in order.
@@ -168,11 +167,13 @@ impl Dialect {
         (self.family.read)(text)
     }
 
-    /// The message of a reply in which these calls were read: its words and the calls, or the whole text if a call is not in the notation
-    /// of the family.
-    pub fn replied(&self, text: &str, calls: &[RawCall]) -> Message {
-        let mark = self.family.open.lines().next().unwrap_or_default();
-        match text.find(mark).filter(|_| !calls.is_empty() && !mark.is_empty() && self.read_calls(text) == calls) {
+    /// The message of a reply in which these calls were read: its words and the calls, or the whole text if the calls are not `certain`,
+    /// written as the model writes them.
+    pub fn replied(&self, text: &str, calls: &[RawCall], certain: bool) -> Message {
+        // Inside a grammar calls are written as the family has them.
+        let marks = [self.around_calls().0, self.family.open].map(|open| open.lines().next().unwrap_or_default());
+        let begun = marks.iter().filter(|mark| !mark.is_empty()).find_map(|mark| text.find(mark));
+        match begun.filter(|_| certain && !calls.is_empty()) {
             Some(at) => Message::calling(text[..at].trim_end(), calls.to_vec()),
             None => Message::assistant(text),
         }

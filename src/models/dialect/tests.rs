@@ -381,7 +381,8 @@ fn words_beside_a_call_stay() {
     let hermes = by_name("hermes").unwrap();
     let text = "I look.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";
     let calls = hermes.read_calls(text);
-    assert_eq!(hermes.replied(text, &calls), Message::calling("I look.", vec![call("UTC")]));
+    assert_eq!(hermes.replied(text, &calls, true), Message::calling("I look.", vec![call("UTC")]));
     let bare = "{\"name\": \"now\", \"arguments\": {}}";
-    assert_eq!(hermes.replied(bare, &hermes.read_calls(bare)), Message::assistant(bare));
+    assert_eq!(hermes.replied(text, &calls, false), Message::assistant(text));
+    assert_eq!(hermes.replied(bare, &hermes.read_calls(bare), true), Message::assistant(bare));
 }

@@ -147,7 +147,7 @@ impl<'a> Loop<'a> {
             let toolkit = self.scene.toolkit;
             let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
             let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
-            self.messages.push(self.model.dialect.replied(&reply.text, &reading.calls));
+            self.messages.push(self.model.dialect.replied(&reply.text, &reading.calls, reading.is_certain()));
             let silent = reading.calls.is_empty();
             let cut = whole::why_cut(&reply);
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
