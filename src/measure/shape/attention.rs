@@ -1,6 +1,6 @@
 //! The shapes of models with attention in all layers: Ministral 3, and GLM-4.7-Flash with latent attention.
 
-use super::blueprint::{Blueprint, Fill};
+use super::blueprint::{Blueprint, Fill, GATING_SIGMOID};
 
 #[derive(Clone, Copy)]
 pub(super) struct Mistral {
@@ -12,7 +12,7 @@ pub(super) struct Mistral {
     pub head: u64,
 }
 
-/// The sizes in the vendor's `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const MINISTRAL_8B: Mistral =
     Mistral { layers: 34, hidden: 4096, inner: 14_336, heads: 32, kv_heads: 8, head: 128 };
 pub(super) const TINY_MISTRAL: Mistral =
@@ -20,29 +20,21 @@ pub(super) const TINY_MISTRAL: Mistral =
 
 impl Mistral {
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new("mistral3");
-        plan.sizes(&[
-            ("block_count", self.layers.into()),
-            ("context_length", 262_144),
-            ("embedding_length", self.hidden),
-            ("feed_forward_length", self.inner),
-            ("attention.head_count", self.heads),
-            ("attention.head_count_kv", self.kv_heads),
-            ("attention.key_length", self.head),
-            ("attention.value_length", self.head),
-            ("rope.dimension_count", self.head),
-        ])
-        .float("attention.layer_norm_rms_epsilon", 1e-5)
-        .float("rope.freq_base", 1e6);
+        let mut plan = Blueprint::new("mistral3", self.layers, 262_144, self.hidden);
+        plan.heads(self.heads, self.head)
+            .sizes(&[
+                ("feed_forward_length", self.inner),
+                ("attention.head_count_kv", self.kv_heads),
+                ("rope.dimension_count", self.head),
+            ])
+            .float("attention.layer_norm_rms_epsilon", 1e-5)
+            .float("rope.freq_base", 1e6);
         plan.ends(self.hidden, vocabulary, false);
         let hidden = self.hidden;
         for layer in 0..self.layers {
             let mut block = plan.block(layer);
             block.norm("attn_norm", hidden);
-            block.matrix("attn_q", hidden, self.heads * self.head);
-            block.matrix("attn_k", hidden, self.kv_heads * self.head);
-            block.matrix("attn_v", hidden, self.kv_heads * self.head);
-            block.matrix("attn_output", self.heads * self.head, hidden);
+            block.attention(hidden, self.heads * self.head, self.kv_heads * self.head);
             block.norm("ffn_norm", hidden);
             block.feed_forward("", hidden, self.inner);
         }
@@ -68,7 +60,7 @@ pub(super) struct Latent {
     pub experts_used: u64,
 }
 
-/// The sizes in the vendor's `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const GLM_FLASH: Latent = Latent {
     layers: 47,
     hidden: 2048,
@@ -100,38 +92,31 @@ pub(super) const TINY_GLM: Latent = Latent {
 
 /// Layers at the start without experts.
 const LEADING_DENSE: u32 = 1;
-/// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`.
-const GATING_SIGMOID: u64 = 2;
 
 impl Latent {
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new("deepseek2");
-        plan.sizes(&[
-            ("block_count", self.layers.into()),
-            ("context_length", 202_752),
-            ("embedding_length", self.hidden),
-            ("feed_forward_length", self.dense),
-            ("attention.head_count", self.heads),
-            // Key and value of a token are one latent vector.
-            ("attention.head_count_kv", 1),
-            ("attention.key_length", self.latent + self.rotated),
-            ("attention.value_length", self.latent),
-            ("attention.key_length_mla", self.plain + self.rotated),
-            ("attention.value_length_mla", self.value),
-            ("attention.q_lora_rank", self.query),
-            ("attention.kv_lora_rank", self.latent),
-            ("rope.dimension_count", self.rotated),
-            ("leading_dense_block_count", LEADING_DENSE.into()),
-            ("expert_count", self.experts),
-            ("expert_used_count", self.experts_used),
-            ("expert_shared_count", 1),
-            ("expert_feed_forward_length", self.inner),
-            ("expert_gating_func", GATING_SIGMOID),
-        ])
-        .flag("expert_weights_norm", true)
-        .float("expert_weights_scale", 1.8)
-        .float("attention.layer_norm_rms_epsilon", 1e-5)
-        .float("rope.freq_base", 1e6);
+        let mut plan = Blueprint::new("deepseek2", self.layers, 202_752, self.hidden);
+        plan.experts(self.experts, self.experts_used, self.inner)
+            .sizes(&[
+                ("feed_forward_length", self.dense),
+                ("attention.head_count", self.heads),
+                // Key and value of a token are one latent vector.
+                ("attention.head_count_kv", 1),
+                ("attention.key_length", self.latent + self.rotated),
+                ("attention.value_length", self.latent),
+                ("attention.key_length_mla", self.plain + self.rotated),
+                ("attention.value_length_mla", self.value),
+                ("attention.q_lora_rank", self.query),
+                ("attention.kv_lora_rank", self.latent),
+                ("rope.dimension_count", self.rotated),
+                ("leading_dense_block_count", LEADING_DENSE.into()),
+                ("expert_shared_count", 1),
+                ("expert_gating_func", GATING_SIGMOID),
+            ])
+            .flag("expert_weights_norm", true)
+            .float("expert_weights_scale", 1.8)
+            .float("attention.layer_norm_rms_epsilon", 1e-5)
+            .float("rope.freq_base", 1e6);
         plan.ends(self.hidden, vocabulary, false);
         (0..self.layers).for_each(|layer| self.layer(&mut plan, layer));
         plan

@@ -4,6 +4,9 @@ use super::super::quant::{Quant, kind};
 use crate::models::gguf::TensorType;
 use crate::models::gguf::write::HeaderWriter;
 
+/// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
+pub(super) const GATING_SIGMOID: u64 = 2;
+
 /// How the numbers of a tensor are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
@@ -54,8 +57,11 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
-    pub(super) fn new(architecture: &'static str) -> Blueprint {
-        Blueprint { architecture, keys: HeaderWriter::new(architecture), tensors: Vec::new() }
+    /// With the keys that every architecture has.
+    pub(super) fn new(architecture: &'static str, layers: u32, context: u64, hidden: u64) -> Blueprint {
+        let mut plan = Blueprint { architecture, keys: HeaderWriter::new(architecture), tensors: Vec::new() };
+        plan.sizes(&[("block_count", layers.into()), ("context_length", context), ("embedding_length", hidden)]);
+        plan
     }
 
     /// The header with the keys of the shape; more keys and the tensors may follow.
@@ -78,6 +84,20 @@ impl Blueprint {
             self.number(name, *value);
         }
         self
+    }
+
+    /// The number of query heads, and the length of the keys and values of each.
+    pub(super) fn heads(&mut self, heads: u64, length: u64) -> &mut Blueprint {
+        self.sizes(&[
+            ("attention.head_count", heads),
+            ("attention.key_length", length),
+            ("attention.value_length", length),
+        ])
+    }
+
+    /// The number of experts, how many a token uses, and the inner size of each.
+    pub(super) fn experts(&mut self, experts: u64, used: u64, inner: u64) -> &mut Blueprint {
+        self.sizes(&[("expert_count", experts), ("expert_used_count", used), ("expert_feed_forward_length", inner)])
     }
 
     /// A key with one number for each layer.
@@ -139,6 +159,14 @@ impl Block<'_> {
 
     pub fn norm(&mut self, name: &str, length: u64) {
         self.add(&format!("{name}.weight"), &[length], Fill::Ones);
+    }
+
+    /// The four matrices of attention, with `queries` and `keys` numbers of a token in all heads.
+    pub fn attention(&mut self, hidden: u64, queries: u64, keys: u64) {
+        self.matrix("attn_q", hidden, queries);
+        self.matrix("attn_k", hidden, keys);
+        self.matrix("attn_v", hidden, keys);
+        self.matrix("attn_output", queries, hidden);
     }
 
     /// The three matrices of a feed-forward block; `suffix` is `_shexp` for a shared expert.

@@ -32,7 +32,7 @@ const CONV: u64 = 4;
 /// Every how many layers there is attention.
 const INTERVAL: u32 = 4;
 
-/// The sizes in the vendor's `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const QWEN35_4B: Sizes = Sizes {
     layers: 32,
     predicts: false,
@@ -88,34 +88,26 @@ impl Sizes {
     }
 
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new(if self.experts > 0 { "qwen35moe" } else { "qwen35" });
+        let architecture = if self.experts > 0 { "qwen35moe" } else { "qwen35" };
         let blocks = self.layers + u32::from(self.predicts);
-        plan.sizes(&[
-            ("block_count", blocks.into()),
-            ("context_length", 262_144),
-            ("embedding_length", self.hidden),
-            ("attention.head_count", self.heads),
-            ("attention.head_count_kv", self.kv_heads),
-            ("attention.key_length", self.head),
-            ("attention.value_length", self.head),
-            ("rope.dimension_count", self.rotated),
-            ("ssm.conv_kernel", CONV),
-            ("ssm.inner_size", self.values()),
-            ("ssm.state_size", self.delta_head),
-            ("ssm.time_step_rank", self.delta_values),
-            ("ssm.group_count", self.delta_keys),
-            ("full_attention_interval", INTERVAL.into()),
-        ])
-        .numbers("rope.dimension_sections", &self.sections)
-        .float("attention.layer_norm_rms_epsilon", 1e-6)
-        .float("rope.freq_base", 1e7);
+        let mut plan = Blueprint::new(architecture, blocks, 262_144, self.hidden);
+        plan.heads(self.heads, self.head)
+            .sizes(&[
+                ("attention.head_count_kv", self.kv_heads),
+                ("rope.dimension_count", self.rotated),
+                ("ssm.conv_kernel", CONV),
+                ("ssm.inner_size", self.values()),
+                ("ssm.state_size", self.delta_head),
+                ("ssm.time_step_rank", self.delta_values),
+                ("ssm.group_count", self.delta_keys),
+                ("full_attention_interval", INTERVAL.into()),
+            ])
+            .numbers("rope.dimension_sections", &self.sections)
+            .float("attention.layer_norm_rms_epsilon", 1e-6)
+            .float("rope.freq_base", 1e7);
         if self.experts > 0 {
-            plan.sizes(&[
-                ("expert_count", self.experts),
-                ("expert_used_count", self.experts_used),
-                ("expert_feed_forward_length", self.inner),
-                ("expert_shared_feed_forward_length", self.inner),
-            ]);
+            plan.experts(self.experts, self.experts_used, self.inner)
+                .number("expert_shared_feed_forward_length", self.inner);
         } else {
             plan.number("feed_forward_length", self.inner);
         }

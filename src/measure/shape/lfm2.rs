@@ -1,6 +1,6 @@
 //! The shapes of LFM2, short convolutions and attention by turns, and of BitNet b1.58.
 
-use super::blueprint::{Blueprint, Fill};
+use super::blueprint::{Blueprint, Fill, GATING_SIGMOID};
 
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
@@ -22,8 +22,6 @@ pub(super) struct Sizes {
 
 /// Width of the short convolution (`shortconv.l_cache`).
 const CONV_WIDTH: u64 = 3;
-/// `LLAMA_EXPERT_GATING_FUNC_TYPE_SIGMOID`; llama.cpp refuses an lfm2moe file without the key.
-const GATING_SIGMOID: u64 = 2;
 
 /// The published hyper-parameters (ollama convert_lfm2.go, llama.cpp lfm2.cpp and lfm2moe.cpp, the vendor's cards).
 /// Which layers of the 24B and the 2.6B have attention is not published but inferred from their number.
@@ -68,29 +66,20 @@ impl Sizes {
     }
 
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new(self.architecture);
-        plan.sizes(&[
-            ("block_count", self.layers.into()),
-            ("context_length", 32_768),
-            ("embedding_length", self.hidden),
-            ("feed_forward_length", self.dense_ff),
-            ("attention.head_count", self.heads.into()),
-        ])
-        .by_layer("attention.head_count_kv", self.layers, |layer| {
-            if self.has_attention(layer) { self.kv_heads.into() } else { 0 }
-        })
-        .float("attention.layer_norm_rms_epsilon", 1e-5)
-        .float("rope.freq_base", 1e6);
+        let mut plan = Blueprint::new(self.architecture, self.layers, 32_768, self.hidden);
+        plan.sizes(&[("feed_forward_length", self.dense_ff), ("attention.head_count", self.heads.into())])
+            .by_layer("attention.head_count_kv", self.layers, |layer| {
+                if self.has_attention(layer) { self.kv_heads.into() } else { 0 }
+            })
+            .float("attention.layer_norm_rms_epsilon", 1e-5)
+            .float("rope.freq_base", 1e6);
         if self.is_bitnet() {
             plan.number("rope.dimension_count", self.head_length());
         } else {
             plan.number("shortconv.l_cache", CONV_WIDTH);
         }
         if self.experts > 0 {
-            plan.sizes(&[
-                ("expert_count", self.experts),
-                ("expert_used_count", self.experts_used.into()),
-                ("expert_feed_forward_length", self.expert_ff),
+            plan.experts(self.experts, self.experts_used.into(), self.expert_ff).sizes(&[
                 ("leading_dense_block_count", self.leading_dense.into()),
                 ("expert_gating_func", GATING_SIGMOID),
             ]);
@@ -110,10 +99,7 @@ impl Sizes {
         block.norm("attn_norm", hidden);
         block.norm("ffn_norm", hidden);
         if self.has_attention(layer) {
-            block.matrix("attn_q", hidden, hidden);
-            block.matrix("attn_k", hidden, kv);
-            block.matrix("attn_v", hidden, kv);
-            block.matrix("attn_output", hidden, hidden);
+            block.attention(hidden, hidden, kv);
             if self.is_bitnet() {
                 block.norm("attn_sub_norm", hidden);
                 block.norm("ffn_sub_norm", self.dense_ff);

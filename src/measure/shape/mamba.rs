@@ -29,7 +29,7 @@ pub(super) struct Sizes {
 /// Columns of the convolution.
 const CONV: u64 = 4;
 
-/// The sizes in the vendors' `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const GRANITE_H_TINY: Sizes = Sizes {
     architecture: "granitehybrid",
     layers: "MMMMM*MMMMMMMMM*MMMMMMMMM*MMMMMMMMM*MMMM",
@@ -99,26 +99,21 @@ impl Sizes {
     }
 
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new(self.architecture);
-        plan.sizes(&[
-            ("block_count", self.count().into()),
-            ("context_length", 131_072),
-            ("embedding_length", self.hidden),
-            ("attention.head_count", self.heads),
-            ("attention.key_length", self.head),
-            ("attention.value_length", self.head),
-            ("rope.dimension_count", self.head),
-            ("ssm.conv_kernel", CONV),
-            ("ssm.inner_size", self.width()),
-            ("ssm.state_size", self.state),
-            ("ssm.time_step_rank", self.ssm_heads),
-            ("ssm.group_count", self.groups),
-        ])
-        .by_layer("attention.head_count_kv", self.count(), |layer| {
-            if "*B".contains(self.kind(layer)) { self.kv_heads } else { 0 }
-        })
-        .float("attention.layer_norm_rms_epsilon", 1e-5)
-        .float("attention.layer_norm_epsilon", 1e-5);
+        let mut plan = Blueprint::new(self.architecture, self.count(), 131_072, self.hidden);
+        plan.heads(self.heads, self.head)
+            .sizes(&[
+                ("rope.dimension_count", self.head),
+                ("ssm.conv_kernel", CONV),
+                ("ssm.inner_size", self.width()),
+                ("ssm.state_size", self.state),
+                ("ssm.time_step_rank", self.ssm_heads),
+                ("ssm.group_count", self.groups),
+            ])
+            .by_layer("attention.head_count_kv", self.count(), |layer| {
+                if "*B".contains(self.kind(layer)) { self.kv_heads } else { 0 }
+            })
+            .float("attention.layer_norm_rms_epsilon", 1e-5)
+            .float("attention.layer_norm_epsilon", 1e-5);
         if self.is_nemotron() {
             plan.by_layer(
                 "feed_forward_length",
@@ -161,10 +156,7 @@ impl Sizes {
             self.mamba(&mut block);
         }
         if "*B".contains(kind) {
-            block.matrix("attn_q", hidden, self.heads * self.head);
-            block.matrix("attn_k", hidden, self.kv_heads * self.head);
-            block.matrix("attn_v", hidden, self.kv_heads * self.head);
-            block.matrix("attn_output", self.heads * self.head, hidden);
+            block.attention(hidden, self.heads * self.head, self.kv_heads * self.head);
         }
         match self.architecture {
             "nemotron_h_moe" if kind == 'E' => {

@@ -20,7 +20,7 @@ pub(super) struct Gemma {
     pub per_layer: u64,
 }
 
-/// The sizes in the vendor's `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const GEMMA4_E4B: Gemma = Gemma {
     layers: 42,
     every: 6,
@@ -64,31 +64,26 @@ impl Gemma {
     }
 
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new("gemma4");
-        plan.sizes(&[
-            ("block_count", self.layers.into()),
-            ("context_length", 131_072),
-            ("embedding_length", self.hidden),
-            ("embedding_length_per_layer_input", self.per_layer),
-            ("feed_forward_length", self.inner),
-            ("attention.head_count", self.heads),
-            ("attention.key_length", self.head.1),
-            ("attention.value_length", self.head.1),
-            ("attention.key_length_swa", self.head.0),
-            ("attention.value_length_swa", self.head.0),
-            ("attention.sliding_window", self.window),
-            ("attention.shared_kv_layers", self.shared.into()),
-            ("rope.dimension_count", self.head.1),
-            ("rope.dimension_count_swa", self.head.0),
-        ])
-        .by_layer("attention.head_count_kv", self.layers, |layer| {
-            if self.slides(layer) { self.kv_heads.0 } else { self.kv_heads.1 }
-        })
-        .by_layer("attention.sliding_window_pattern", self.layers, |layer| self.slides(layer).into())
-        .float("attention.layer_norm_rms_epsilon", 1e-6)
-        .float("rope.freq_base", 1e6)
-        .float("rope.freq_base_swa", 1e4)
-        .float("final_logit_softcapping", 30.0);
+        let mut plan = Blueprint::new("gemma4", self.layers, 131_072, self.hidden);
+        plan.heads(self.heads, self.head.1)
+            .sizes(&[
+                ("embedding_length_per_layer_input", self.per_layer),
+                ("feed_forward_length", self.inner),
+                ("attention.key_length_swa", self.head.0),
+                ("attention.value_length_swa", self.head.0),
+                ("attention.sliding_window", self.window),
+                ("attention.shared_kv_layers", self.shared.into()),
+                ("rope.dimension_count", self.head.1),
+                ("rope.dimension_count_swa", self.head.0),
+            ])
+            .by_layer("attention.head_count_kv", self.layers, |layer| {
+                if self.slides(layer) { self.kv_heads.0 } else { self.kv_heads.1 }
+            })
+            .by_layer("attention.sliding_window_pattern", self.layers, |layer| self.slides(layer).into())
+            .float("attention.layer_norm_rms_epsilon", 1e-6)
+            .float("rope.freq_base", 1e6)
+            .float("rope.freq_base_swa", 1e4)
+            .float("final_logit_softcapping", 30.0);
         plan.ends(self.hidden, vocabulary, true);
         plan.tensor("rope_freqs.weight", &[self.head.1 / 2], Fill::Ones);
         let all = self.per_layer * u64::from(self.layers);
@@ -143,7 +138,7 @@ pub(super) struct GptOss {
     pub experts_used: u64,
 }
 
-/// The sizes in the vendor's `config.json`.
+/// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const GPT_OSS_20B: GptOss = GptOss {
     layers: 24,
     window: 128,
@@ -169,28 +164,19 @@ pub(super) const TINY_GPT_OSS: GptOss = GptOss {
 
 impl GptOss {
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new("gpt-oss");
-        plan.sizes(&[
-            ("block_count", self.layers.into()),
-            ("context_length", 131_072),
-            ("embedding_length", self.hidden),
-            ("feed_forward_length", self.inner),
-            ("attention.head_count", self.heads),
-            ("attention.head_count_kv", self.kv_heads),
-            ("attention.key_length", self.head),
-            ("attention.value_length", self.head),
-            ("attention.sliding_window", self.window),
-            ("rope.dimension_count", self.head),
-            ("expert_count", self.experts),
-            ("expert_used_count", self.experts_used),
-            ("expert_feed_forward_length", self.inner),
-        ])
-        .float("attention.layer_norm_rms_epsilon", 1e-5)
-        .float("rope.freq_base", 150_000.0);
+        let mut plan = Blueprint::new("gpt-oss", self.layers, 131_072, self.hidden);
+        plan.heads(self.heads, self.head)
+            .experts(self.experts, self.experts_used, self.inner)
+            .sizes(&[
+                ("feed_forward_length", self.inner),
+                ("attention.head_count_kv", self.kv_heads),
+                ("attention.sliding_window", self.window),
+                ("rope.dimension_count", self.head),
+            ])
+            .float("attention.layer_norm_rms_epsilon", 1e-5)
+            .float("rope.freq_base", 150_000.0);
         plan.ends(self.hidden, vocabulary, false);
-        for layer in 0..self.layers {
-            self.layer(&mut plan, layer);
-        }
+        (0..self.layers).for_each(|layer| self.layer(&mut plan, layer));
         plan
     }
 
