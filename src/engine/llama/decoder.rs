@@ -88,19 +88,12 @@ impl<'w> LlamaDecoder<'w> {
 
     /// Drops the checkpoints that are gone or beyond `length`.
     fn forget(&mut self, sequence: usize, length: usize) {
-        let spares = self.spares.as_ref();
-        self.sequences[sequence].marks.retain(|(at, mark)| {
-            if let (Mark::Spare(spare), Some(spares), true) = (mark, spares, *at > length) {
-                spares.forget(spare);
-            }
-            *at <= length && mark.is_there()
-        });
+        self.sequences[sequence].marks.retain(|(at, mark)| *at <= length && mark.is_there());
     }
 
     fn clear(&mut self, sequence: usize) -> usize {
         // Removing a whole sequence cannot fail.
         self.context.remove(sequence, 0);
-        self.forget(sequence, 0);
         self.sequences[sequence] = Sequence::default();
         0
     }
@@ -163,7 +156,7 @@ impl Decoder for LlamaDecoder<'_> {
         let marks = &mut self.sequences[sequence].marks;
         marks.push((length, Mark::Own(state.into())));
         spare_the_older(marks, self.own_marks, self.spares.as_ref());
-        thin(marks, self.spares.as_ref());
+        thin(marks);
     }
 
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
@@ -236,16 +229,12 @@ fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares: Option<&S
 
 /// Drops every second checkpoint of the older half once there are too many: going far back then recomputes a few chunks
 /// more, never a whole prompt.
-fn thin(marks: &mut Vec<(usize, Mark)>, spares: Option<&Spares>) {
+fn thin(marks: &mut Vec<(usize, Mark)>) {
     if marks.len() > MARKS_MAX {
         let mut number = 0;
-        marks.retain(|(_, mark)| {
+        marks.retain(|_| {
             number += 1;
-            let stays = number > MARKS_MAX / 2 || number % 2 == 1;
-            if let (Mark::Spare(spare), Some(spares), false) = (mark, spares, stays) {
-                spares.forget(spare);
-            }
-            stays
+            number > MARKS_MAX / 2 || number % 2 == 1
         });
     }
 }
@@ -283,7 +272,7 @@ mod tests {
     #[test]
     fn of_too_many_checkpoints_every_second_of_the_older_half_goes() {
         let mut many = marks(MARKS_MAX + 1);
-        thin(&mut many, None);
+        thin(&mut many);
         assert_eq!(many.len(), MARKS_MAX + 1 - MARKS_MAX / 4);
         assert_eq!(lengths(&many)[..3], [64, 192, 320]);
     }

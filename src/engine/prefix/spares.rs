@@ -26,18 +26,30 @@ struct Held {
     _lease: Lease,
 }
 
-/// A checkpoint that may have been dropped meanwhile.
-#[derive(Clone, Debug, Default)]
-pub struct Spare(Weak<Held>);
+/// A checkpoint that may have been dropped meanwhile. Its memory is free once nobody has it any more.
+#[derive(Clone, Debug)]
+pub struct Spare(Arc<Ticket>);
+
+#[derive(Debug)]
+struct Ticket {
+    held: Weak<Held>,
+    spares: Spares,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.spares.kept().retain(|held| !std::ptr::eq(Arc::as_ptr(held), self.held.as_ptr()));
+    }
+}
 
 impl Spare {
     /// Its bytes; `None` if it was dropped.
     pub fn state(&self) -> Option<Arc<[u8]>> {
-        self.0.upgrade().map(|held| held.state.clone())
+        self.0.held.upgrade().map(|held| held.state.clone())
     }
 
     pub fn is_there(&self) -> bool {
-        self.0.strong_count() > 0
+        self.0.held.strong_count() > 0
     }
 }
 
@@ -57,15 +69,9 @@ impl Spares {
         while held(&kept) + bytes > self.0.bytes_max && drop_oldest(&mut kept) {}
         let lease = self.0.ledger.reserve("checkpoints", bytes).ok()?.commit(bytes);
         let held = Arc::new(Held { state, _lease: lease });
-        let spare = Spare(Arc::downgrade(&held));
+        let spare = Spare(Arc::new(Ticket { held: Arc::downgrade(&held), spares: self.clone() }));
         kept.push(held);
         Some(spare)
-    }
-
-    /// Forgets a checkpoint that nobody will ask for again.
-    pub fn forget(&self, spare: &Spare) {
-        let is_it = |held: &Arc<Held>| std::ptr::eq(Arc::as_ptr(held), spare.0.as_ptr());
-        self.kept().retain(|held| !is_it(held));
     }
 
     /// Drops checkpoints until the ledger has `needed` free, or none is left.
@@ -105,18 +111,24 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_checkpoints_go_when_there_are_too_many_or_memory_is_needed() {
+    fn checkpoints_go_when_there_are_too_many_memory_is_needed_or_nobody_has_them() {
         let ledger = Ledger::new(Bytes(1000));
         let spares = Spares::new(ledger.clone(), Bytes(500));
-        let kept: Vec<Spare> = (0..6).map(|_| spares.keep(some(100)).unwrap()).collect();
-        let there = || kept.iter().map(Spare::is_there).collect::<Vec<_>>();
-        assert_eq!(there(), [false, true, true, true, true, true]);
+        let mut kept: Vec<Spare> = (0..6).map(|_| spares.keep(some(100)).unwrap()).collect();
+        let there = |kept: &[Spare]| kept.iter().map(Spare::is_there).collect::<Vec<_>>();
+        assert_eq!(there(&kept), [false, true, true, true, true, true]);
         assert_eq!(ledger.promised().host, Bytes(500));
         spares.make_room(Bytes(650));
-        assert_eq!((there(), ledger.free().host), (vec![false, false, false, true, true, true], Bytes(700)));
+        assert_eq!((there(&kept), ledger.free().host), (vec![false, false, false, true, true, true], Bytes(700)));
         assert_eq!((kept[3].state(), kept[0].state()), (Some(some(100)), None));
-        spares.forget(&kept[4]);
-        assert_eq!((kept[4].is_there(), spares.bytes()), (false, Bytes(200)));
+        let copy = kept[4].clone();
+        drop(kept.remove(4));
+        assert_eq!((copy.is_there(), spares.bytes()), (true, Bytes(300)));
+        drop(copy);
+        assert_eq!(spares.bytes(), Bytes(200));
+        // As when their model is unloaded.
+        drop(kept);
+        assert_eq!((spares.bytes(), ledger.free().host), (Bytes::ZERO, Bytes(1000)));
     }
 
     #[test]
