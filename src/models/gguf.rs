@@ -340,7 +340,7 @@ pub fn vocabulary(path: &Path) -> Result<Vocabulary, GgufError> {
     let scores = parsed.floats("tokenizer.ggml.scores");
     if tokens.is_empty() || (merges.is_empty() && scores.len() != tokens.len()) {
         let counts = (tokens.len(), merges.len(), scores.len());
-        let what = format!("{} tokens with {} merges and {} scores are no vocabulary", counts.0, counts.1, counts.2);
+        let what = format!("{} tokens with {} merges and {} scores are not a vocabulary", counts.0, counts.1, counts.2);
         return Err(fail(Flaw::Malformed(what)));
     }
     let scores = if merges.is_empty() { scores } else { Vec::new() };

@@ -1,16 +1,16 @@
 //! Checks what llama.cpp takes for granted: on a header that breaks these rules it ends the process instead of refusing the file.
 //!
 //! The rules are those of `llama_model_base::load_hparams`, `llama_vocab::impl::load` and `gguf_init_from_reader`, as bound by
-//! llama-cpp-2 0.1.160. What no rule here covers is found by `engine::llama::trial`, in a process of its own.
+//! llama-cpp-2 0.1.160. A flaw that no rule here covers is found by `engine::trial`, in a process of its own.
 
 use std::collections::HashSet;
 
 use super::error::{Flaw, GgufError};
+use super::layers::LAYERS_MAX;
 use super::parse::Parsed;
 use super::{Header, map, parse};
 
-/// `LLAMA_MAX_LAYERS` and `LLAMA_MAX_EXPERTS` of llama-hparams.h.
-const LAYERS_MAX: u32 = 512;
+/// `LLAMA_MAX_EXPERTS` of llama-hparams.h.
 const EXPERTS_MAX: u32 = 1024;
 /// `GGML_MAX_NAME` of ggml.h.
 const NAME_BYTES_MAX: usize = 64;
@@ -44,7 +44,7 @@ pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> 
         let at = parsed.data_start;
         return Err(Flaw::key(
             "general.alignment",
-            format!("puts the weights at byte {at}, no multiple of {MAPPED_AT}"),
+            format!("puts the weights at byte {at}, which is not a multiple of {MAPPED_AT}"),
         ));
     }
     Ok(())
@@ -131,7 +131,7 @@ pub fn before_load(header: &Header) -> Result<(), GgufError> {
     let parsed = parse::parse(&bytes).map_err(fail)?;
     let missing = REQUIRED.into_iter().map(|key| format!("{}.{key}", header.architecture));
     if let Some(key) = missing.into_iter().find(|key| parsed.number(key).is_none()) {
-        return Err(fail(Flaw::key(&key, "is missing, or no whole number from 0 on")));
+        return Err(fail(Flaw::key(&key, "is missing, or is not a whole number from 0 on")));
     }
     vocabulary(&parsed).map_err(fail)
 }
@@ -140,7 +140,7 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     const MODEL: &str = "tokenizer.ggml.model";
     const TOKENS: &str = "tokenizer.ggml.tokens";
     match parsed.text(MODEL).as_deref() {
-        None => return Err(Flaw::key(MODEL, "is missing, or no text")),
+        None => return Err(Flaw::key(MODEL, "is missing, or is not a text")),
         Some(none @ ("none" | "no_vocab")) => {
             return Err(Flaw::key(MODEL, format!("is `{none}`: the file has no vocabulary, so it can read no text")));
         }
@@ -156,7 +156,7 @@ fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
     }
     let count = parsed.count(TOKENS).unwrap_or(0);
     if count == 0 || seen.is_empty() {
-        return Err(Flaw::key(TOKENS, "is missing, or no list of texts"));
+        return Err(Flaw::key(TOKENS, "is missing, or is not a list of texts"));
     }
     for key in ["tokenizer.ggml.scores", "tokenizer.ggml.token_type"] {
         if parsed.has(key) && parsed.count(key).unwrap_or(0) < count {
@@ -218,7 +218,7 @@ mod tests {
             check(
                 key,
                 |writer| writer.text(&format!("llama.{key}"), "2"),
-                &[&format!("the key llama.{key} is missing, or no")],
+                &[&format!("the key llama.{key} is missing, or is not")],
             );
         }
         check("block_count", number("block_count", 0), &["llama.block_count is 0; a model has 1 to 512 layers"]);
@@ -245,11 +245,11 @@ mod tests {
         let twice = |writer: HeaderWriter| writer.texts("tokenizer.ggml.tokens", &["a".into(), "b".into(), "a".into()]);
         check("tokens", twice, &["has the token \"a\" twice, the second time as number 2"]);
         check("", |writer| writer.i32s("tokenizer.ggml.token_type", &[1]), &["token_type has 1 entries for 4 tokens"]);
-        check("", |writer| writer.u32("general.alignment", 3), &["general.alignment is no power of two"]);
+        check("", |writer| writer.u32("general.alignment", 3), &["general.alignment is not a power of two"]);
         check(
             "",
             |writer| writer.u16("general.alignment", 32),
-            &["general.alignment is no power of two as an unsigned"],
+            &["general.alignment is not a power of two stored as an unsigned"],
         );
     }
 }

@@ -72,7 +72,7 @@ impl Kind {
         matches!(self, Kind::Chat | Kind::Base)
     }
 
-    /// In words, after which comes "no model that writes text" or nothing.
+    /// In words, as they follow "is".
     pub fn name(self) -> &'static str {
         match self {
             Kind::Chat => "a chat model",

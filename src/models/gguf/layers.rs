@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::error::Flaw;
 use super::parse::Parsed;
 
-/// More layers than any model has; a malicious header must not make us allocate gigabytes.
-const LAYERS_MAX: u32 = 4096;
+/// `LLAMA_MAX_LAYERS` of llama-hparams.h; a malicious header must not make us allocate gigabytes.
+pub(super) const LAYERS_MAX: u32 = 512;
 
 /// The memory of one layer. A layer may keep keys and values as well as a state (Falcon-H1), or nothing (layers without attention,
 /// layers that use the keys of an earlier one).
@@ -43,7 +43,7 @@ pub(super) struct Sizes {
 /// Key/value heads per layer. The file has one number for all layers, one per layer, or none (then as many as query heads).
 pub(super) fn kv_heads(parsed: &Parsed<'_>, key: &str, layers: u32, heads: u32) -> Result<Vec<u32>, Flaw> {
     if layers > LAYERS_MAX {
-        return Err(Flaw::Malformed(format!("{layers} layers; {LAYERS_MAX} are the most any model has")));
+        return Err(Flaw::Malformed(format!("{layers} layers; llama.cpp takes at most {LAYERS_MAX}")));
     }
     let all = parsed.numbers(key);
     match all.len() {

@@ -20,9 +20,7 @@ const ALIGNMENT_KEY: &str = "general.alignment";
 
 /// Everything a header holds, borrowed from the file.
 pub(super) struct Parsed<'a> {
-    keys: HashMap<String, Value<'a>>,
-    /// The types of the keys, as numbers of `enum gguf_type`.
-    types: HashMap<String, u32>,
+    keys: Keys<'a>,
     pub tensors: Vec<Tensor>,
     /// Position in the file of the first weight.
     pub data_start: u64,
@@ -39,16 +37,23 @@ enum Value<'a> {
     Real(f64),
 }
 
+/// The value of each key, with its type as a number of `enum gguf_type`.
+type Keys<'a> = HashMap<String, (u32, Value<'a>)>;
+
 impl<'a> Parsed<'a> {
+    fn value(&self, key: &str) -> Option<&Value<'a>> {
+        self.keys.get(key).map(|(_, value)| value)
+    }
+
     pub fn text(&self, key: &str) -> Option<String> {
-        match self.keys.get(key)? {
+        match self.value(key)? {
             Value::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
             _ => None,
         }
     }
 
     pub fn number(&self, key: &str) -> Option<u32> {
-        match self.keys.get(key)? {
+        match self.value(key)? {
             Value::Whole(number) => u32::try_from(*number).ok(),
             _ => None,
         }
@@ -56,7 +61,7 @@ impl<'a> Parsed<'a> {
 
     /// A number with or without a fraction.
     pub fn real(&self, key: &str) -> Option<f64> {
-        match self.keys.get(key)? {
+        match self.value(key)? {
             Value::Real(number) => Some(*number),
             Value::Whole(number) => Some(*number as f64),
             _ => None,
@@ -66,7 +71,7 @@ impl<'a> Parsed<'a> {
     /// The numbers of an array, with 1 for true and 0 for false, or the one number of a scalar; empty if the key is missing or
     /// of another type.
     pub fn numbers(&self, key: &str) -> Vec<u32> {
-        match self.keys.get(key) {
+        match self.value(key) {
             Some(Value::Whole(number)) => u32::try_from(*number).into_iter().collect(),
             Some(&Value::Array { kind, count, bytes }) if fixed_width(kind).is_some() && count <= TEXTS_MAX => {
                 let mut cursor = Cursor { bytes, at: 0 };
@@ -84,7 +89,7 @@ impl<'a> Parsed<'a> {
 
     /// The numbers of an array of 32-bit floats; empty if the key is missing or of another type.
     pub fn floats(&self, key: &str) -> Vec<f32> {
-        let bytes = match self.keys.get(key) {
+        let bytes = match self.value(key) {
             Some(&Value::Array { kind: FLOAT, bytes, .. }) => bytes,
             _ => &[][..],
         };
@@ -92,7 +97,7 @@ impl<'a> Parsed<'a> {
     }
 
     pub fn flag(&self, key: &str) -> Option<bool> {
-        match self.keys.get(key)? {
+        match self.value(key)? {
             Value::Flag(flag) => Some(*flag),
             _ => None,
         }
@@ -100,7 +105,7 @@ impl<'a> Parsed<'a> {
 
     /// The texts of an array of texts, in order.
     pub fn texts(&self, key: &str) -> impl Iterator<Item = &'a [u8]> {
-        let (count, bytes) = match self.keys.get(key) {
+        let (count, bytes) = match self.value(key) {
             Some(&Value::Array { kind: TEXT, count, bytes }) => (count, bytes),
             _ => (0, &[][..]),
         };
@@ -119,12 +124,12 @@ impl<'a> Parsed<'a> {
 
     /// Whether the key's value is of this type of `enum gguf_type`.
     pub fn has_type(&self, key: &str, kind: u32) -> bool {
-        self.types.get(key) == Some(&kind)
+        self.keys.get(key).is_some_and(|(found, _)| *found == kind)
     }
 
     /// Length of an array.
     pub fn count(&self, key: &str) -> Option<u32> {
-        match self.keys.get(key)? {
+        match self.value(key)? {
             Value::Array { count, .. } => u32::try_from(*count).ok(),
             _ => None,
         }
@@ -148,13 +153,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     }
     let tensor_count = at_most(cursor.u64("the number of tensors")?, TENSORS_MAX, "tensors")?;
     let key_count = at_most(cursor.u64("the number of keys")?, KEYS_MAX, "keys")?;
-    let (keys, types) = keys(&mut cursor, key_count)?;
-    let mut parsed = Parsed { keys, types, tensors: Vec::new(), data_start: 0, alignment: ALIGNMENT };
+    let keys = keys(&mut cursor, key_count)?;
+    let mut parsed = Parsed { keys, tensors: Vec::new(), data_start: 0, alignment: ALIGNMENT };
     if parsed.has(ALIGNMENT_KEY) {
         let said = parsed.number(ALIGNMENT_KEY).map(u64::from).filter(|said| said.is_power_of_two());
         let said = said.filter(|_| parsed.has_type(ALIGNMENT_KEY, UINT32));
         parsed.alignment =
-            said.ok_or_else(|| Flaw::key(ALIGNMENT_KEY, "is no power of two as an unsigned 32-bit number"))?;
+            said.ok_or_else(|| Flaw::key(ALIGNMENT_KEY, "is not a power of two stored as an unsigned 32-bit number"))?;
     }
     let alignment = parsed.alignment;
     let tensors = (0..tensor_count).map(|index| tensor(&mut cursor, index)).collect::<Result<Vec<Tensor>, Flaw>>()?;
@@ -172,21 +177,18 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Flaw> {
     Ok(parsed)
 }
 
-type Keys<'a> = (HashMap<String, Value<'a>>, HashMap<String, u32>);
-
 fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<Keys<'a>, Flaw> {
-    let (mut keys, mut types) = (HashMap::new(), HashMap::new());
+    let mut keys = HashMap::new();
     for index in 0..count {
         let reading = format!("the name of key {} of {count}", index + 1);
         let name = String::from_utf8_lossy(cursor.text(&reading, NAME_BYTES_MAX)?).into_owned();
         let kind = cursor.u32(&name)?;
         let value = cursor.value(kind, &name)?;
-        types.insert(name.clone(), kind);
-        if keys.insert(name.clone(), value).is_some() {
+        if keys.insert(name.clone(), (kind, value)).is_some() {
             return Err(Flaw::Malformed(format!("the key {name} stands there twice")));
         }
     }
-    Ok((keys, types))
+    Ok(keys)
 }
 
 /// The record of a tensor, its offset still counted from the first weight.
@@ -210,7 +212,7 @@ fn tensor(cursor: &mut Cursor<'_>, index: u64) -> Result<Tensor, Flaw> {
 }
 
 fn at_most(count: u64, most: u64, what: &str) -> Result<u64, Flaw> {
-    if count > most { Err(Flaw::Malformed(format!("{count} {what}, {most} are the most allowed"))) } else { Ok(count) }
+    if count > most { Err(Flaw::Malformed(format!("{count} {what}, at most {most} are allowed"))) } else { Ok(count) }
 }
 
 /// Types of values, from `enum gguf_type` of gguf.h.

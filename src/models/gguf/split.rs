@@ -53,7 +53,7 @@ pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Fl
         return Ok(vec![path.to_owned()]);
     }
     if count > PARTS_MAX {
-        return Err(Flaw::key("split.count", format!("is {count}; {PARTS_MAX} parts are the most allowed")));
+        return Err(Flaw::key("split.count", format!("is {count}; at most {PARTS_MAX} parts are allowed")));
     }
     let number = index(parsed)? + 1;
     let named = Numbered::of(path).filter(|named| (named.number, named.of) == (number, count));
@@ -67,7 +67,7 @@ pub(super) fn files(path: &Path, parsed: &Parsed<'_>) -> Result<Vec<PathBuf>, Fl
 /// `split.no`, counted from 0. llama.cpp ends the process if it has another type than a whole number of 16 bits.
 pub(super) fn index(parsed: &Parsed<'_>) -> Result<u32, Flaw> {
     let number = parsed.number("split.no").filter(|_| parsed.has_type("split.no", UINT16));
-    number.ok_or_else(|| Flaw::key("split.no", "is missing, or no whole number of 16 bits"))
+    number.ok_or_else(|| Flaw::key("split.no", "is missing, or is not a whole number of 16 bits"))
 }
 
 /// `GGUF_TYPE_UINT16` of gguf.h.
