@@ -159,17 +159,26 @@ impl Registry {
             Err(error) => return Err(ModelsError::Folder { path: dir, why: error.to_string() }),
         };
         let mut notes = Vec::new();
-        if seen.is_cut {
-            notes.push(format!(
-                "{} has too many entries, some were not looked at; name a smaller folder with --model-dir",
-                dir.display()
-            ));
-        }
+        let mut note_cut = |dir: &Path, seen: &scan::Scan| {
+            if seen.is_cut {
+                let dir = dir.display();
+                notes.push(format!(
+                    "{dir} has too many entries, some were not looked at; name a folder with --model-dir"
+                ));
+            }
+        };
+        note_cut(&dir, &seen);
         let mut files = found_in(&dir, &seen, stores::kept_by(&dir));
         // A user who named no folder is offered what other programs have fetched, too.
         let others = if config.model_dir.is_none() { places.stores.clone() } else { Vec::new() };
         for (from, folder) in others {
-            let there = scan::scan(&folder).unwrap_or_default();
+            let mut there = scan::scan(&folder).unwrap_or_default();
+            note_cut(&folder, &there);
+            // A file that an earlier folder links to is found there.
+            let known: HashSet<PathBuf> = files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
+            let is_new = |path: &Path| path.canonicalize().is_ok_and(|real| !known.contains(&real));
+            there.ggufs.retain(|path| is_new(path));
+            there.ollama.retain(|(_, path)| is_new(path));
             files.extend(found_in(&folder, &there, Some(from)));
         }
         let resolver = resolve::Resolver { config, dir: &dir, places: &places, manifest: &manifest, files: &files };

@@ -13,8 +13,10 @@ use super::stores;
 const DEPTH: usize = 2;
 /// Levels below the folder of a repository in the hub's cache: `snapshots`, a revision, and folders of the repository's own.
 const DEPTH_IN_HUB: usize = 4;
-/// Most entries read, so that a folder given by mistake (such as `/`) takes only moments.
+/// Maximum number of entries read, so that a folder given by mistake (such as `/`) takes only moments.
 const ENTRIES_MAX: usize = 20_000;
+/// Maximum number of GGUF files found. Each of their headers is read, 5 ms for a vocabulary of 262,144 tokens.
+const GGUFS_MAX: usize = 1_000;
 
 /// The models in a directory.
 #[derive(Debug, Default)]
@@ -25,17 +27,18 @@ pub struct Scan {
     pub ollama: Vec<(String, PathBuf)>,
     /// Folders with safetensors, `tokenizer.json` and `config.json`, sorted.
     pub embedders: Vec<PathBuf>,
-    /// Whether [`ENTRIES_MAX`] was reached, so that models may have been missed.
+    /// Whether [`ENTRIES_MAX`] or [`GGUFS_MAX`] was reached, so that models may have been missed.
     pub is_cut: bool,
 }
 
-/// Searches `dir` and two levels of folders below it, repositories of the hub's cache and Ollama's store wholly. Fails if `dir` cannot be read; skips unreadable folders below.
+/// Searches `dir` and two levels of folders below it, repositories of the hub's cache and Ollama's store wholly. Fails if `dir`
+/// cannot be read; skips unreadable folders below.
 pub fn scan(dir: &Path) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut left = ENTRIES_MAX;
     let mut pending = vec![(dir.to_owned(), DEPTH)];
     fs::read_dir(dir)?;
-    while let Some((dir, depth)) = pending.pop() {
+    'folders: while let Some((dir, depth)) = pending.pop() {
         if is_embedder(&dir) {
             scan.embedders.push(dir.clone());
         }
@@ -45,9 +48,9 @@ pub fn scan(dir: &Path) -> io::Result<Scan> {
         }
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
-            if left == 0 {
+            if left == 0 || scan.ggufs.len() == GGUFS_MAX {
                 scan.is_cut = true;
-                break;
+                break 'folders;
             }
             left -= 1;
             let path = entry.path();
@@ -114,16 +117,28 @@ pub fn in_hub_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBu
 
 /// Whether `name` matches `pattern`: `*` is any text, `?` one byte; case is ignored.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    fn fits(pattern: &[u8], name: &[u8]) -> bool {
-        match (pattern.split_first(), name.split_first()) {
-            (None, None) => true,
-            (Some((b'*', after)), None) => fits(after, name),
-            (Some((b'*', after)), Some((_, rest))) => fits(after, name) || fits(pattern, rest),
-            (Some((wanted, after)), Some((found, rest))) => (*wanted == b'?' || wanted == found) && fits(after, rest),
-            _ => false,
+    let (pattern, name) = (pattern.to_lowercase().into_bytes(), name.to_lowercase().into_bytes());
+    let (mut wanted, mut at) = (0, 0);
+    // Behind the last `*`, and where the text that it stands for ends. Only this one is ever made longer: what an earlier one
+    // stands for is as short as can be, which leaves most to the rest of the pattern.
+    let mut star = None;
+    loop {
+        match (pattern.get(wanted), name.get(at)) {
+            (None, None) => return true,
+            (Some(b'*'), _) => {
+                wanted += 1;
+                star = Some((wanted, at));
+            }
+            (Some(byte), Some(found)) if *byte == b'?' || byte == found => (wanted, at) = (wanted + 1, at + 1),
+            _ => match star {
+                Some((after, end)) if end < name.len() => {
+                    (wanted, at) = (after, end + 1);
+                    star = Some((wanted, at));
+                }
+                _ => return false,
+            },
         }
     }
-    fits(pattern.to_lowercase().as_bytes(), name.to_lowercase().as_bytes())
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {
@@ -148,6 +163,15 @@ mod tests {
         check("", "", true);
         check("*", "", true);
         check("plain", "PLAIN", true);
+        check("*a*b*c.gguf", "xaxbbc.gguf.c.gguf", true);
+        check("*ab*ab", "xabab", true);
+        check("*ab*ab", "xabb", false);
+        check("a*", "ba", false);
+        check("**?", "a", true);
+        // A name in a header may be of any length.
+        let long = "ab".repeat(1 << 20);
+        check("*a*b*a*c", &long, false);
+        check("*a*b*a*b", &long, true);
     }
 
     #[test]

@@ -166,6 +166,26 @@ fn ollamas_models_are_found_in_the_named_folder_and_without_one_in_its_own() {
     assert!(Registry::open_at(&config, places).unwrap().get(Role::Planner).is_ok());
 }
 
+#[test]
+fn a_file_that_several_folders_link_to_is_listed_once() {
+    let world = World::new();
+    world.model("m.gguf", 8);
+    let at = |name: &str| world.root.path().join(name);
+    fs::create_dir_all(at("user")).unwrap();
+    fs::create_dir_all(at("other")).unwrap();
+    fs::rename(world.dir().join("m.gguf"), at("other/m.gguf")).unwrap();
+    std::os::unix::fs::symlink(at("other/m.gguf"), at("user/m.gguf")).unwrap();
+    let places = Places {
+        user_dir: at("user"),
+        hub_cache: at("hub"),
+        sha256_memory: at("sha256.json"),
+        stores: vec![("LM Studio", at("other"))],
+    };
+    let registry = Registry::open_at(&Config::default(), places).unwrap();
+    assert_eq!(registry.files.iter().map(|file| &file.path).collect::<Vec<_>>(), [&at("user/m.gguf")]);
+    assert_eq!(registry.named("m", Role::Planner).unwrap().path, at("user/m.gguf"));
+}
+
 /// Default type of the KV cache.
 const KV_TYPE_DEFAULT: &str = if crate::base::ACCELERATED { "q8_0" } else { "f16" };
 
