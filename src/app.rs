@@ -140,11 +140,13 @@ impl App {
 
     /// Tries whether llama.cpp can load a file: in another process, or `here`, which may end this one.
     pub fn check_model(&self, header: &Header, here: bool) -> Result<()> {
-        let _: () = match self.trial.as_ref().filter(|_| !here) {
-            Some(trial) => trial.again(header)?,
-            None => Weights::rehearse(header)?,
-        };
-        Ok(())
+        if here && let Err(error) = sandbox::limit_self(TRIAL_BYTES_MAX, TRIAL_CPU_MAX) {
+            tracing::debug!("the trial of {} is not limited: {error}", header.path.display());
+        }
+        Ok(match self.trial.as_ref().filter(|_| !here) {
+            Some(trial) => trial.again(header, &mut || !self.cancel.is_cancelled()),
+            None => Weights::rehearse(header),
+        }?)
     }
 
     /// The same app for another project folder.
@@ -383,6 +385,10 @@ impl App {
 fn capabilities() -> PathBuf {
     places::cache_dir().join("capability")
 }
+
+/// Limits of a process that tries a model file: it takes some 100 MiB and a second with a vocabulary of 262,144 tokens.
+const TRIAL_BYTES_MAX: Bytes = Bytes::gib(2);
+const TRIAL_CPU_MAX: Duration = Duration::from_secs(120);
 
 /// Ends the process at once, and the commands that it has started; changes that were only tried are taken back. Does not wait for threads
 /// that still free a model: the libraries of an accelerator take their state down when a process ends normally, and abort it if a thread

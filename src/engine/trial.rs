@@ -19,7 +19,7 @@ use crate::models::gguf::{self, Header};
 const WAITED_MAX: Duration = Duration::from_secs(60);
 /// Maximum number of bytes of the child's output that are kept; the last lines say why it ended.
 const WORDS_BYTES_MAX: usize = 1 << 16;
-/// Lines of it that are told.
+/// Number of its lines that are told.
 const LINES_TOLD: usize = 3;
 
 /// How files are tried.
@@ -33,13 +33,19 @@ pub struct Trial {
 
 impl Trial {
     /// Tries the file of `header` unless it has passed before. Fails with the reason if llama.cpp refuses it, ends the process
-    /// or does not come back. A child that cannot be started refuses nothing.
-    pub fn run(&self, header: &Header) -> Result<(), LlamaError> {
+    /// or does not come back. A child that cannot be started refuses nothing. `go_on` cancels the trial by returning false.
+    pub fn run(&self, header: &Header, go_on: &mut dyn FnMut() -> bool) -> Result<(), LlamaError> {
         let place = digest::fingerprint(&header.path).ok().map(|print| self.folder.join(format!("{print}.loads.json")));
         if place.as_deref().and_then(file::read_json::<String>).is_some_and(|by| by == BINDING) {
             return Ok(());
         }
-        self.again(header)?;
+        match self.again(header, go_on) {
+            Err(error @ LlamaError::Untried { .. }) => {
+                tracing::debug!("{error}");
+                return Ok(());
+            }
+            tried => tried?,
+        }
         // If it cannot be noted, only the next load takes longer.
         if let Some(Err(error)) = place.map(|place| file::replace_json(&place, &BINDING)) {
             tracing::debug!("{} passed, which is not noted: {error}", header.path.display());
@@ -48,27 +54,36 @@ impl Trial {
     }
 
     /// Tries the file of `header` whether or not it has passed before.
-    pub fn again(&self, header: &Header) -> Result<(), LlamaError> {
+    pub fn again(&self, header: &Header, go_on: &mut dyn FnMut() -> bool) -> Result<(), LlamaError> {
         gguf::before_load(header).map_err(|error| LlamaError::Refused(error.to_string()))?;
-        match spawn(&self.program, &header.path).and_then(|child| watch(child, WAITED_MAX)) {
-            Ok((Some(status), _)) if status.success() => Ok(()),
-            Ok((status, words)) => Err(ended(&header.path, status, &words)),
-            Err(error) => {
-                tracing::debug!("{} is loaded without a trial: {error}", header.path.display());
-                Ok(())
-            }
+        let file = || header.path.display().to_string();
+        let watched = spawn(&self.program, &header.path).and_then(|child| watch(child, WAITED_MAX, go_on));
+        match watched.map_err(|error| LlamaError::Untried { file: file(), reason: error.to_string() })? {
+            (End::Own(status), _) if status.success() => Ok(()),
+            (End::Cancelled, _) => Err(LlamaError::Cancelled { file: file() }),
+            (end, words) => Err(failed(&header.path, end, &words)),
         }
     }
 }
 
+/// How a child ended.
+#[derive(Clone, Copy)]
+enum End {
+    Own(ExitStatus),
+    /// It was ended because it took too long.
+    Late,
+    Cancelled,
+}
+
 fn spawn(program: &Path, file: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.args(["models", "check", "--here"]).arg(file).env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
+    command.args(["models", "check", "--here", "--"]).arg(file);
+    command.env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }
 
-/// Waits until the child ends, or ends it after `most`; `None` for a child that had to be ended. Also its last words.
-fn watch(mut child: Child, most: Duration) -> io::Result<(Option<ExitStatus>, String)> {
+/// Waits until the child ends, or ends it after `most` or when `go_on` returns false. Also returns its last words.
+fn watch(mut child: Child, most: Duration, go_on: &mut dyn FnMut() -> bool) -> io::Result<(End, String)> {
     let mut written = child.stderr.take();
     let reader = thread::spawn(move || {
         let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
@@ -81,34 +96,39 @@ fn watch(mut child: Child, most: Duration) -> io::Result<(Option<ExitStatus>, St
         String::from_utf8_lossy(&kept).into_owned()
     });
     let until = Instant::now() + most;
-    let status = loop {
-        match child.try_wait()? {
-            Some(status) => break Some(status),
-            None if Instant::now() >= until => {
-                child.kill()?;
-                child.wait()?;
-                break None;
+    let end = loop {
+        let end = match child.try_wait()? {
+            Some(status) => break End::Own(status),
+            None if !go_on() => End::Cancelled,
+            None if Instant::now() >= until => End::Late,
+            None => {
+                thread::sleep(Duration::from_millis(10));
+                continue;
             }
-            None => thread::sleep(Duration::from_millis(10)),
-        }
+        };
+        child.kill()?;
+        child.wait()?;
+        break end;
     };
-    Ok((status, reader.join().unwrap_or_default()))
+    Ok((end, reader.join().unwrap_or_default()))
 }
 
 /// Why the trial failed, from how the child ended and what it wrote last.
-fn ended(path: &Path, status: Option<ExitStatus>, words: &str) -> LlamaError {
+fn failed(path: &Path, end: End, words: &str) -> LlamaError {
     let lines: Vec<&str> = words.lines().map(told).filter(|line| !line.is_empty()).collect();
     // A child that ended by itself has said all in a message of its own.
     let message = || lines.iter().rev().find_map(|line| line.strip_prefix("monobloc: "));
-    if let (Some(1), Some(said)) = (status.and_then(|status| status.code()), message()) {
+    if let (End::Own(status), Some(said)) = (end, message())
+        && status.code() == Some(1)
+    {
         return LlamaError::Refused(said.to_owned());
     }
-    let how = match status {
-        None => format!("it does not come back within {} s", WAITED_MAX.as_secs()),
-        Some(status) => match status.signal() {
+    let how = match end {
+        End::Own(status) => match status.signal() {
             Some(signal) => format!("it would end this program (signal {signal})"),
             None => format!("it ended with code {}", status.code().unwrap_or(-1)),
         },
+        End::Late | End::Cancelled => format!("it does not come back within {} s", WAITED_MAX.as_secs()),
     };
     let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("; ");
     let reason = if last.is_empty() { how } else { format!("{how}; its last words: {last}") };
@@ -123,13 +143,16 @@ fn told(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::gguf::write::HeaderWriter;
+
+    fn shell(script: &str) -> Child {
+        Command::new("/bin/sh").args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap()
+    }
 
     fn check(script: &str, expected: Result<(), &str>) {
-        let mut shell = Command::new("/bin/sh");
-        let child = shell.args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap();
-        let (status, words) = watch(child, Duration::from_millis(500)).unwrap();
-        let passed = status.is_some_and(|status| status.success());
-        let got = if passed { Ok(()) } else { Err(ended(Path::new("m.gguf"), status, &words)) };
+        let (end, words) = watch(shell(script), Duration::from_millis(500), &mut || true).unwrap();
+        let passed = matches!(end, End::Own(status) if status.success());
+        let got = if passed { Ok(()) } else { Err(failed(Path::new("m.gguf"), end, &words)) };
         let load = |reason: &str| LlamaError::Load { file: "m.gguf".into(), reason: reason.into() };
         let whole = |text: &str| match text.strip_prefix("monobloc: ") {
             Some(said) => LlamaError::Refused(said.into()),
@@ -149,6 +172,36 @@ mod tests {
         check("echo 'monobloc: m.gguf is odd' >&2; exit 1", Err("monobloc: m.gguf is odd"));
         check("exit 3", Err("it ended with code 3"));
         check("exec sleep 60", Err("it does not come back within 60 s"));
+    }
+
+    #[test]
+    fn a_trial_that_is_cancelled_ends_at_once() {
+        let begun = Instant::now();
+        let (end, _) = watch(shell("exec sleep 60"), WAITED_MAX, &mut || false).unwrap();
+        assert!(matches!(end, End::Cancelled) && begun.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_tried_is_loaded_and_not_noted_as_tried() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.gguf");
+        let mut writer = HeaderWriter::new("llama").text("tokenizer.ggml.model", "gpt2");
+        for key in ["block_count", "embedding_length", "context_length"] {
+            writer = writer.u32(&format!("llama.{key}"), 64);
+        }
+        writer = writer.texts("tokenizer.ggml.tokens", &["a".into()]);
+        std::fs::write(&path, writer.finish()).unwrap();
+        let header = gguf::inspect(&path).unwrap();
+        let noted = dir.path().join("noted");
+        let trial = Trial { program: dir.path().join("missing"), folder: noted.clone() };
+        assert!(matches!(trial.again(&header, &mut || true), Err(LlamaError::Untried { .. })));
+        assert_eq!((trial.run(&header, &mut || true), noted.exists()), (Ok(()), false));
+        let passing = Trial { program: "true".into(), folder: noted.clone() };
+        assert_eq!(passing.run(&header, &mut || true), Ok(()));
+        assert_eq!(std::fs::read_dir(&noted).unwrap().count(), 1);
+        let known = Trial { program: "false".into(), folder: noted };
+        assert_eq!(known.run(&header, &mut || true), Ok(()));
+        assert!(known.again(&header, &mut || true).is_err());
     }
 
     #[test]

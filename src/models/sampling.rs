@@ -41,7 +41,8 @@ const fn with_repetition(penalty: f32, wish: SamplingWish) -> SamplingWish {
 const QWEN_3_5: &str = "qwen35 qwen35moe";
 const QWEN_3: &str = "qwen3 qwen3moe qwen3next";
 
-/// The first that fits counts. A family that is not here is greedy.
+/// The makers' values, as issues and pull requests of other projects quote them: the cards and files named here were not read. The
+/// first that fits counts. A family that is not here is greedy.
 const FAMILIES: [Family; 12] = [
     // generation_config.json of each size; no penalty ever.
     family("gemma4", "", None, draw(1.0, 64, 0.95, 0.0)),

@@ -41,6 +41,8 @@ pub enum LlamaError {
         "llama.cpp cannot load {file}: {reason}; fetch it again, or choose another model (MONOBLOC_LOG=debug shows more)"
     )]
     Load { file: String, reason: String },
+    #[error("{file} cannot be tried in a process of its own: {reason}; try again")]
+    Untried { file: String, reason: String },
     #[error("loading {file} was cancelled")]
     Cancelled { file: String },
     #[error("llama.cpp could not read the LoRA adapter {file}: {reason}; take it out of models.toml, or name another")]

@@ -2,15 +2,12 @@
 //!
 //! llama.cpp says the sizes only in its log, so this takes the log over for the rest of the process.
 
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::ptr::NonNull;
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
 use llama_cpp_sys_2 as sys;
 
-use super::context::{Context, wrapped};
-use super::{LlamaError, Shape, backend};
+use super::{LlamaError, Shape, Weights};
 use crate::base::{Bytes, lock};
 use crate::models::gguf::Header;
 
@@ -28,24 +25,10 @@ static LINES: Mutex<String> = Mutex::new(String::new());
 
 /// Plays the making of a context with `shape` for the file of `header`, on the processor.
 pub fn rehearse(header: &Header, shape: &Shape) -> Result<Rehearsal, LlamaError> {
-    backend()?;
-    let name = header.path.display().to_string();
-    let failed = |reason: &str| LlamaError::Load { file: name.clone(), reason: reason.to_owned() };
-    let path = CString::new(header.path.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
-    let mut no_devices = [std::ptr::null_mut()];
-    // SAFETY: the callback needs no data; path and devices outlive the call that uses them.
-    let model = unsafe {
-        sys::llama_log_set(Some(note), std::ptr::null_mut());
-        let mut params = sys::llama_model_default_params();
-        params.n_gpu_layers = 0;
-        params.no_alloc = true;
-        params.load_mode = sys::LLAMA_LOAD_MODE_NONE;
-        params.devices = no_devices.as_mut_ptr();
-        sys::llama_load_model_from_file(path.as_ptr(), params)
-    };
-    let model = wrapped(NonNull::new(model).ok_or_else(|| failed("it refused the file"))?);
-    let context = Context::new(&model, shape, shape.context, crate::budget::cache::undo_rows(header));
-    drop(context.ok_or_else(|| failed("it refused the context"))?);
+    let weights = Weights::hollow(header)?;
+    // SAFETY: the callback needs no data, and lives as long as the process.
+    unsafe { sys::llama_log_set(Some(note), std::ptr::null_mut()) };
+    drop(weights.context(shape)?);
     Ok(read(&lock(&LINES)))
 }
 

@@ -123,9 +123,9 @@ impl Weights {
         Weights { model, tokens, tiled, on_gpu, slides, undo, own_marks, model_lock: Mutex::new(()) }
     }
 
-    /// Does all that a load does, but reads no weights and allocates no memory for them; then tokenizes a text and makes a
-    /// small context. A file on which llama.cpp would end the process does so here: see [`crate::engine::trial`].
-    pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+    /// Does all that a load on the processor does, but reads no weights and allocates no memory for them, nor for the contexts
+    /// made from them (`no_alloc`).
+    pub(super) fn hollow(header: &Header) -> Result<Weights, LlamaError> {
         let path = ready(header)?;
         // SAFETY: returns a plain structure.
         let mut params = unsafe { sys::llama_model_default_params() };
@@ -137,7 +137,12 @@ impl Weights {
         // SAFETY: path and devices outlive the call, which is the only one that uses them.
         let model = unsafe { sys::llama_load_model_from_file(path.as_ptr(), params) };
         let model = wrapped(NonNull::new(model).ok_or_else(|| refused(header))?);
-        let weights = Weights::of(model, header, false, false);
+        Ok(Weights::of(model, header, false, false))
+    }
+
+    /// Loads a file without its weights, tokenizes a text and makes a small context. A file on which llama.cpp would end the process does so here: see [`crate::engine::trial`].
+    pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
+        let weights = Weights::hollow(header)?;
         // All of the two shortest lengths of UTF-8 and some of the others, so that every first byte comes up.
         let text: String = ('\0'..'\u{800}').chain(('\u{800}'..=char::MAX).step_by(997)).collect();
         weights.tokenize(&Prompt::default().text(text));

@@ -263,7 +263,9 @@ impl Inner {
             repack: settings.repack,
             mapped: !(settings.repack && repack::copies(header)) || header.file_bytes >= MAPPED_FROM,
         };
-        self.options.trial.as_ref().map_or(Ok(()), |trial| trial.run(header))?;
+        if let Some(trial) = &self.options.trial {
+            trial.run(header, &mut || progress("", 0.0))?;
+        }
         let weights = Weights::load(header, reading, |share| progress("", share))?;
         let _lease = reserved.commit(need.takes.weights);
         Ok(Arc::new(Held { weights, settings: settings.clone(), _lease, released: Arc::new(()) }))

@@ -5,9 +5,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use super::Confines;
 use super::system::Jail;
+use crate::base::{ACCELERATED, Bytes};
 
 /// Most open files of a process.
 const OPEN_MAX: u64 = 4_096;
@@ -44,6 +46,15 @@ pub fn put(command: &mut Command, confines: &Confines<'_>, mut jail: Jail, sende
     // SAFETY: between fork and exec only system calls are made, on memory that was ready before; nothing is allocated
     // or freed, and no lock is taken.
     unsafe { command.pre_exec(enter) };
+}
+
+/// Limits this process itself: the time that it computes, and its memory, unless an accelerator's libraries map more than they
+/// take. It leaves no core dump.
+pub fn limit_self(memory: Bytes, time: Duration) -> io::Result<()> {
+    let memory = if ACCELERATED { libc::RLIM_INFINITY } else { memory.0 };
+    [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, time.as_secs()), (libc::RLIMIT_CORE, 0)]
+        .into_iter()
+        .try_for_each(lower)
 }
 
 /// Lowers a limit to `most`; a lower one stays.

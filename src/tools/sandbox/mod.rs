@@ -20,6 +20,7 @@ use tokio::process::Child;
 
 use crate::base::config::Commands;
 
+pub use entry::limit_self;
 pub use git_redirects::Aside;
 use git_redirects::GitRedirects;
 pub use group::{Group, kill_group};
