@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use similar::{DiffTag, TextDiff};
 
+use super::kept::{self, Earlier};
 use super::text::static_regex;
-use super::{comments, kept, testing};
+use super::{comments, testing};
 use crate::base::is_listed;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
@@ -77,12 +78,13 @@ fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked<'_>) -> Op
     if asked.has(OPEN) {
         return None;
     }
-    let old = kept::functions(path, before);
-    for now in kept::functions(path, after) {
-        let is_same =
-            |one: &&Span| one.container == now.container && one.name == now.name && one.variant == now.variant;
-        let Some(was) = old.iter().find(is_same) else { continue };
-        let (was, now_head) = (kept::parameters(was, before), kept::parameters(&now, after));
+    let (old, new) = (kept::functions(path, before), kept::functions(path, after));
+    let names = |span: &Span| -> Vec<String> {
+        span.signature.parameters.iter().map(|one| one.name.clone()).filter(|name| !name.is_empty()).collect()
+    };
+    for now in &new {
+        let Earlier::Changed(was) = kept::earlier((&old, before), (&new, after), now) else { continue };
+        let (was, now_head) = (names(was), names(now));
         let gained = now_head.iter().find(|name| !was.contains(name) && !asked.speaks_of([name.as_str()]));
         if let Some(name) = gained.filter(|_| now_head.len() > was.len()) {
             return Some(format!(

@@ -4,10 +4,13 @@ pub(super) mod ecmascript;
 pub(super) mod go;
 pub(super) mod python;
 pub(super) mod rust;
+mod signature;
 
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
+
+pub use signature::Signature;
 
 use super::{all_children, content, descend, language_of, tree_of};
 
@@ -58,6 +61,7 @@ pub struct Part {
     /// The inside of its body.
     pub body: Option<Range<usize>>,
     pub docstring: Option<Range<usize>>,
+    pub signature: Signature,
     /// Members of a container, or functions and classes inside a function or statement.
     pub members: Vec<Part>,
     /// It has a receiver: `self`, `cls`, `&self`.
@@ -144,6 +148,8 @@ pub struct Span {
     /// First and last line of `bytes`, counted from 1.
     pub lines: (usize, usize),
     pub body: Option<Range<usize>>,
+    pub docstring: Option<Range<usize>>,
+    pub signature: Signature,
     /// Bytes of white space before it.
     pub indent: usize,
     pub is_test: bool,
@@ -199,6 +205,8 @@ pub fn definitions(path: &str, text: &str) -> Vec<Span> {
             bytes,
             lines,
             body: part.body.clone(),
+            docstring: part.docstring.clone(),
+            signature: part.signature.clone(),
             indent: before.len() - before.trim_start().len(),
         });
     };

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::signature::signature;
 use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
 use crate::index::syntax::ecmascript::{is_function, unquoted};
 use crate::index::syntax::{all_children, children, content, field, interior};
@@ -18,7 +19,7 @@ fn part(node: Node, text: &str, depth: usize) -> Part {
         "function_declaration" | "generator_function_declaration" => function(name, node, node, text, depth),
         "function_signature" | "method_signature" | "abstract_method_signature" => {
             let variant = if node.kind() == "abstract_method_signature" { "" } else { "overload" };
-            with_variant(variant, Part::new(Sort::Function, name, node))
+            with_variant(variant, Part { signature: signature(node, text), ..Part::new(Sort::Function, name, node) })
         }
         "method_definition" => method(name, node, text, depth),
         "class_declaration" | "abstract_class_declaration" => {
@@ -60,6 +61,7 @@ fn with_variant(variant: &str, part: Part) -> Part {
 fn function(name: &str, whole: Node, function: Node, text: &str, depth: usize) -> Part {
     let mut part = container(Part::new(Sort::Function, name, whole), function, text, depth);
     part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    part.signature = signature(function, text);
     part
 }
 

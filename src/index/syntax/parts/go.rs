@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::signature::signature;
 use super::{Division, Part, Sort, imported, siblings};
 use crate::index::syntax::{all_children, content, field, interior};
 
@@ -11,7 +12,7 @@ fn part(node: Node, text: &str, depth: usize) -> Part {
     let name = field(node, "name", text);
     match node.kind() {
         "function_declaration" => {
-            let mut part = with_body(Part::new(Sort::Function, name, node), node);
+            let mut part = with_body(Part::new(Sort::Function, name, node), node, text);
             part.is_test = ["Test", "Benchmark", "Example", "Fuzz"].iter().any(|word| name.starts_with(word));
             part
         }
@@ -33,13 +34,14 @@ fn field_name<'t>(node: Node, text: &'t str) -> &'t str {
     }
 }
 
-fn with_body(mut part: Part, node: Node) -> Part {
+fn with_body(mut part: Part, node: Node, text: &str) -> Part {
     part.body = node.child_by_field_name("body").map(interior);
+    part.signature = signature(node, text);
     part
 }
 
 fn method(node: Node, name: &str, text: &str) -> Part {
-    let mut part = with_body(Part::new(Sort::Function, name, node), node);
+    let mut part = with_body(Part::new(Sort::Function, name, node), node, text);
     let receiver = node.child_by_field_name("receiver").and_then(|list| list.named_child(0));
     let owner = receiver.map_or("", |receiver| field(receiver, "type", text)).trim_start_matches(['*', '(', ' ']);
     part.owner = Some(owner.split(['[', ')']).next().unwrap_or_default().trim().to_owned());

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::signature::signature;
 use super::{Division, Imported, Part, Sort, imported, siblings, trimmed};
 use crate::index::syntax::{all_children, children, content, field};
 
@@ -49,6 +50,7 @@ fn function(node: Node, text: &str, depth: usize) -> Part {
     part.core.end = trimmed(node, text).end;
     part.end = part.core.end;
     part.is_test = name.starts_with("test");
+    part.signature = signature(node, text);
     let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
     part.has_receiver = first.is_some_and(|first| matches!(first_word(content(first, text)), "self" | "cls"));
     add_body(&mut part, node, text, depth);

@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::signature::signature;
 use super::{Division, Imported, MODULE, Part, Sort, imported, siblings};
 use crate::index::syntax::{all_children, children, content, field, interior};
 
@@ -30,6 +31,7 @@ fn part(node: Node, text: &str, depth: usize) -> Part {
 fn function(node: Node, text: &str, depth: usize) -> Part {
     let mut part = container(Part::new(Sort::Function, field(node, "name", text), node), node, text, depth);
     part.members.retain(|member| matches!(member.sort, Sort::Function | Sort::Class));
+    part.signature = signature(node, text);
     let first = node.child_by_field_name("parameters").and_then(|p| p.named_child(0));
     part.has_receiver = first.is_some_and(|first| {
         first.kind() == "self_parameter" || content(first, text).trim_start_matches("mut ").starts_with("self:")

@@ -68,7 +68,7 @@ impl Files {
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path) {
                 if !edit::export::is_asked(job.scene.request) {
-                    *text = edit::extras::without_unused_imports(path, before, text);
+                    *text = edit::extras::without_unused_imports(path, before, text, told);
                 }
                 *text = line_ends::kept(before, text);
             }
