@@ -83,14 +83,16 @@ for path in sys.argv[1:]:
         if needs and needs[0].name != 'self': continue
         ran += 1
         try: test()
-        except Exception: failed += 1; print(f'FAILED {path}::{name}'); traceback.print_exc()
+        except (Exception, SystemExit): failed += 1; print(f'FAILED {path}::{name}'); traceback.print_exc()
 print(f'==== {failed} failed, {ran - failed} passed in 0.00s ====' if ran else '==== no tests ran in 0.00s ====')
 sys.exit(failed > 0 or ran == 0)";
 
 /// Test files whose tests are plain functions that need nothing of pytest.
 fn plain_tests(files: &Files<'_>) -> Vec<String> {
     static_regex!(FUNCTION = r"(?m)^def test_\w*\(");
-    static_regex!(OTHER = r"(?m)^\s*(?:import|from) (?:pytest|unittest)\b|\(TestCase\):|^\s*async def test_");
+    static_regex!(
+        OTHER = r"(?m)^\s*(?:import|from) (?:pytest|unittest)\b|\(TestCase\):|^\s*async def test_|^class Test"
+    );
     let is_plain = |path: &&String| {
         let text = files.text(path);
         FUNCTION.is_match(&text) && !OTHER.is_match(&text)

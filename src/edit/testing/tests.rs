@@ -66,6 +66,10 @@ fn plain_functions_are_run_without_pytest() {
     assert_eq!(run(right), (true, 1, false));
     assert_eq!(run(&right.replace("== 2", "== 3")), (false, 0, true));
     assert!(!run(&right.replace("test_two()", "test_two(self)")).0, "a function has no `self`");
+    let exits = right.replace("assert two() == 2", "raise SystemExit(0)");
+    assert_eq!(run(&exits), (false, 0, true));
+    let with_class = format!("{right}\n\nclass TestTwo:\n    def test_it(self):\n        pass\n");
+    assert_eq!(checks(&[("test_a.py", &with_class)], false).1.covering(&["test_a.py".to_owned()]), None);
     let fixtures = [("test_a.py", "import pytest\ndef test_a():\n    pass\n")];
     assert_eq!(checks(&fixtures, false).1.covering(&["test_a.py".to_owned()]), None);
 }
