@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -77,7 +77,8 @@ enum End {
 
 fn spawn(program: &Path, file: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.args(["models", "check", "--here", "--"]).arg(file);
+    // The child reads no settings, and none of the folder that this process was started in.
+    command.current_dir("/").args(["models", "check", "--here", "--"]).arg(path::absolute(file)?);
     command.env("MONOBLOC_LOG", "error").env("GGML_NO_BACKTRACE", "1");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }

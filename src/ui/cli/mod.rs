@@ -110,7 +110,9 @@ pub fn main() -> ! {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| end_by(&error));
     start_logging();
     let cancel = Cancel::new();
-    let given = settings::given(&matches);
+    let is_trial = matches!(&cli.command, Some(Command::Models(models)) if models.is_trial());
+    // A wrong setting would count as a flaw of the file that is tried.
+    let given = if is_trial { Given::default() } else { settings::given(&matches) };
     let settings = resolve(&given).map_err(anyhow::Error::from);
     let code = match settings.and_then(|settings| run(cli, given, settings, cancel.clone())) {
         Ok(()) => {

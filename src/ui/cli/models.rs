@@ -62,6 +62,11 @@ pub(super) fn roles(names: &'static [&'static str]) -> impl TypedValueParser<Val
 }
 
 impl Models {
+    /// Whether this is the child of a trial.
+    pub fn is_trial(&self) -> bool {
+        matches!(self.command, Command::Check { here: true, .. })
+    }
+
     pub async fn run(self, app: &App) -> Result<()> {
         match self.command {
             Command::Probe(probe) => probe.run(app).await,
