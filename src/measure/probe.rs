@@ -19,11 +19,11 @@ pub struct Probed {
 pub async fn run(toolkit: &Toolkit, role: Role, again: bool) -> Result<Probed> {
     let host = RejectingHost::default();
     let model = toolkit.model(role, &host).await?;
-    let remembered = model.measured.clone().filter(|measured| measured.complete && !again);
+    let remembered = model.measured().cloned().filter(|measured| measured.complete && !again);
     let measured = match remembered {
         Some(measured) => measured,
         None => measure(toolkit, &model, Depth::Whole, &host).await?,
     };
-    let said = model.said.then_some(model.capability.supports_advanced_orchestration);
-    Ok(Probed { model: model.engine.model().to_owned(), said, measured })
+    let said = model.is_declared().then_some(model.capability().supports_advanced_orchestration);
+    Ok(Probed { model: model.name().to_owned(), said, measured })
 }

@@ -10,6 +10,7 @@ use crate::tools::{Ranked, ToolCall};
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::notation::{self, Reply};
+use super::player::{Form, Query};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, probe, whole};
 use crate::language::words;
@@ -60,12 +61,11 @@ pub async fn called(
     texts.sort_by(|a, b| a.name.cmp(&b.name));
     texts.iter_mut().for_each(|tool| shorten(&mut tool.parameters, true));
     let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
-    let prompt = model.dialect.render(Chat { tools: &texts, ..Chat::from(&messages) });
-    let free = model.engine.request(&prompt, CALL_TOKENS);
-    let grammar = notation::grammar(&model.dialect, &texts, Reply::Call);
-    let (output, _) = toolkit.generate_inside(&model, grammar, free, "choosing a tool", host).await?;
+    let chat = Chat { tools: &texts, ..Chat::from(&messages) };
+    let query = Query { form: Form::Call(Reply::Call), ..Query::of(chat, CALL_TOKENS) };
+    let (output, _) = toolkit.ask_inside(&model, query, "choosing a tool", host).await?;
     // A tool of a server may change anything, so only a call that is whole counts.
-    let reading = call::read(&output.text, Some(&*model.dialect), &offered, call::Tier::Strict);
+    let reading = model.calls(&output, &offered, call::Tier::Strict);
     tracing::debug!(answer = output.text, "called");
     if let Some(why) = whole::why_cut(&output) {
         host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));

@@ -146,7 +146,7 @@ async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Re
         return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
     }
     let model = toolkit.model(toolkit.voice(), host).await?;
-    if !model.capability.supports_complex_reasoning {
+    if !model.capability().supports_complex_reasoning {
         return Ok(VerificationResult::Valid);
     }
     let asked = Question { toolkit, model: &model, host, phase: "verifying" };

@@ -1,9 +1,9 @@
 //! Turns earlier turns into messages for a prompt: the last ones in full, older ones one line each, as many as fit.
 
-use crate::engine::Engine;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 
+use super::player::Player;
 use crate::language::words;
 
 /// Turns shown in full, and the longest request or answer of one, in characters.
@@ -15,9 +15,9 @@ const CONDENSED_CHARS: usize = 80;
 /// A conversation may take a quarter of a slot; the rest is for instructions, the request and the answer.
 const SLOT_SHARE: usize = 4;
 
-/// The earlier turns as messages for a prompt of `engine`.
-pub fn messages(earlier: &[Exchange], engine: &Engine) -> Vec<Message> {
-    fitting(earlier, engine.limits().context / SLOT_SHARE, &|text| engine.count(text))
+/// The earlier turns as messages for a prompt of `model`.
+pub fn messages(earlier: &[Exchange], model: &Player) -> Vec<Message> {
+    fitting(earlier, model.context() / SLOT_SHARE, &|text| model.count(text))
 }
 
 /// Messages of at most `tokens_max` tokens, counted by `count`. To fit, the oldest lines are dropped first, then turns in full, then all.

@@ -1,17 +1,16 @@
 //! Asks a model a question in the middle of a turn; a grammar can constrain its answer.
 
-use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Output, Request};
 use crate::models::dialect::{Chat, Message};
 
 use super::Host;
+use super::player::{self, Output, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
 
 /// The model that is asked, and the turn that asks.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     pub toolkit: &'a Toolkit,
-    pub model: &'a Leased,
+    pub model: &'a Player,
     pub host: &'a dyn Host,
     /// Name of this phase in events and in the cost report.
     pub phase: &'static str,
@@ -33,17 +32,17 @@ impl Question<'_> {
     /// The same with how the answer ended.
     pub async fn in_form(&self, system: &str, user: &str, form: Form) -> Result<Output, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
-        self.output(&messages, form.tokens_max, Some(Grammar::Lark(form.grammar.to_owned()))).await
+        self.output(&messages, form.tokens_max, player::Form::Lark(form.grammar.to_owned())).await
     }
 
-    /// The model's answer to `chat`, with at most `tokens_max` tokens; without a grammar in any form.
+    /// The model's answer to `chat`, in that form, with at most `tokens_max` tokens.
     pub async fn output(
         &self,
         chat: impl Into<Chat<'_>>,
         tokens_max: usize,
-        grammar: Option<Grammar>,
+        form: player::Form,
     ) -> Result<Output, TurnError> {
-        let request = self.model.engine.request(&self.model.dialect.render(chat), tokens_max);
-        self.toolkit.generate(self.model, Request { grammar, ..request }, self.phase, self.host).await
+        let query = Query { form, ..Query::of(chat, tokens_max) };
+        self.toolkit.ask(self.model, query, self.phase, self.host).await
     }
 }

@@ -3,8 +3,7 @@
 use crate::base::config::Technique;
 use crate::base::{CallId, StepId};
 use crate::budget::permit::Priority;
-use crate::engine::pool::Leased;
-use crate::engine::{Finish, Grammar, Request};
+use crate::engine::Finish;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
@@ -12,6 +11,7 @@ use super::Host;
 use super::evidence::{Entry, Evidence};
 use super::excerpt;
 use super::plan::Plan;
+use super::player::{Form, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
 use crate::language::clauses::words::listed;
 use crate::language::grounding;
@@ -119,7 +119,7 @@ fn asks(request: &str) -> bool {
 async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<String, TurnError> {
     let Brief { toolkit, request, evidence, host, .. } = brief;
     let model = toolkit.model(toolkit.voice(), host).await?;
-    let capable = model.capability.supports_complex_reasoning;
+    let capable = model.capability().supports_complex_reasoning;
     let wanted = format!("{question} {request}");
     let lines = excerpt::lines(evidence, &wanted, if capable { LINES_CAPABLE } else { LINES_SMALL });
     if lines.is_empty() {
@@ -136,7 +136,7 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
         by_example(&lines, question)
     };
     let backed = |sentence: &str| grounding::is_grounded(sentence, &[&shown], request).then(|| sentence.to_owned());
-    let answer = stream_backed(toolkit, &model, generation(toolkit, &model, &messages), host, backed).await?;
+    let answer = stream_backed(toolkit, &model, query(toolkit, &model, &messages), host, backed).await?;
     Ok(answer.trim_end().to_owned())
 }
 
@@ -144,8 +144,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
 /// which `backed` gives `None`.
 pub async fn stream_backed(
     toolkit: &Toolkit,
-    model: &Leased,
-    request: Request,
+    model: &Player,
+    query: Query<'_>,
     host: &dyn Host,
     backed: impl Fn(&str) -> Option<String>,
 ) -> Result<String, TurnError> {
@@ -156,7 +156,7 @@ pub async fn stream_backed(
     };
     let mut sentences = Sentences::default();
     let take = |text: &str| sentences.push(text).into_iter().for_each(&mut offer);
-    let ended = toolkit.stream(model, request, "answering", host, take).await?;
+    let ended = toolkit.stream(model, query, "answering", host, take).await?;
     // If the token limit ended the text, the last sentence is cut off and left out.
     if ended.finish == Finish::End {
         sentences.rest().into_iter().for_each(&mut offer);
@@ -164,17 +164,15 @@ pub async fn stream_backed(
     Ok(answer)
 }
 
-/// The generation of an answer; that of a small model ends after one sentence.
-fn generation(toolkit: &Toolkit, model: &Leased, messages: &[Message]) -> Request {
-    let capable = model.capability.supports_complex_reasoning;
-    let generation = Request {
-        priority: Priority::User,
-        ..model.engine.request(&model.dialect.render(messages), if capable { TOKENS_CAPABLE } else { TOKENS_SMALL })
-    };
+/// The query for an answer; that of a small model ends after one sentence.
+fn query<'a>(toolkit: &Toolkit, model: &Player, messages: &'a [Message]) -> Query<'a> {
+    let capable = model.capability().supports_complex_reasoning;
+    let tokens = if capable { TOKENS_CAPABLE } else { TOKENS_SMALL };
+    let query = Query { priority: Priority::User, ..Query::of(messages, tokens) };
     if capable {
-        Request { sampling: toolkit.manner(model), ..generation }
+        Query { sampling: toolkit.manner(model), ..query }
     } else {
-        Request { grammar: Some(Grammar::Lark(ONE_SENTENCE.to_owned())), ..generation }
+        Query { form: Form::Lark(ONE_SENTENCE.to_owned()), ..query }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Answers what needs no tool: code repeats what was said before, the model answers other small talk.
 
 use crate::budget::permit::Priority;
-use crate::engine::Request;
 use crate::language::clauses::words::{entries, listed};
 use crate::language::{grounding, words};
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
 
+use super::player::Query;
 use super::synthesize::{stream_backed, tell};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, conversation};
@@ -46,20 +46,17 @@ pub async fn answer(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result
     }
     let model = toolkit.model(Role::Planner, host).await?;
     let mut messages = vec![Message::system(CHAT.trim())];
-    messages.extend(conversation::messages(&toolkit.earlier, &model.engine));
+    messages.extend(conversation::messages(&toolkit.earlier, &model));
     messages.push(Message::user(words::shorten(request, REQUEST_CHARS)));
-    let generation = Request {
-        priority: Priority::User,
-        sampling: toolkit.manner(&model),
-        ..model.engine.request(&model.dialect.render(&messages), CHAT_TOKENS)
-    };
+    let query =
+        Query { priority: Priority::User, sampling: toolkit.manner(&model), ..Query::of(&messages, CHAT_TOKENS) };
     // The model was shown nothing of the project, so it may cite only the conversation.
     let said: String = toolkit.earlier.iter().map(|turn| format!("{}\n{}\n", turn.request, turn.answer)).collect();
     let backed = |sentence: &str| {
         let is_known = |mark: &String| request.contains(mark.as_str()) || said.contains(mark.as_str());
         grounding::citations(sentence).iter().all(is_known).then(|| sentence.to_owned())
     };
-    let answer = stream_backed(toolkit, &model, generation, host, backed).await?;
+    let answer = stream_backed(toolkit, &model, query, host, backed).await?;
     Ok(if answer.trim().is_empty() { tell(host, NOTHING_TO_SAY) } else { answer })
 }
 

@@ -8,7 +8,7 @@ use crate::base::config::{Cognitive, Think, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
-use crate::engine::{EngineError, Generation, Grammar, Output, Piece, Request, Sampling, Tally, Thinking};
+use crate::engine::{EngineError, Request, Sampling, Tally, Thinking};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
@@ -18,6 +18,7 @@ use crate::request::forms::Project;
 
 use super::Host;
 use super::allowance::{self, LONG_ANSWER};
+use super::player::Player;
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -72,9 +73,9 @@ impl Toolkit {
     }
 
     /// The model that plays `role`, loaded now if it is not yet; progress goes to the host.
-    pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
+    pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
         if let Some(leased) = self.pool.resident(role) {
-            return Ok(leased);
+            return Ok(leased.into());
         }
         let (pool, cancel) = (self.pool.clone(), self.cancel.clone());
         let (shares, mut progress) = tokio::sync::mpsc::unbounded_channel();
@@ -100,7 +101,7 @@ impl Toolkit {
         if let Some(rung) = &loaded.rung {
             host.notice(&format!("{role}: {rung}, because memory is short"));
         }
-        Ok(loaded)
+        Ok(loaded.into())
     }
 
     /// The role that words answers and judges them.
@@ -111,99 +112,25 @@ impl Toolkit {
         }
     }
 
-    /// How a free text of `model` is drawn. What is held to a grammar is greedy.
-    pub fn manner(&self, model: &Leased) -> Sampling {
-        if self.think_of(model) == Think::Off { model.manner.silent } else { model.manner.thinking }
+    /// How a free text is drawn. What is held to a grammar is greedy.
+    pub fn manner(&self, player: &Player) -> Sampling {
+        let (manner, think) = player.manner();
+        if self.thinks(think) == Think::Off { manner.silent } else { manner.thinking }
     }
 
-    fn think_of(&self, model: &Leased) -> Think {
-        if self.cognitive.cot { self.think.unwrap_or(model.think) } else { Think::Off }
+    /// How far a model may think in this conversation that by itself thinks so far.
+    fn thinks(&self, own: Think) -> Think {
+        if self.cognitive.cot { self.think.unwrap_or(own) } else { Think::Off }
     }
 
     /// The request with a limit for the thought before its answer. A short answer in a grammar (a plan, a name, a verdict) gets none.
-    fn limited(&self, model: &Leased, request: Request) -> Request {
+    pub(super) fn limited(&self, model: &Leased, request: Request) -> Request {
         let is_worth_it = request.grammar.is_none() || request.max_tokens >= LONG_ANSWER;
-        let think = if is_worth_it { self.think_of(model) } else { Think::Off };
+        let think = if is_worth_it { self.thinks(model.think) } else { Think::Off };
         let (spent, context) = (self.meter.thought(), model.engine.limits().context);
         let tokens_max = allowance::thought(think, model.rate, spent, context);
         let (sampling, last_words) = (model.manner.thinking, model.last_words);
         model.engine.limited(request, Thinking { tokens_max, counts: false, sampling, last_words })
-    }
-
-    /// Runs a generation to its end; the host gets a pulse when no text comes for a while.
-    pub async fn generate(
-        &self,
-        model: &Leased,
-        request: Request,
-        phase: &str,
-        host: &dyn Host,
-    ) -> Result<Output, TurnError> {
-        self.stream(model, request, phase, host, |_| ()).await
-    }
-
-    /// Runs a generation inside `grammar`; without it, if its marks are no tokens of this model file or a schema in it cannot be written.
-    /// Also returns whether the grammar held.
-    pub async fn generate_inside(
-        &self,
-        model: &Leased,
-        grammar: Grammar,
-        free: Request,
-        phase: &str,
-        host: &dyn Host,
-    ) -> Result<(Output, bool), TurnError> {
-        let inside = Request { grammar: Some(grammar), sampling: Sampling::greedy(), ..free.clone() };
-        match self.generate(model, inside, phase, host).await {
-            Err(TurnError::Engine(EngineError::Grammar(_))) => {
-                Ok((self.generate(model, free, phase, host).await?, false))
-            }
-            output => Ok((output?, true)),
-        }
-    }
-
-    /// Runs a generation and passes its text to `take` as it comes; thinking and waiting go to the host.
-    #[tracing::instrument(name = "model", skip_all, fields(phase))]
-    pub async fn stream(
-        &self,
-        model: &Leased,
-        request: Request,
-        phase: &str,
-        host: &dyn Host,
-        mut take: impl FnMut(&str),
-    ) -> Result<Output, TurnError> {
-        let system_tokens = request.fixed;
-        let mut generation: Generation = model.engine.generate(self.limited(model, request))?;
-        let mut text = String::new();
-        loop {
-            let piece = tokio::select! {
-                piece = generation.next() => piece?,
-                () = self.cancel.cancelled() => {
-                    // Pieces that were generated before the cancellation are still delivered.
-                    for piece in generation.cancel() {
-                        match piece {
-                            Piece::Thinking(text) => host.emit(Event::Thinking { text }),
-                            Piece::Answer(part) => take(&part),
-                            _ => {}
-                        }
-                    }
-                    return Err(TurnError::Cancelled);
-                }
-            };
-            match piece {
-                Some(Piece::Queued { position, eta_ms }) => host.emit(Event::QueueUpdate { position, eta_ms }),
-                Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
-                Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
-                Some(Piece::Answer(part)) => {
-                    take(&part);
-                    text.push_str(&part);
-                }
-                Some(Piece::Finished { finish, tally }) => {
-                    self.meter.note(model, phase, &tally, system_tokens);
-                    let (tokens, entropy) = (generation.tokens().to_vec(), generation.entropy());
-                    return Ok(Output { text, tokens, entropy, finish, tally });
-                }
-                None => return Err(TurnError::Engine(EngineError::Cancelled)),
-            }
-        }
     }
 
     /// The same toolkit with other tools to choose from; none of them can be run.
@@ -273,7 +200,8 @@ impl Meter {
         Meter { usage: Arc::default(), thought_ms: Arc::default(), started: Instant::now() }
     }
 
-    fn note(&self, model: &Leased, phase: &str, tally: &Tally, system_tokens: usize) {
+    /// Adds a call of the model with this role and name.
+    pub(super) fn note(&self, (role, model): (Role, &str), phase: &str, tally: &Tally, system_tokens: usize) {
         let share = tally.thought_tokens as f64 / tally.generated_tokens.max(1) as f64;
         self.thought_ms.fetch_add((tally.decode_ms as f64 * share) as u64, Ordering::Relaxed);
         let mut usage = lock(&self.usage);
@@ -282,8 +210,8 @@ impl Meter {
         usage.cached_tokens += tally.cached_tokens;
         usage.generated_tokens += tally.generated_tokens;
         usage.calls.push(CallCost {
-            role: model.role.to_string(),
-            model: model.engine.model().to_owned(),
+            role: role.to_string(),
+            model: model.to_owned(),
             phase: phase.to_owned(),
             prompt_tokens: tally.prompt_tokens,
             cached_tokens: tally.cached_tokens,

@@ -1,6 +1,7 @@
 //! Says why a generation is not whole. A reply that was cut changes nothing and runs nothing.
 
-use crate::engine::{Finish, Output};
+use super::player::Output;
+use crate::engine::Finish;
 
 /// The lines of a text that was cut, without the last one, which may be a part of a line.
 pub fn lines(cut: &str) -> &str {
@@ -9,7 +10,7 @@ pub fn lines(cut: &str) -> &str {
 
 /// Why `output` has no end of its own, for the model that wrote it; `None` if it ended by itself.
 pub fn why_cut(output: &Output) -> Option<String> {
-    let tokens = output.tokens.len();
+    let tokens = output.tally.generated_tokens;
     match output.finish {
         Finish::End => None,
         Finish::MaxTokens => Some(format!("it was cut at {tokens} tokens")),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, tools};
 use crate::models::Role;
+use crate::orchestrate::question::Question;
 use crate::orchestrate::work::read;
 use crate::orchestrate::{self, Toolkit, plan};
 use crate::request::{Step, steps};
@@ -71,8 +72,8 @@ async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
-    let generation = read::generation(&planner, &request, &[], READING_TOKENS);
-    let reading = toolkit.generate(&planner, generation, "reading the request", host).await?.text;
+    let asked = Question { toolkit, model: &planner, host, phase: read::PHASE };
+    let reading = read::reading(asked, &request, &[], READING_TOKENS).await?.text;
     let steps = steps::read(&reading).into_iter().zip(1..);
     Ok(steps.map(|((kind, text), number)| Step::of(number, kind, text)).collect())
 }

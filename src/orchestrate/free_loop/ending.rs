@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::pool::Leased;
 use crate::models::Tier;
 use crate::orchestrate::execute;
+use crate::orchestrate::player::Player;
 use crate::orchestrate::toolkit::TurnError;
 use crate::protocol::{Event, Mode, Remedy, Stall};
 use crate::request::Step;
@@ -54,9 +54,9 @@ impl Loop<'_> {
 }
 
 /// Tells the user why nothing will be changed although the request asks for it. `tier` is the measured one.
-pub(super) fn why_not(asked: Mode, model: &Leased, tier: Option<Tier>, trouble: &str) -> String {
-    let name = model.engine.model();
-    let more = || stronger(model.parameters, tier);
+pub(super) fn why_not(asked: Mode, model: &Player, tier: Option<Tier>, trouble: &str) -> String {
+    let name = model.name();
+    let more = || stronger(model.parameters(), tier);
     match (asked, trouble.is_empty()) {
         (Mode::Chat, _) => "in chat mode nothing is changed; --mode agent does it".to_owned(),
         (Mode::Agent, true) => {

@@ -11,9 +11,8 @@ mod watch;
 
 use serde_json::Value;
 
-use crate::engine::pool::Leased;
+use crate::engine::Finish;
 use crate::engine::slot::Reuse;
-use crate::engine::{Finish, Output, Request};
 use crate::language::{clauses, words};
 use crate::models::dialect::{Chat, Message, RawCall};
 use crate::models::{self, ModelCapability, Role};
@@ -26,8 +25,9 @@ use crate::tools::call::{self, Tier};
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::graph::Transitions;
-use super::notation::{self, Reply};
+use super::notation::Reply;
 use super::plan::Plan;
+use super::player::{Form, Output, Player, Query};
 use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe, whole};
 use offer::{LoopRights, RankedTools};
@@ -67,7 +67,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));
     }
     let mut opening = prompt::opening(request, plan, evidence, trouble);
-    if let Some(known) = prompt::background(toolkit, &model.engine, request, vector.as_deref()) {
+    if let Some(known) = prompt::background(toolkit, &model, request, vector.as_deref()) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
     let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, rights);
@@ -90,7 +90,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         messages: vec![Message::system(String::new())],
         request_at: 1,
     };
-    let conversation = conversation::messages(&toolkit.earlier, &this.model.engine);
+    let conversation = conversation::messages(&toolkit.earlier, &this.model);
     this.messages.extend(conversation);
     this.request_at = this.messages.len();
     this.messages.push(Message::user(opening));
@@ -120,7 +120,7 @@ struct Loop<'a> {
     evidence: &'a mut Evidence,
     transitions: &'a mut Transitions,
     shelf: RankedTools,
-    model: Leased,
+    model: Player,
     capability: ModelCapability,
     /// Calls are generated inside a grammar, because that was measured to help.
     constrained: bool,
@@ -146,8 +146,8 @@ impl<'a> Loop<'a> {
             let reply = self.reply(&offered).await?;
             let toolkit = self.scene.toolkit;
             let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
-            let reading = call::read(&reply.text, Some(&*self.model.dialect), toolkit.catalog.specs(), until);
-            self.messages.push(self.model.dialect.replied(&reply.text, &reading.calls, reading.is_certain()));
+            let reading = self.model.calls(&reply, toolkit.catalog.specs(), until);
+            self.messages.push(self.model.replied(&reply, &reading));
             let silent = reading.calls.is_empty();
             let cut = whole::why_cut(&reply);
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
@@ -176,7 +176,7 @@ impl<'a> Loop<'a> {
                 Verdict::Done => return Ok((None, last_words(reply))),
                 Verdict::End(stall) => return Ok((Some(stall), last_words(reply).filter(|_| silent))),
                 Verdict::Say(stall, remedy) => {
-                    let example = prompt::example(&self.model.dialect, &offer::texts(&offered));
+                    let example = prompt::example(&self.model, &offer::texts(&offered));
                     let open = self.open();
                     let text = prompt::correction(stall, remedy, self.changes, &open, &example);
                     let cut = cut.filter(|_| silent).map(|why| prompt::cut_short(&why)).unwrap_or_default();
@@ -199,25 +199,25 @@ impl<'a> Loop<'a> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
         self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
         let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
-        let context = model.engine.limits().context.min(capability.max_context_tokens);
-        let rendered = |messages: &[Message]| model.dialect.render(Chat { messages, tools: &tools, ..Chat::default() });
-        let count = |messages: &[Message]| model.engine.tokenize(&rendered(messages)).len();
+        let context = model.context().min(capability.max_context_tokens);
+        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools, ..Chat::default() });
         prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
-        let free = Request {
+        let chat = Chat { tools: &tools, ..Chat::from(&self.messages) };
+        let free = Query {
             sampling: self.scene.toolkit.manner(model),
             reuse: Reuse::Continue,
-            lookup: true,
-            ..model.engine.request(&rendered(&self.messages), reply)
+            repeats: true,
+            ..Query::of(chat, reply)
         };
         let Scene { toolkit, host, .. } = self.scene;
         let mut output = if self.constrained {
-            let grammar = notation::grammar(&model.dialect, &tools, Reply::Either);
+            let query = Query { form: Form::Call(Reply::Either), ..free };
             // A grammar that does not compile is not tried again in this loop.
-            let (output, held) = toolkit.generate_inside(model, grammar, free, "thinking", host).await?;
+            let (output, held) = toolkit.ask_inside(model, query, "thinking", host).await?;
             self.constrained = held;
             output
         } else {
-            toolkit.generate(model, free, "thinking", host).await?
+            toolkit.ask(model, free, "thinking", host).await?
         };
         output.text = prompt::without_reasoning(&output.text, |thought| {
             host.emit(Event::Thinking { text: thought.to_owned() });
@@ -263,7 +263,7 @@ impl<'a> Loop<'a> {
             (Some(Doubt::Cut(why)), _) => (format!("in the model's reply, {why}"), prompt::IN_PARTS.to_owned()),
             (Some(Doubt::Notation), _) => {
                 let offered = offer::texts(&[spec]);
-                let example = prompt::example(&self.model.dialect, &offered);
+                let example = prompt::example(&self.model, &offered);
                 ("it is not written as a call".to_owned(), format!("Write it exactly like this: {example}"))
             }
             (None, Some(dropped)) => (dropped.to_string(), "Call it with its own arguments alone.".to_owned()),

@@ -1,14 +1,14 @@
 //! Writes the messages of the single-model loop: system message, opening, and corrections when the loop goes nowhere.
 
 use crate::base::StepId;
-use crate::engine::Engine;
-use crate::models::dialect::{Dialect, Message, Speaker, ToolText};
+use crate::models::dialect::{Message, Speaker, ToolText};
 use crate::protocol::{Remedy, Stall};
 use crate::retrieve;
 
 use crate::language::words;
 use crate::orchestrate::evidence::{Evidence, GIVEN};
 use crate::orchestrate::plan::Plan;
+use crate::orchestrate::player::Player;
 use crate::orchestrate::toolkit::Toolkit;
 use crate::request::Step;
 
@@ -79,11 +79,11 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
 }
 
 /// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing is found.
-pub fn background(toolkit: &Toolkit, engine: &Engine, request: &str, vector: Option<&[f32]>) -> Option<String> {
+pub fn background(toolkit: &Toolkit, model: &Player, request: &str, vector: Option<&[f32]>) -> Option<String> {
     let index = toolkit.index.as_ref()?;
     let found = retrieve::search(index, request, vector, BACKGROUND_HITS).ok()?;
-    let budget = (engine.limits().context / BACKGROUND_SHARE).min(BACKGROUND_TOKENS_MAX);
-    let pack = retrieve::pack(&found.hits, budget, &|text| engine.count(text));
+    let budget = (model.context() / BACKGROUND_SHARE).min(BACKGROUND_TOKENS_MAX);
+    let pack = retrieve::pack(&found.hits, budget, &|text| model.count(text));
     (!pack.items.is_empty()).then(|| pack.text())
 }
 
@@ -123,13 +123,13 @@ pub fn cut_short(why: &str) -> String {
     format!("Your reply did not come to its end, {why}: nothing of it was done. {IN_PARTS}\n")
 }
 
-/// A call of the first offered tool as this model's family writes it.
-pub fn example(dialect: &Dialect, offered: &[ToolText]) -> String {
+/// A call of the first offered tool as this model writes it.
+pub fn example(model: &Player, offered: &[ToolText]) -> String {
     let Some(tool) = offered.first() else { return String::new() };
     let required = tool.parameters.get("required").and_then(serde_json::Value::as_array);
     let names = required.into_iter().flatten().filter_map(serde_json::Value::as_str);
     let arguments = names.map(|name| (name.to_owned(), serde_json::Value::String("…".to_owned()))).collect();
-    dialect.written(&tool.name, &arguments)
+    model.written(&tool.name, &arguments)
 }
 
 /// Shrinks `messages` until a reply of `reply` tokens fits beside them in `context` tokens. Earlier turns, before the request at

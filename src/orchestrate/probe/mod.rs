@@ -8,8 +8,7 @@ mod tier;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::engine::pool::Leased;
-use crate::engine::{EngineError, Grammar, Output};
+use crate::engine::EngineError;
 use crate::models::capability::Measured;
 use crate::models::dialect::{Chat, Message};
 use crate::models::{ModelCapability, Role, digest};
@@ -18,6 +17,7 @@ use crate::tools::call::{self, Tier};
 
 use super::Host;
 use super::notation::{self, Reply};
+use super::player::{Form, Output, Player};
 use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 
@@ -48,27 +48,27 @@ pub enum Depth {
 /// what a short probe measures now.
 pub async fn capability(
     toolkit: &Toolkit,
-    model: &Leased,
+    model: &Player,
     host: &dyn Host,
 ) -> Result<(ModelCapability, Option<Measured>), TurnError> {
-    if model.said || model.measured.is_some() {
-        return Ok((model.capability, model.measured.clone()));
+    if model.is_declared() || model.measured().is_some() {
+        return Ok((model.capability(), model.measured().cloned()));
     }
-    let remembered = remembered(toolkit, model.role);
+    let remembered = remembered(toolkit, model.role());
     let measured = match remembered {
         Some(measured) => measured,
         None => measure(toolkit, model, Depth::Gate, host).await?,
     };
     let capability = match measured.capable() {
-        Some(true) => ModelCapability::capable(model.engine.limits().context),
+        Some(true) => ModelCapability::capable(model.context()),
         Some(false) => ModelCapability::weak(),
-        None => model.capability,
+        None => model.capability(),
     };
     Ok((capability, Some(measured)))
 }
 
 /// Asks the prompts and stores the result for the model file.
-pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
+pub async fn measure(toolkit: &Toolkit, model: &Player, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
     let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };
@@ -76,7 +76,7 @@ pub async fn measure(toolkit: &Toolkit, model: &Leased, depth: Depth, host: &dyn
     let mut found = probe.found;
     (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
     if found.capable().is_some() {
-        remember(toolkit, model.role, &found);
+        remember(toolkit, model.role(), &found);
     }
     Ok(found)
 }
@@ -103,7 +103,7 @@ fn memory(toolkit: &Toolkit, role: Role) -> Option<(PathBuf, String)> {
 
 struct Probe<'a> {
     toolkit: &'a Toolkit,
-    model: &'a Leased,
+    model: &'a Player,
     host: &'a dyn Host,
     depth: Depth,
     until: Instant,
@@ -126,7 +126,7 @@ impl Probe<'_> {
                 if self.depth == Depth::Whole && *count < TASKS[2].0 {
                     self.found.free.add(right);
                     let right = match self.call(task.task, &tools, true).await {
-                        Ok((text, _)) => self.is_right(&text, task, &tools),
+                        Ok((output, _)) => self.is_right(&output, task, &tools),
                         // The call marks may be no tokens of this model file; then no grammar is possible.
                         Err(TurnError::Engine(EngineError::Grammar(_))) => false,
                         Err(error) => return Err(error),
@@ -140,9 +140,9 @@ impl Probe<'_> {
             if self.is_over(0) {
                 return Ok(false);
             }
-            let (text, _) = self.call(talk, &tools, false).await?;
-            let called = !call::read(&text, Some(&*self.model.dialect), &tools, Tier::Prose).calls.is_empty();
-            self.found.restraint.add(!called && !text.trim().is_empty());
+            let (output, _) = self.call(talk, &tools, false).await?;
+            let called = !self.model.calls(&output, &tools, Tier::Prose).calls.is_empty();
+            self.found.restraint.add(!called && !output.text.trim().is_empty());
         }
         for (count, requests) in &PLANS {
             for request in requests {
@@ -150,7 +150,7 @@ impl Probe<'_> {
                     return Ok(false);
                 }
                 let messages = [Message::system(PLAN_PROMPT), Message::user(*request)];
-                let text = self.ask(&messages, PLAN_TOKENS, None).await?.text;
+                let text = self.ask(&messages, PLAN_TOKENS, Form::Free).await?.text;
                 let steps = text.lines().filter(|line| line.trim_start().starts_with("[plan.add_step(")).count();
                 self.found.plans.entry(*count).or_default().add(steps == *count);
             }
@@ -171,13 +171,13 @@ impl Probe<'_> {
     }
 
     async fn task(&mut self, task: &Task, tools: &[ToolSpec]) -> Result<bool, TurnError> {
-        let (text, strict) = self.call(task.task, tools, false).await?;
+        let (output, strict) = self.call(task.task, tools, false).await?;
         self.found.format.add(strict);
-        Ok(self.is_right(&text, task, tools))
+        Ok(self.is_right(&output, task, tools))
     }
 
-    fn is_right(&self, text: &str, task: &Task, tools: &[ToolSpec]) -> bool {
-        let calls = call::read(text, Some(&*self.model.dialect), tools, Tier::Prose).calls;
+    fn is_right(&self, output: &Output, task: &Task, tools: &[ToolSpec]) -> bool {
+        let calls = self.model.calls(output, tools, Tier::Prose).calls;
         let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
         checked.is_some_and(|checked| {
             let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
@@ -186,26 +186,20 @@ impl Probe<'_> {
     }
 
     /// The reply to a task, and whether it is a valid call in the notation of the model's family.
-    async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(String, bool), TurnError> {
+    async fn call(&mut self, task: &str, tools: &[ToolSpec], grammar: bool) -> Result<(Output, bool), TurnError> {
         let texts: Vec<_> = tools.iter().map(|tool| notation::shown(tool, notation::WHOLE)).collect();
-        let dialect = &*self.model.dialect;
         let messages = [Message::system(CALL_PROMPT), Message::user(task)];
         let chat = Chat { tools: &texts, ..Chat::from(&messages) };
-        let grammar = grammar.then(|| notation::grammar(dialect, &texts, Reply::Either));
-        let text = self.ask(chat, CALL_TOKENS, grammar).await?.text;
-        let reading = call::read(&text, Some(&*self.model.dialect), tools, Tier::Prose);
+        let form = if grammar { Form::Call(Reply::Either) } else { Form::Free };
+        let output = self.ask(chat, CALL_TOKENS, form).await?;
+        let reading = self.model.calls(&output, tools, Tier::Prose);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
-        Ok((text, known && reading.tier == Some(Tier::Strict)))
+        Ok((output, known && reading.tier == Some(Tier::Strict)))
     }
 
-    async fn ask(
-        &mut self,
-        chat: impl Into<Chat<'_>>,
-        tokens: usize,
-        grammar: Option<Grammar>,
-    ) -> Result<Output, TurnError> {
+    async fn ask(&mut self, chat: impl Into<Chat<'_>>, tokens: usize, form: Form) -> Result<Output, TurnError> {
         self.found.prompts += 1;
         let question = Question { toolkit: self.toolkit, model: self.model, host: self.host, phase: PHASE };
-        question.output(chat, tokens, grammar).await
+        question.output(chat, tokens, form).await
     }
 }

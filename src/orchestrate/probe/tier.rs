@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::edit::{self, Hints};
-use crate::engine::pool::Leased;
 use crate::models::Role;
 use crate::models::capability::{Measured, Tier};
 use crate::models::dialect::Message;
 use crate::orchestrate::Host;
+use crate::orchestrate::player::{Form, Player};
 use crate::orchestrate::question::Question;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::work::{read, reply};
@@ -84,13 +84,13 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
         return Ok(known);
     }
     let model = toolkit.model(Role::Planner, host).await?;
-    host.notice(&format!("measuring what {} can do, once", model.engine.model()));
+    host.notice(&format!("measuring what {} can do, once", model.name()));
     let measured = measure(toolkit, &model, host).await?;
     let tier = measured.tier().unwrap_or(Tier::Reads);
     let (reading, writing) = (measured.reading, measured.writing);
     host.notice(&format!(
         "{} {}: {} of {} requests and questions read, {} of {} changes written",
-        model.engine.model(),
+        model.name(),
         tier.name(),
         reading.right,
         reading.of,
@@ -101,19 +101,18 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
 }
 
 /// Asks the prompts and stores the result for the model file, together with what other probes measured.
-async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<Measured, TurnError> {
-    let before = super::remembered(toolkit, model.role).unwrap_or_default();
+async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
+    let before = super::remembered(toolkit, model.role()).unwrap_or_default();
     let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before };
     let until = Instant::now() + TIME;
     let question = Question { toolkit, model, host, phase: super::PHASE };
     for (request, kinds) in READINGS {
-        let generation = read::generation(model, request, &[], READING_TOKENS);
-        let output = toolkit.generate(model, generation, super::PHASE, host).await?;
+        let output = read::reading(question, request, &[], READING_TOKENS).await?;
         let read = steps::kinds(&output.text);
         found.reading.add(read == kinds);
     }
     let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
-    let answer = question.output(&messages, READING_TOKENS, None).await?.text;
+    let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
     found.reading.add(answer.contains(QUESTION.1));
     for change in &CHANGES {
         // A model this slow is not measured further.
@@ -122,10 +121,10 @@ async fn measure(toolkit: &Toolkit, model: &Leased, host: &dyn Host) -> Result<M
         }
         let shown = format!("{}\n```\n{}```\n\nRequest: {}", change.path, change.text, change.request);
         let messages = [Message::system(CHANGE_PROMPT.trim()), Message::user(shown)];
-        let answer = question.output(&messages, CHANGE_TOKENS, None).await?.text;
+        let answer = question.output(&messages, CHANGE_TOKENS, Form::Free).await?.text;
         found.writing.add(is_made(change, &answer));
     }
-    super::remember(toolkit, model.role, &found);
+    super::remember(toolkit, model.role(), &found);
     Ok(found)
 }
 

@@ -2,12 +2,12 @@
 
 use crate::budget::permit::Priority;
 use crate::context::{Pack, Purpose, beside};
-use crate::engine::Request;
 use crate::language::clauses::Part;
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::{Entry, Evidence};
 use crate::orchestrate::execute;
+use crate::orchestrate::player::Query;
 use crate::orchestrate::synthesize::{stream_backed, tell};
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::request::forms;
@@ -117,11 +117,8 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     let model = job.model().await?;
     let mut messages = change::opening(job, &model, PROMPT);
     messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
-    let request = Request {
-        priority: Priority::User,
-        sampling: scene.toolkit.manner(&model),
-        ..model.engine.request(&model.dialect.render(&messages), TOKENS_MAX)
-    };
+    let query =
+        Query { priority: Priority::User, sampling: scene.toolkit.manner(&model), ..Query::of(&messages, TOKENS_MAX) };
     let mut answer = String::new();
     for name in known.unknown {
         answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));
@@ -135,7 +132,7 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
         };
         is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
     };
-    let said = stream_backed(scene.toolkit, &model, request, scene.host, backed).await?;
+    let said = stream_backed(scene.toolkit, &model, query, scene.host, backed).await?;
     answer.push_str(&said);
     if answer.trim().is_empty() {
         answer = tell(scene.host, NOTHING_BACKED);

@@ -5,12 +5,12 @@ mod text;
 use crate::context::mentions::Mentions;
 use crate::context::{Pack, Purpose};
 use crate::edit::{has_grammar, testing};
-use crate::engine::pool::Leased;
+use crate::engine::Sampling;
 use crate::engine::slot::Reuse;
-use crate::engine::{Grammar, Request, Sampling};
 use crate::index::language_of;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::player::{Form, Player, Query};
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::{self, conversation, whole};
 use crate::request::kind;
@@ -154,8 +154,7 @@ pub fn task(job: Job<'_>) -> String {
 
 /// How an answer of the model is generated.
 pub struct Ask {
-    /// In Lark's notation.
-    pub grammar: String,
+    pub form: Form,
     /// Longest answer.
     pub tokens: usize,
     /// Maximum number of lines of an answer; the grammar ends an answer that has as many, so it may be incomplete.
@@ -188,21 +187,16 @@ impl Answer {
     }
 }
 
-/// Generates an answer to `messages` in the form of a grammar.
+/// Generates an answer to `messages` in its form.
 pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer, TurnError> {
     let model = job.model().await?;
     let sampling = match ask.seed {
         None => Sampling::greedy(),
         Some(seed) => Sampling { seed: seed as u64, temperature: 0.8, min_p: 0.05, ..Sampling::greedy() },
     };
-    let generation = Request {
-        grammar: Some(Grammar::Lark(ask.grammar)),
-        sampling,
-        reuse: Reuse::Continue,
-        lookup: true,
-        ..model.engine.request(&model.dialect.render(messages), ask.tokens)
-    };
-    let output = job.scene.toolkit.generate(&model, generation, ask.phase, job.scene.host).await?;
+    let query =
+        Query { form: ask.form, sampling, reuse: Reuse::Continue, repeats: true, ..Query::of(messages, ask.tokens) };
+    let output = job.scene.toolkit.ask(&model, query, ask.phase, job.scene.host).await?;
     let lines = output.text.lines().count();
     let at_limit = || (lines >= ask.lines).then(|| format!("it has {lines} lines, as many as may be written"));
     let cut = whole::why_cut(&output).or_else(at_limit);
@@ -210,9 +204,9 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer,
 }
 
 /// The first messages of a prompt: the system message and the earlier exchanges of the conversation.
-pub fn opening(job: Job<'_>, model: &Leased, system: &str) -> Vec<Message> {
+pub fn opening(job: Job<'_>, model: &Player, system: &str) -> Vec<Message> {
     let mut messages = vec![Message::system(system.trim())];
-    messages.extend(conversation::messages(&job.scene.toolkit.earlier, &model.engine));
+    messages.extend(conversation::messages(&job.scene.toolkit.earlier, model));
     messages
 }
 
@@ -220,8 +214,8 @@ pub fn opening(job: Job<'_>, model: &Leased, system: &str) -> Vec<Message> {
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
     let most = grammar::ANY_LINES_MAX;
-    let grammar = format!("start: \"````\\n\" LINE{{1,{most}}} \"````\"\nLINE: /{line}/\n");
-    Ask { grammar, tokens, lines: most + grammar::FENCES, seed: (round >= DRAWN_FROM).then_some(round), phase }
+    let form = Form::Lark(format!("start: \"````\\n\" LINE{{1,{most}}} \"````\"\nLINE: /{line}/\n"));
+    Ask { form, tokens, lines: most + grammar::FENCES, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
 /// Has the model answer until `take` accepts a whole answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
@@ -261,7 +255,7 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
         let form = text_ask(true, TEXT_TOKENS, round, "writing a file");
         // Only documentation contains fenced blocks.
         let is_text = matches!(language_of(path), "markdown" | "text");
-        if is_text { form } else { Ask { grammar: grammar::of_any_code(path, ""), ..form } }
+        if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }
     });
     let may_be_empty = kind::has_word(&job.step.text, EMPTY);
     let (mut content, mut found) = (String::new(), None);

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use crate::context::Pack;
 use crate::context::mentions::Mentions;
 use crate::edit::failures::Report;
-use crate::engine::pool::Leased;
 use crate::language::words;
 use crate::models::Tier;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::{Check, Evidence};
+use crate::orchestrate::player::Player;
 use crate::orchestrate::probe;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
@@ -366,7 +366,7 @@ impl<'a> Rounds<'a> {
 }
 
 /// The first prompt: the code, the task, and what the examples of the request give as it is.
-fn prompt(job: Job<'_>, model: &Leased, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
+fn prompt(job: Job<'_>, model: &Player, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
     let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
     let mut messages = opening(job, model, WRITE);
     messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));

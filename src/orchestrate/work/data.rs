@@ -9,6 +9,7 @@ use crate::edit::keyed::{self, Change, Keys, Sort};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::player::Form;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::kind;
 use crate::request::named::is_file_name;
@@ -55,9 +56,9 @@ pub async fn change(
     let mut messages = opening(job, &job.model().await?, PROMPT);
     messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
     messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
-    let grammar = grammar(&entries);
+    let form = Form::Lark(grammar(&entries));
     let forms = (0..ROUNDS_MAX).map(|_| Ask {
-        grammar: grammar.clone(),
+        form: form.clone(),
         tokens: TOKENS,
         lines: usize::MAX,
         seed: None,

@@ -59,10 +59,11 @@ pub struct Spot<'a> {
 }
 
 /// The text of the file with the line as the model fills it in, once for each part of the answer that may be the line, likeliest first. Empty if
-/// the model has no tokens for it or only repeats the line. `shows_old` puts the old line into the prompt, as one that was wrong.
+/// the model has no tokens for it, is not of this process, or only repeats the line. `shows_old` puts the old line into the prompt, as one that was wrong.
 pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<String>, TurnError> {
     let Spot { path, text, within, line } = spot;
-    let model = job.model().await?;
+    let player = job.model().await?;
+    let Some(model) = player.here() else { return Ok(Vec::new()) };
     let engine = &model.engine;
     let is_one = |mark: &str| engine.tokenize(&Prompt::default().special(mark)).len() == 1;
     let Some([before, behind, here]) = MARKS.iter().find(|marks| marks.iter().all(|mark| is_one(mark))) else {
@@ -80,7 +81,7 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
         .text(&text[line.end..within.end])
         .special(*here);
     let request = engine.request(&prompt, TOKENS_MAX);
-    let output = job.scene.toolkit.generate(&model, request, "finding what is wrong", job.scene.host).await?;
+    let output = job.scene.toolkit.complete(model, request, "finding what is wrong", job.scene.host).await?;
     let next = text[line.end..].lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let has_ended = output.finish == Finish::End;
     let extents = extents(&output.text, has_ended, old, next);

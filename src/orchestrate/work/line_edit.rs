@@ -9,6 +9,7 @@ use crate::edit::line_of;
 use crate::index::parts::Sort;
 use crate::index::{LineRange, stretches};
 use crate::models::dialect::Message;
+use crate::orchestrate::player::Form;
 use crate::orchestrate::toolkit::TurnError;
 
 use super::change::{Ask, ask};
@@ -68,9 +69,9 @@ impl<'a> Within<'a> {
         let titles: Vec<String> =
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
         let more = STRETCHES_MAX - 1;
-        let grammar = format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | "));
+        let form = Form::Lark(format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | ")));
         let lines = usize::MAX;
-        Ask { grammar, tokens: NAMES_TOKENS, lines, seed: None, phase: "finding the lines to change" }
+        Ask { form, tokens: NAMES_TOKENS, lines, seed: None, phase: "finding the lines to change" }
     }
 
     /// The stretches that an answer names, in the order of the function, without those inside another one.
@@ -110,9 +111,9 @@ impl<'a> Within<'a> {
                 "Write these lines as they have to become, with what is new before or behind them, and nothing else:\n```\n{old}\n```"
             )));
             let lines = 2 * old.lines().count() + MORE_LINES;
-            let grammar = grammar::of_lines(&self.item.path, &stretch.indent, lines);
+            let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent, lines));
             let lines = lines + 1 + grammar::FENCES;
-            let ask_for = Ask { grammar, tokens: CODE_TOKENS, lines, seed, phase: "writing code" };
+            let ask_for = Ask { form, tokens: CODE_TOKENS, lines, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer.text, "written");
             let code = answer.whole().map(|text| reply::first(text).unwrap_or_default());

@@ -39,7 +39,6 @@ use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, text_of};
 use crate::edit::{self, testing};
-use crate::engine::pool::Leased;
 use crate::index::Index;
 use crate::language::clauses::Part;
 use crate::models::{Role, Tier};
@@ -51,6 +50,7 @@ use crate::tools::{Context, ToolCall, ToolSpec};
 
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
+use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe};
 pub use explicit::Change;
@@ -113,7 +113,7 @@ impl<'a> Job<'a> {
     }
 
     /// The planner, loaded now if it is not yet.
-    pub async fn model(self) -> Result<Leased, TurnError> {
+    pub async fn model(self) -> Result<Player, TurnError> {
         self.scene.toolkit.model(Role::Planner, self.scene.host).await
     }
 
@@ -294,7 +294,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
-    let tokens = CONTEXT_TOKENS.min(job.model().await?.engine.limits().context / SLOT_SHARE);
+    let tokens = CONTEXT_TOKENS.min(job.model().await?.context() / SLOT_SHARE);
     let wanted = context::Wanted {
         context: scene.context,
         index,

@@ -8,6 +8,7 @@ use crate::index::{is_string, syntax_nodes};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::player::Form;
 use crate::orchestrate::toolkit::TurnError;
 use crate::request::substitution::{self, Substitution};
 
@@ -86,9 +87,9 @@ async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnErr
     });
     let messages =
         [Message::system(PROMPT), Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job)))];
-    let numbers: Vec<String> = (1..=lines.len()).map(|number| format!("\"{number}\"")).collect();
-    let grammar = format!("start: {}\n", numbers.join(" | "));
-    let form = Ask { grammar, tokens: 4, lines: usize::MAX, seed: None, phase: "finding the line" };
+    let numbers = (1..=lines.len()).map(|number| number.to_string());
+    let form = Form::Choice(numbers.collect());
+    let form = Ask { form, tokens: 4, lines: usize::MAX, seed: None, phase: "finding the line" };
     let answer = ask(job, &messages, form).await?;
     let chosen =
         answer.whole().unwrap_or_default().trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));

@@ -1,9 +1,9 @@
 //! Has the model split a request into steps where rules cannot: each step has a kind and its words of the request.
 
-use crate::engine::pool::Leased;
-use crate::engine::{Grammar, Request};
 use crate::models::Role;
 use crate::models::dialect::Message;
+use crate::orchestrate::player::{Form, Output};
+use crate::orchestrate::question::Question;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::orchestrate::{Host, conversation, whole};
 use crate::protocol::Exchange;
@@ -11,6 +11,8 @@ use crate::request::{Step, complete};
 use crate::request::{named, steps};
 
 const PROMPT: &str = include_str!("../prompts/read.md");
+/// Name of this phase in events and in the cost report.
+pub const PHASE: &str = "reading the request";
 /// Longest answer, in tokens: every step repeats its words of the request.
 const TOKENS_MAX: usize = 400;
 /// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
@@ -34,18 +36,22 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
         return Ok(complete::covered(Vec::new(), &request));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
-    let generation = generation(&planner, &request, &toolkit.earlier, TOKENS_MAX);
-    let output = toolkit.generate(&planner, generation, "reading the request", host).await?;
+    let asked = Question { toolkit, model: &planner, host, phase: PHASE };
+    let output = reading(asked, &request, &toolkit.earlier, TOKENS_MAX).await?;
     // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(complete::covered(steps::read(text), &request))
 }
 
-/// The generation that has the model split `request` into steps, with at most `tokens` tokens.
-pub fn generation(planner: &Leased, request: &str, earlier: &[Exchange], tokens: usize) -> Request {
+/// Has the model split `request` into steps, with at most `tokens` tokens.
+pub async fn reading(
+    asked: Question<'_>,
+    request: &str,
+    earlier: &[Exchange],
+    tokens: usize,
+) -> Result<Output, TurnError> {
     let mut messages = vec![Message::system(PROMPT.trim())];
-    messages.extend(conversation::messages(earlier, &planner.engine));
+    messages.extend(conversation::messages(earlier, asked.model));
     messages.push(Message::user(format!("Request: {request}")));
-    let prompt = planner.dialect.render(&messages);
-    Request { grammar: Some(Grammar::Lark(steps::grammar(request))), ..planner.engine.request(&prompt, tokens) }
+    asked.output(&messages, tokens, Form::Lark(steps::grammar(request))).await
 }

@@ -7,6 +7,7 @@ use crate::edit::kept;
 use crate::language::words;
 use crate::models::dialect::Message;
 use crate::orchestrate::evidence::Evidence;
+use crate::orchestrate::player::Form;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::passage::{self, Passage, Place};
 use crate::orchestrate::work::{Done, Job, data, is_prose, reply};
@@ -206,9 +207,9 @@ async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place
         ),
         Message::user(format!("Passages of {path}:\n{}\n\n{}", listed.join("\n"), task(job))),
     ];
-    let numbers: Vec<String> = (1..=all.len()).map(|number| format!("\"{number}\"")).collect();
-    let grammar = format!("start: (\"change \" | \"new after \") N\nN: {}\n", numbers.join(" | "));
-    let form = Ask { grammar, tokens: 8, lines: usize::MAX, seed: None, phase: "finding the passage" };
+    let places = (1..=all.len()).flat_map(|number| ["change", "new after"].map(|what| format!("{what} {number}")));
+    let form = Form::Choice(places.collect());
+    let form = Ask { form, tokens: 8, lines: usize::MAX, seed: None, phase: "finding the passage" };
     let answer = ask(job, &messages, form).await?;
     let Ok(answer) = answer.whole() else { return Ok(None) };
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);

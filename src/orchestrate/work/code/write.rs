@@ -2,6 +2,7 @@
 
 use crate::edit::{comments, testing};
 use crate::models::dialect::Message;
+use crate::orchestrate::player::Form;
 use crate::orchestrate::toolkit::TurnError;
 use crate::orchestrate::work::change::{Ask, ask};
 use crate::orchestrate::work::files::Files;
@@ -76,9 +77,8 @@ impl Writer<'_> {
         }
         // What a check found is wrong is one item.
         let most = if self.round == 0 { self.items_max } else { 1 };
-        let grammar = self.choices.grammar(&given, most);
-        let form =
-            Ask { grammar, tokens: NAMES_TOKENS, lines: usize::MAX, seed: None, phase: "finding what to change" };
+        let form = Form::Lark(self.choices.grammar(&given, most));
+        let form = Ask { form, tokens: NAMES_TOKENS, lines: usize::MAX, seed: None, phase: "finding what to change" };
         Ok(self.choices.read(ask(self.job, messages, form).await?.whole_lines()))
     }
 
@@ -104,6 +104,7 @@ impl Writer<'_> {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => grammar::of_code(item, files.text(&item.path), comments::speaks_of_words(text)),
         };
+        let form = Form::Lark(grammar);
         let mut answer = String::new();
         let mut code = Ok(String::new());
         // Greedy decoding would repeat what a check has refused.
@@ -112,7 +113,7 @@ impl Writer<'_> {
         for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
             let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
             let (tokens, lines) = (most_tokens(item, files), grammar::most_lines(item));
-            let form = Ask { grammar: grammar.clone(), tokens, lines, seed, phase: "writing code" };
+            let form = Ask { form: form.clone(), tokens, lines, seed, phase: "writing code" };
             let written = ask(job, messages, form).await?;
             tracing::debug!(round, draft, written.text, "written");
             code = written.whole().map(|text| reply::first(text).unwrap_or_default());
