@@ -5,6 +5,12 @@ pub fn has_in_code(code: &str, value: &str) -> bool {
     code_lines(code).any(|line| line.contains(value))
 }
 
+/// Whether code has the name `name` outside of comments and docstrings.
+pub fn has_word_in_code(code: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    code_lines(code).any(|line| line.split(|c| !is_word(c)).any(|word| word == name))
+}
+
 /// The words of code without comments and docstrings.
 pub fn without_words(code: &str) -> Vec<&str> {
     code_lines(code).flat_map(str::split_whitespace).collect()

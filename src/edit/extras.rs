@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::comments;
 use super::kept::{Earlier, earlier, functions};
 use super::text::{self, Edit, static_regex};
 use crate::base::is_listed;
@@ -142,7 +143,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &str
         let is_unused = |one: &&Imported| {
             let is_handed_on = hands_on && is_own(one);
             let is_new = !one.local.is_empty() && !old.contains(&key(one));
-            is_new && !is_handed_on && !is_wanted(one) && !grounding::is_backed(&others, &one.local)
+            is_new && !is_handed_on && !is_wanted(one) && !comments::has_word_in_code(&others, &one.local)
         };
         let unused: Vec<&Imported> = part.imports.iter().filter(is_unused).collect();
         if unused.is_empty() {

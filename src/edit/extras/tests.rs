@@ -284,6 +284,9 @@ fn an_import_that_works_unnamed_stays() {
     check("a.py", BEFORE, &future, "", &future);
     let asked = format!("import json\n{BEFORE}");
     check("a.py", BEFORE, &asked, "import json in a.py", &asked);
+    // A comment that has the name does not use it.
+    let said = format!("# Reads json.\n{BEFORE}");
+    check("a.py", &said, &format!("import json\n{said}"), "get should use upper case", &said);
     check("a.py", BEFORE, &asked, "get should use upper case", BEFORE);
     let react = "import React from 'react';\nconst f = () => <a />;\n";
     check("a.jsx", "const f = () => null;\n", react, "", react);

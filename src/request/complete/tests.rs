@@ -35,6 +35,9 @@ fn no_part_of_a_request_is_dropped() {
     let ask = |text| (Kind::Ask, text);
     let request = "raise the limit of Queue to 9. Where is it checked?";
     check(&format!("edit: {request}"), request, &[edit("raise the limit of Queue to 9."), ask("Where is it checked?")]);
+    let request = "raise the largest page size to 5 thousand. Where is it read?";
+    let two = [edit("raise the largest page size to 5 thousand."), ask("Where is it read?")];
+    check(&format!("edit: {request}"), request, &two);
     let request = "The guide has a section on limits. Could you also say there that names are cut? And remove nothing.";
     check(&format!("ask: {request}"), request, &[edit(request)]);
     // A question that the model put into a change, and a change that it put into a question.
