@@ -15,6 +15,7 @@ pub mod budget;
 pub mod embed;
 pub mod engine;
 pub mod models;
+pub mod remote;
 
 // The project: what its files say, where something is, changes to it.
 mod edit;

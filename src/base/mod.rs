@@ -17,6 +17,7 @@ pub(crate) mod near;
 pub(crate) mod overwrite;
 pub mod places;
 pub mod private;
+mod server_url;
 pub(crate) mod stamp;
 pub mod state;
 pub mod storage;
@@ -31,6 +32,7 @@ pub use config::Config;
 pub use hidden::Hidden;
 pub use ids::{CallId, ConversationId, StepId};
 pub use lock::{lock, read_lock, write_lock};
+pub use server_url::server_url;
 pub use units::Bytes;
 pub use visible::visible;
 

@@ -42,6 +42,12 @@ pub enum ModelsError {
         path.display()
     )]
     Checksum { role: Role, path: PathBuf, found: String, wanted: String },
+    #[error("{role}: its URL {why}")]
+    Url { role: Role, why: String },
+    #[error(
+        "{role}: it is played by {url}, but --offline is on; leave that out, or take `url` out of [{role}] in models.toml"
+    )]
+    Offline { role: Role, url: String },
     #[error("no model is called {name}; {} has {}", dir.display(), there.join(", "))]
     Unknown { name: String, dir: PathBuf, there: Vec<String> },
     #[error("{name} may be any of {}; write more of the name", names.join(", "))]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::capability::Tier;
 use super::dialect::DIALECTS;
+use super::endpoint::{Endpoint, Key, SILENCE_S};
 use super::gguf::Header;
 use super::{ModelsError, Role, scan};
 use crate::base::Bytes;
@@ -46,6 +47,15 @@ pub struct RoleTable {
     sha256: Option<String>,
     #[serde(default)]
     models: Vec<Candidate>,
+    /// The server whose model plays the role.
+    url: Option<String>,
+    /// The model's name there.
+    model: Option<String>,
+    key_file: Option<PathBuf>,
+    key_env: Option<String>,
+    timeout_silence_s: Option<u64>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
     pub dialect: Option<String>,
     /// Context window in tokens per slot.
     pub context: Option<u32>,
@@ -205,6 +215,18 @@ impl Manifest {
         self.candidates(Role::Planner).into_iter().filter(fits).take(SUGGESTED).collect()
     }
 
+    /// The server whose model plays a role: the one at `url` if an option names it, else that of the role's table.
+    pub fn endpoint(&self, role: Role, url: Option<&str>) -> Result<Option<Endpoint>, ModelsError> {
+        let path = self.path.clone().unwrap_or_else(|| PathBuf::from("models.toml"));
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        let fail = |why: String| ModelsError::Manifest { path, why: format!("[{role}] {why}") };
+        let by_table = self.table(role).endpoint(&folder).map_err(fail)?;
+        let Some(url) = url else { return Ok(by_table) };
+        let named = Endpoint::new(url).map_err(|why| ModelsError::Url { role, why })?;
+        // The key of one server is sent to no other.
+        Ok(Some(by_table.filter(|table| table.url() == named.url()).unwrap_or(named)))
+    }
+
     /// Candidates of a role, best first.
     pub fn candidates(&self, role: Role) -> Vec<Candidate> {
         self.table(role).models
@@ -212,6 +234,36 @@ impl Manifest {
 }
 
 impl RoleTable {
+    /// The server of the table; paths are relative to `folder`.
+    fn endpoint(&self, folder: &Path) -> Result<Option<Endpoint>, String> {
+        let beside = [
+            ("model", self.model.is_some()),
+            ("key_file", self.key_file.is_some()),
+            ("key_env", self.key_env.is_some()),
+            ("timeout_silence_s", self.timeout_silence_s.is_some()),
+            ("headers", !self.headers.is_empty()),
+        ];
+        let Some(url) = &self.url else {
+            let stray = beside.iter().find(|(_, is_set)| *is_set);
+            return stray.map_or(Ok(None), |(key, _)| Err(format!("has `{key}` without `url`; name the server too")));
+        };
+        let mut endpoint = Endpoint::new(url).map_err(|why| format!("has a url that {why}"))?;
+        endpoint.key = match (&self.key_file, &self.key_env) {
+            (Some(_), Some(_)) => return Err("has key_file and key_env; leave one out".to_owned()),
+            (Some(file), None) => Key::File(at_home(file).unwrap_or_else(|| folder.join(file))),
+            (None, Some(name)) => Key::Variable(name.clone()),
+            (None, None) => Key::None,
+        };
+        endpoint.model = self.model.clone();
+        endpoint.context = self.context.map(|context| context as usize);
+        within("timeout_silence_s", self.timeout_silence_s, SILENCE_S)?;
+        endpoint.silence = self.timeout_silence_s.map_or(endpoint.silence, std::time::Duration::from_secs);
+        for (name, value) in &self.headers {
+            endpoint.set_header(name, value)?;
+        }
+        Ok(Some(endpoint))
+    }
+
     /// Checks the values, and turns `file` and `hub` of the table itself into its only, required candidate.
     fn settle(&mut self) -> Result<(), String> {
         if let Some(file) = self.file.take() {
@@ -236,6 +288,7 @@ impl RoleTable {
                 return Err("has a `hub` that is not of the form owner/repository".into());
             }
         }
+        self.endpoint(Path::new(""))?;
         one_of("dialect", self.dialect.as_deref(), &DIALECTS)?;
         one_of("capability", self.capability.as_deref(), &CAPABILITIES)?;
         one_of("kv_type", self.kv_type.as_deref(), &KV_TYPES)?;
@@ -250,6 +303,11 @@ impl RoleTable {
             None => Ok(()),
         }
     }
+}
+
+/// The file that a path beginning with `~/` names.
+fn at_home(path: &Path) -> Option<PathBuf> {
+    Some(std::env::home_dir()?.join(path.strip_prefix("~").ok()?))
 }
 
 /// Checks the values by the settings of the same names.
@@ -345,7 +403,30 @@ mod tests {
         check("[planner]\nthink = \"much\"", "must be off, auto or a number of tokens");
         check("[planner]\nsampling = { heat = 1 }", "unknown field `heat`");
         check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
+        check("[planner]\nmodel = \"a\"", "[planner] has `model` without `url`; name the server too");
+        check("[planner]\nurl = \"box\"", "[planner] has a url that is no URL");
+        check("[planner]\nurl = \"http://a\"\nkey_file = \"k\"\nkey_env = \"K\"", "leave one out");
+        check(
+            "[planner]\nurl = \"http://a\"\ntimeout_silence_s = 0",
+            "has timeout_silence_s = 0; allowed are 1 to 86400",
+        );
+        check("[planner]\nurl = \"http://a\"\nheaders = { Host = \"b\" }", "sets the header Host");
         check("[planner", "models.toml");
+    }
+
+    #[test]
+    fn an_option_names_another_server_without_the_key_of_the_first() {
+        let text = "[planner]\nurl = \"http://a\"\nkey_env = \"K\"\nmodel = \"m\"\ncontext = 4096";
+        let manifest = Manifest::parse(text, Path::new("models.toml")).unwrap();
+        let endpoint = |url| manifest.endpoint(Role::Planner, url).unwrap().unwrap();
+        let by_table = endpoint(None);
+        assert_eq!(
+            (by_table.url(), by_table.model.as_deref(), by_table.context),
+            ("http://a/v1", Some("m"), Some(4096))
+        );
+        assert_eq!(endpoint(Some("http://a/v1/")), by_table);
+        assert_eq!(endpoint(Some("http://b")), Endpoint::new("http://b").unwrap());
+        assert!(manifest.endpoint(Role::Router, None).unwrap().is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod architectures;
 pub(crate) mod capability;
 pub mod dialect;
 pub mod digest;
+pub(crate) mod endpoint;
 mod error;
 pub mod gguf;
 pub(crate) mod manifest;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::base::places;
 pub use adapter::Adapter;
 pub use capability::{Measured, ModelCapability, Tier};
+pub use endpoint::{Endpoint, Key};
 pub use error::ModelsError;
 pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
 

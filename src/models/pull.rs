@@ -1,4 +1,4 @@
-//! Downloads model files from the hub into its cache: the only code of the program that may open a connection.
+//! Downloads model files from the hub into its cache: beside `remote`, the only code of the program that may open a connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::gguf::{self, GgufError, Header};
 use super::manifest::{Candidate, Manifest};
-use super::{Adapter, ModelsError, Role, Tier, digest, places, scan, stores};
+use super::{Adapter, Endpoint, ModelsError, Role, Tier, digest, places, scan, stores};
 use crate::base::config::{SamplingWish, Think};
 use crate::base::{Bytes, Config};
 
@@ -29,6 +29,8 @@ pub struct Registry {
     pub notes: Vec<String>,
     /// A message if another planner was taken than the one chosen first.
     pub replaced: Option<String>,
+    /// The roles that servers play.
+    endpoints: Vec<(Role, Endpoint)>,
     manifest: Manifest,
     /// Settings of a model that models.toml does not set.
     config: Config,
@@ -148,6 +150,11 @@ impl Registry {
     fn open_at(config: &Config, places: Places) -> Result<Registry, ModelsError> {
         let dir = model_folder(config, places.user_dir.clone());
         let manifest = manifest(config, &dir)?;
+        let mut endpoints = Vec::new();
+        let urls = [(Role::Planner, &config.planner_url), (Role::Router, &config.router_url), (Role::Embedder, &None)];
+        for (role, url) in urls {
+            endpoints.extend(manifest.endpoint(role, url.as_deref())?.map(|endpoint| (role, endpoint)));
+        }
         let seen = match scan::scan(&dir) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -202,6 +209,7 @@ impl Registry {
             embedder_looked,
             notes,
             replaced: None,
+            endpoints,
             manifest,
             config: config.clone(),
             sha256_memory: places.sha256_memory,
@@ -220,6 +228,15 @@ impl Registry {
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
         resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
         Ok(spec)
+    }
+
+    /// The server whose model plays a role, if models.toml or an option names one; an error if no connection may be opened.
+    pub fn endpoint(&self, role: Role) -> Result<Option<&Endpoint>, ModelsError> {
+        let endpoint = self.endpoints.iter().find(|(of, _)| *of == role).map(|(_, endpoint)| endpoint);
+        match endpoint {
+            Some(endpoint) if self.config.offline => Err(ModelsError::Offline { role, url: endpoint.url().to_owned() }),
+            endpoint => Ok(endpoint),
+        }
     }
 
     /// Whether the user's models.toml names the file of a role.

@@ -56,6 +56,7 @@ fn row(setting: &Setting) -> String {
         Kind::Path => "a path".to_owned(),
         Kind::Paths => "paths, `:` between them; in a file a list".to_owned(),
         Kind::Size => "a size: `8GiB`".to_owned(),
+        Kind::Url => "a URL: `http://HOST:PORT/v1`".to_owned(),
         Kind::Switch => "`true`, `false`".to_owned(),
         Kind::Count(least, most) => format!("{least} to {most}"),
         Kind::Thinking => "`off`, `auto` or a number".to_owned(),

@@ -187,7 +187,7 @@ impl Source<'_> {
         }
         let fits = matches!(
             (setting.kind, value.get_ref()),
-            (Kind::Path | Kind::Choice(_), DeValue::String(_))
+            (Kind::Path | Kind::Url | Kind::Choice(_), DeValue::String(_))
                 | (Kind::Size | Kind::Thinking, DeValue::String(_) | DeValue::Integer(_))
                 | (Kind::Switch, DeValue::Boolean(_))
                 | (Kind::Count(..), DeValue::Integer(_))
@@ -198,7 +198,10 @@ impl Source<'_> {
             _ => Err(setting.kind.read("\0").err().unwrap_or_else(|| "a text".to_owned())),
         };
         let value_of = read.map_err(|expected| {
-            self.wrong(value.span(), format!("`{key}` is {}; it must be {expected}", shown(value.get_ref())))
+            self.wrong(
+                value.span(),
+                format!("`{key}` is {}; it must be {expected}", shown_of(setting, value.get_ref())),
+            )
         })?;
         let value_of = match setting.kind {
             Kind::Path => self.path_of(&value_of).into_os_string(),
@@ -223,6 +226,14 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|n| n.to_string()),
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         _ => None,
+    }
+}
+
+/// The value of a setting as an error message shows it; a URL may hold a password.
+fn shown_of(setting: &Setting, value: &DeValue<'_>) -> String {
+    match (setting.kind, plain(value)) {
+        (Kind::Url, Some(text)) => setting.kind.show(text),
+        _ => shown(value),
     }
 }
 

@@ -32,6 +32,11 @@ pub struct Config {
     pub model_dir: Option<PathBuf>,
     /// The `models.toml` to use; `None` means the one in `model_dir`, else the one built into the program.
     pub models_file: Option<PathBuf>,
+    /// The server whose model plays the planner or the router; `None` leaves it to models.toml.
+    pub planner_url: Option<String>,
+    pub router_url: Option<String>,
+    /// Open no connection.
+    pub offline: bool,
     /// Most memory that may be used; `None` takes what is free.
     pub budget: Option<Bytes>,
     /// Inference slots per model, at most 4.

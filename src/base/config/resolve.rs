@@ -97,12 +97,19 @@ impl Given {
     fn value(&self, setting: &'static Setting) -> Result<Option<Resolved>, ConfigError> {
         if let Some(text) = self.flags.get(setting.key) {
             let read = setting.read_flag(text);
-            let wrong = |expected| ConfigError::Flag { flag: setting.flag.to_owned(), value: shown(text), expected };
+            let wrong = |expected| ConfigError::Flag {
+                flag: setting.flag.to_owned(),
+                value: setting.kind.show(text),
+                expected,
+            };
             return Ok(Some(Resolved { setting, value: Some(read.map_err(wrong)?), origin: Origin::Flag }));
         }
         let Some(text) = self.variables.get(setting.variable).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let wrong =
-            |expected| ConfigError::Variable { variable: setting.variable.to_owned(), value: shown(text), expected };
+        let wrong = |expected| ConfigError::Variable {
+            variable: setting.variable.to_owned(),
+            value: setting.kind.show(text),
+            expected,
+        };
         let value = setting.read_variable(text).map_err(wrong)?;
         Ok(Some(Resolved { setting, value: Some(value), origin: Origin::Variable }))
     }
@@ -207,11 +214,6 @@ fn why_left_out(setting: &Setting) -> &'static str {
         Trust::Stricter => " (it would not be stricter)",
         _ => "",
     }
-}
-
-/// For messages.
-fn shown(text: &OsStr) -> String {
-    text.to_string_lossy().into_owned()
 }
 
 fn known(name: &str) -> bool {
@@ -324,6 +326,9 @@ impl Settings {
             project: path("project").unwrap_or_default(),
             model_dir: path("model_dir"),
             models_file: path("models_file"),
+            planner_url: self.value("planner_url").map(str::to_owned),
+            router_url: self.value("router_url").map(str::to_owned),
+            offline: self.value("offline") == Some("true"),
             budget: if is_lite { Some(budget.map_or(LITE, |asked| asked.min(LITE))) } else { budget },
             slots: if is_lite { 1 } else { self.count("parallel") },
             context: self.count("context_tokens"),

@@ -28,6 +28,8 @@ pub enum Kind {
     Path,
     /// Several paths, separated by `:`; in a file a list.
     Paths,
+    /// The URL of a server.
+    Url,
     /// An amount of memory.
     Size,
     Switch,
@@ -69,6 +71,10 @@ impl Kind {
         match self {
             Kind::Path if text.trim().is_empty() => Err("a path".to_owned()),
             Kind::Path | Kind::Paths => Ok(text.to_owned()),
+            Kind::Url => match crate::base::server_url(text) {
+                Ok(url) => Ok(url.as_str().trim_end_matches('/').to_owned()),
+                Err(why) => Err(format!("a URL of a server, but it {why}")),
+            },
             Kind::Size => {
                 text.parse::<Bytes>().map(|bytes| bytes.0.to_string()).map_err(|_| "a size like 8GiB or 512MiB".into())
             }
@@ -113,6 +119,8 @@ impl Kind {
         let value = value.as_ref().to_string_lossy();
         match (self, value.parse()) {
             (Kind::Size, Ok(bytes)) => Bytes(bytes).to_string(),
+            // A URL with a user name or password is refused, and not repeated.
+            (Kind::Url, _) if value.contains('@') => "a URL with `@`".to_owned(),
             _ => value.into_owned(),
         }
     }
@@ -124,6 +132,7 @@ impl Setting {
         let number = |text: &str| text.parse::<u64>().ok();
         let place = |text: &str| match self.kind {
             Kind::Choice(choices) => choices.iter().position(|choice| *choice == text),
+            Kind::Switch => ["false", "true"].iter().position(|choice| *choice == text),
             _ => None,
         };
         match self.project {

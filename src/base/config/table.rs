@@ -1,6 +1,6 @@
 //! Lists all settings of the program.
 
-use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch, Thinking};
+use super::setting::Kind::{Choice, Count, Number, Path, Paths, Share, Size, Switch, Thinking, Url};
 use super::setting::Setting;
 use super::setting::Trust::{Free, Lower, Never, NotInFiles, Stricter};
 
@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 48] = settings! {
+pub const SETTINGS: [Setting; 51] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -39,6 +39,13 @@ pub const SETTINGS: [Setting; 48] = settings! {
         "Folder with GGUF files and an embedding model [default: the user's data directory]";
     "models_file", "MONOBLOC_MODELS_FILE", "models-file", Path, None, Never,
         "models.toml to use [default: the one in the model folder, else the one built in]";
+    "planner_url", "MONOBLOC_PLANNER_URL", "planner-url", Url, None, Never,
+        "OpenAI-compatible server whose model plays the planner, http://HOST:PORT/v1 say; it is sent requests, code and \
+         results of tools";
+    "router_url", "MONOBLOC_ROUTER_URL", "router-url", Url, None, Never,
+        "OpenAI-compatible server whose model plays the router";
+    "offline", "MONOBLOC_OFFLINE", "offline", Switch, Some("false"), Stricter,
+        "Open no connection to any server, whatever models.toml and other settings say";
     "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
         "Most memory to use, 8GiB say [default: what is free]";
     "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,

@@ -32,7 +32,7 @@ impl Family {
     }
 }
 
-const HERMES: Family = Family {
+pub const HERMES: Family = Family {
     name: "hermes",
     signs: &["<|im_start|>", "<tool_call>"],
     words: "",

@@ -44,7 +44,7 @@ enum Command {
         json: bool,
     },
     Probe(super::probe::Probe),
-    /// Fetch the model of a role from the hub; the only command that opens a connection
+    /// Fetch the model of a role from the hub; opens a connection
     Pull {
         #[arg(value_parser = roles(&["planner", "router", "embedder"]))]
         role: Role,
@@ -189,6 +189,9 @@ fn show(app: &App, file: Option<PathBuf>, json: bool) -> Result<()> {
 }
 
 fn fetch(app: &App, role: Role, name: Option<&str>, json: bool) -> Result<()> {
+    if app.config.offline {
+        bail!("--offline is on, so nothing can be fetched; leave it out");
+    }
     let registry = app.registry()?;
     let wanted = name.unwrap_or("").to_lowercase();
     let hubs: Vec<_> = registry

@@ -22,6 +22,8 @@ fn argument(setting: &'static Setting) -> Arg {
         Kind::Path => arg.value_name("PATH").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Paths => arg.value_name("PATHS").value_hint(ValueHint::AnyPath).value_parser(value_parser!(OsString)),
         Kind::Choice(choices) => arg.value_name("NAME").value_parser(PossibleValuesParser::new(choices)),
+        // Checked later, because a message of the parser would repeat a password.
+        Kind::Url => arg.value_name("URL").value_hint(ValueHint::Url),
         Kind::Size => arg.value_name("SIZE").value_parser(checked(setting)),
         Kind::Thinking => arg.value_name("off|N|auto").value_parser(checked(setting)),
         Kind::Number(..) => arg.value_name("N").allow_negative_numbers(true).value_parser(checked(setting)),

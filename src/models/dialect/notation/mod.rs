@@ -129,6 +129,17 @@ impl Notation {
         derive::derive(source, render)
     }
 
+    /// The notation of most models, for replies of which no template is known: `<tool_call>{"name": …, "arguments": …}</tool_call>`, and
+    /// thoughts in `<think>`. The reader takes the other usual marks too.
+    pub fn usual() -> Notation {
+        let keys = Keys { name: "name".to_owned(), arguments: "arguments".to_owned() };
+        let form = Form::Json { keys: Some(keys), list: false };
+        let call = Marks::new("<tool_call>\n", "\n</tool_call>");
+        let thoughts = Thoughts { open: "<think>".to_owned(), close: "</think>".to_owned(), ..Thoughts::default() };
+        let calls = Some(Calls { section: Marks::default(), call, form });
+        Notation { thoughts: Some(thoughts), calls, ..Notation::default() }
+    }
+
     /// Whether a control token of this name is in a mark by which calls are read, or one of a channel.
     pub fn is_of_calls(&self, name: &str) -> bool {
         let calls = self.calls.iter().flat_map(|calls| calls.marks().chain(parse::usual()));

@@ -1,0 +1,29 @@
+//! Checks the URL of a server as people write it.
+
+use url::Url;
+
+/// How a URL has to look.
+const WAY: &str = "write it as http://HOST:PORT/v1 or https://HOST/v1";
+
+/// The base of an API at `text`, with the path `/v1` if it has none. The error goes on from "which" or from the name of a value, and repeats
+/// no password.
+pub fn server_url(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text.trim()).map_err(|error| format!("is no URL ({error}); {WAY}"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user name or password in it; leave it out, and name a key by key_file or key_env".to_owned());
+    }
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("begins with `{}:`; {WAY}", url.scheme()));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("has `?` or `#` in it; {WAY}"));
+    }
+    if url.port() == Some(0) {
+        return Err(format!("has port 0; {WAY}"));
+    }
+    // People copy the address of the API whole, or of the server alone.
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
+    url.set_path(if path.is_empty() { "/v1" } else { &path });
+    Ok(url)
+}

@@ -1,0 +1,128 @@
+//! What the model behind a URL can do, as a probe found it.
+
+use serde::{Deserialize, Serialize};
+
+/// Found out once per URL and model; what failed is left out of every later request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Abilities {
+    /// The model's name at the server.
+    pub model: String,
+    pub kind: Kind,
+    /// Context of one request in tokens.
+    pub context: usize,
+    /// Where `context` comes from, for people: `models.toml`, a path of the server, or a cautious guess.
+    pub context_from: String,
+    pub tools: Tools,
+    /// Takes `tool_choice`, so that a call can be demanded.
+    pub must_call: bool,
+    /// Answers in a JSON schema.
+    pub schema: bool,
+    /// Answers inside a grammar in GBNF.
+    pub grammar: bool,
+    pub logprobs: bool,
+    pub thinking: Switch,
+    /// Tells how far it has read a prompt.
+    pub progress: bool,
+    /// Goes on an answer that was begun.
+    pub goes_on: bool,
+    /// Counts tokens at the end of a stream.
+    pub counts: bool,
+}
+
+/// The program that serves, as far as it can be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    LlamaServer,
+    Vllm,
+    Sglang,
+    Ollama,
+    LmStudio,
+    Monobloc,
+    #[default]
+    Other,
+}
+
+/// How calls come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tools {
+    /// Tools are given in fields, and calls come in fields.
+    Structured,
+    /// Tools are given in fields, but calls are read out of the text, because the server does not know how the model writes them.
+    Offered,
+    /// Tools are described in the system message, and calls are read out of the text.
+    #[default]
+    AsText,
+}
+
+/// How thinking is switched off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// No thought was seen, so there is nothing to switch.
+    NeverThinks,
+    /// `chat_template_kwargs: {"enable_thinking": false}`
+    Template,
+    /// `reasoning_effort: "none"`
+    Effort,
+    /// It thinks, and no switch stops it.
+    #[default]
+    Unknown,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::LlamaServer => "llama-server",
+            Kind::Vllm => "vLLM",
+            Kind::Sglang => "SGLang",
+            Kind::Ollama => "Ollama",
+            Kind::LmStudio => "LM Studio",
+            Kind::Monobloc => "monobloc",
+            Kind::Other => "an OpenAI-compatible server",
+        }
+    }
+}
+
+impl Abilities {
+    /// What is known of a model before it was asked anything.
+    pub fn unknown(model: &str) -> Abilities {
+        Abilities {
+            model: model.to_owned(),
+            kind: Kind::Other,
+            context: CONTEXT_GUESSED,
+            context_from: "a guess".to_owned(),
+            tools: Tools::AsText,
+            must_call: false,
+            schema: false,
+            grammar: false,
+            logprobs: false,
+            thinking: Switch::Unknown,
+            progress: false,
+            goes_on: false,
+            counts: true,
+        }
+    }
+
+    /// What it cannot do, in words, for people.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        let mut say = |missing: bool, what: &'static str| {
+            if missing {
+                all.push(what);
+            }
+        };
+        say(self.tools != Tools::Structured, "structured calls (calls are read out of its text)");
+        say(self.tools != Tools::AsText && !self.must_call, "a demand for a call (it is asked for in words)");
+        say(!self.schema, "answers by a JSON schema (it is asked for in words, and checked)");
+        say(!self.logprobs, "log-probabilities");
+        say(self.thinking == Switch::Unknown, "a switch for thinking");
+        say(!self.progress, "progress while it reads a prompt");
+        say(!self.counts, "counts of tokens (they are estimated)");
+        all
+    }
+}
+
+/// Context that is assumed if neither `models.toml` nor the server says one.
+pub const CONTEXT_GUESSED: usize = 8_192;

@@ -1,0 +1,99 @@
+//! Keeps a server that is away from costing every request its time limits: after some failures it is left alone for a while.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::error::{RemoteError, Why};
+use crate::base::lock;
+
+/// Failures in a row after which a server rests.
+const FAILURES_MAX: u32 = 3;
+/// The first rest; each further failure doubles it, up to [`REST_MAX`].
+const REST: Duration = Duration::from_secs(15);
+const REST_MAX: Duration = Duration::from_secs(300);
+
+/// Shared by all that ask one server.
+#[derive(Clone, Debug, Default)]
+pub struct Breaker(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    failures: u32,
+    last: String,
+    rests_until: Option<Instant>,
+}
+
+impl Breaker {
+    /// Whether the server may be asked now. The first request after a rest is a trial: until it has ended, others wait for another rest.
+    pub fn enter(&self, now: Instant) -> Result<(), Why> {
+        let mut state = lock(&self.0);
+        match state.rests_until {
+            Some(until) if now < until => Err(Why::Resting {
+                failures: state.failures,
+                last: state.last.clone(),
+                again: (until - now).max(Duration::from_secs(1)),
+            }),
+            Some(_) => {
+                state.rests_until = Some(now + rest(state.failures));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub fn succeeded(&self) {
+        *lock(&self.0) = State::default();
+    }
+
+    /// Counts an error, if it says that the server is away.
+    pub fn failed(&self, error: &RemoteError, now: Instant) {
+        if !error.is_gone() {
+            return;
+        }
+        let mut state = lock(&self.0);
+        state.failures += 1;
+        state.last = error.why.to_string();
+        state.rests_until = (state.failures >= FAILURES_MAX).then(|| now + rest(state.failures));
+    }
+}
+
+fn rest(failures: u32) -> Duration {
+    REST.saturating_mul(1 << failures.saturating_sub(FAILURES_MAX).min(8)).min(REST_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(why: Why) -> RemoteError {
+        RemoteError { url: "http://box/v1".to_owned(), why }
+    }
+
+    #[test]
+    fn a_dead_server_rests_longer_and_longer_and_one_success_ends_it() {
+        let (breaker, gone, start) = (Breaker::default(), error(Why::Cut("closed".to_owned())), Instant::now());
+        for _ in 0..2 {
+            breaker.failed(&gone, start);
+            assert_eq!(breaker.enter(start), Ok(()));
+        }
+        breaker.failed(&gone, start);
+        assert!(matches!(breaker.enter(start), Err(Why::Resting { failures: 3, .. })));
+        let later = start + REST;
+        assert_eq!(breaker.enter(later), Ok(()), "one may try");
+        assert!(breaker.enter(later).is_err(), "and the others wait for it");
+        breaker.failed(&gone, later);
+        assert!(breaker.enter(later + REST).is_err());
+        assert_eq!(breaker.enter(later + 2 * REST), Ok(()));
+        breaker.succeeded();
+        assert_eq!(breaker.enter(later), Ok(()));
+    }
+
+    #[test]
+    fn a_refused_request_says_nothing_about_the_server() {
+        let breaker = Breaker::default();
+        for _ in 0..10 {
+            breaker.failed(&error(Why::Refused(401)), Instant::now());
+        }
+        assert_eq!(breaker.enter(Instant::now()), Ok(()));
+    }
+}

@@ -1,0 +1,58 @@
+//! Remembers to which servers the user has consented to send what models are asked: once for each URL.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::base::{file, places};
+use crate::models::Endpoint;
+
+/// Most servers remembered; the oldest consent is dropped first.
+const SERVERS_MAX: usize = 200;
+
+/// The file with the consents of this user.
+pub fn store() -> PathBuf {
+    places::config_dir().join("servers")
+}
+
+/// What a person consents to.
+pub fn question(endpoint: &Endpoint) -> String {
+    let url = endpoint.url();
+    let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
+    format!("Requests, code and paths of the project, and results of tools will be sent to {url}.{way}")
+}
+
+/// Whether the user has consented to this server.
+pub fn given(store: &Path, endpoint: &Endpoint) -> bool {
+    lines(store).iter().any(|line| line == endpoint.url())
+}
+
+/// Remembers the consent.
+pub fn give(store: &Path, endpoint: &Endpoint) -> io::Result<()> {
+    let mut kept = lines(store);
+    kept.retain(|line| line != endpoint.url());
+    kept.push(endpoint.url().to_owned());
+    let text: String = kept[kept.len().saturating_sub(SERVERS_MAX)..].iter().map(|line| format!("{line}\n")).collect();
+    file::replace(store, text.as_bytes())
+}
+
+fn lines(store: &Path) -> Vec<String> {
+    std::fs::read_to_string(store).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consent_holds_for_one_url() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("new/servers");
+        let (one, other) = (Endpoint::new("http://box:1").unwrap(), Endpoint::new("http://box:2").unwrap());
+        assert!(!given(&store, &one));
+        give(&store, &one).unwrap();
+        give(&store, &one).unwrap();
+        assert!(given(&store, &one) && !given(&store, &other));
+        assert_eq!(std::fs::read_to_string(&store).unwrap(), "http://box:1/v1\n");
+        assert!(question(&one).contains("http://box:1/v1") && question(&one).contains("read on the way"));
+    }
+}

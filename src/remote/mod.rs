@@ -1,0 +1,229 @@
+//! A model behind a URL: asks an OpenAI-compatible server, and reads the replies of every server known.
+//!
+//! [`Remote::open`] finds out what the server can do, once, and keeps it. [`Remote::chat`] asks for a reply, which always comes as a stream.
+//! With `models pull` this is the only code of the program that opens a connection to another machine, and nothing above it asks for
+//! one unless models.toml or an option names a URL.
+
+mod abilities;
+mod ask;
+mod body;
+mod breaker;
+mod chat;
+pub mod consent;
+mod error;
+mod form;
+mod http;
+mod piece;
+mod probe;
+mod read;
+mod reply;
+mod said;
+mod server;
+mod sse;
+mod tokens;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+pub use abilities::{Abilities, Kind, Switch, Tools};
+pub use ask::{Ask, Form};
+pub use error::{RemoteError, Why};
+pub use piece::{Finish, Piece, Usage, Whole};
+pub use reply::Reply;
+
+use breaker::Breaker;
+use http::{Answer, Failure, Sent};
+use tokens::Tokens;
+
+use crate::base::Cancel;
+use crate::models::Endpoint;
+
+/// A model of a server. Clones are the same model, and share what is learned of it.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    endpoint: Arc<Endpoint>,
+    key: Option<Arc<str>>,
+    can: Arc<Abilities>,
+    breaker: Breaker,
+    tokens: Tokens,
+}
+
+/// Texts whose vectors are asked for at once.
+const BATCH: usize = 64;
+
+impl Remote {
+    /// Asks the server for its models, and what its model can do unless that is kept below `folder` already.
+    pub async fn open(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Remote, RemoteError> {
+        Remote::asked(endpoint, cancel, async |remote| probe::known(remote, folder).await).await
+    }
+
+    /// [`Remote::open`] that finds everything out anew, and keeps it.
+    pub async fn probe(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Remote, RemoteError> {
+        Remote::asked(endpoint, cancel, async |remote| probe::anew(remote, folder).await).await
+    }
+
+    /// A server that is asked for vectors: nothing but its model is found out.
+    pub async fn open_embedder(endpoint: &Endpoint, cancel: &Cancel) -> Result<Remote, RemoteError> {
+        Remote::asked(endpoint, cancel, async |remote| {
+            Ok(Abilities::unknown(&server::choose(remote, true).await?.name))
+        })
+        .await
+    }
+
+    async fn asked(
+        endpoint: &Endpoint,
+        cancel: &Cancel,
+        find: impl AsyncFnOnce(&mut Remote) -> Result<Abilities, Why>,
+    ) -> Result<Remote, RemoteError> {
+        let fail = |why| RemoteError { url: endpoint.url().to_owned(), why };
+        let key = endpoint.key.read().map_err(|why| fail(Why::Key(why)))?;
+        let mut remote = Remote {
+            endpoint: Arc::new(endpoint.clone()),
+            key: key.map(Arc::from),
+            can: Arc::new(Abilities::unknown("")),
+            breaker: Breaker::default(),
+            tokens: Tokens::default(),
+        };
+        let can = tokio::select! {
+            can = find(&mut remote) => can.map_err(fail)?,
+            () = cancel.cancelled() => return Err(fail(Why::Cancelled)),
+        };
+        remote.can = Arc::new(can);
+        Ok(remote)
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The base URL, which holds no key.
+    pub fn url(&self) -> &str {
+        self.endpoint.url()
+    }
+
+    /// The model and its place, for people.
+    pub fn name(&self) -> String {
+        format!("{} at {}", self.can.model, self.endpoint.host())
+    }
+
+    pub fn abilities(&self) -> &Abilities {
+        &self.can
+    }
+
+    /// How many tokens a text has, at most in all likelihood. Guessed by its characters, and corrected by what the server counts.
+    pub fn tokens(&self, text: &str) -> usize {
+        self.tokens.of(tokens::plain(text))
+    }
+
+    /// Asks for a reply. Returns at once; needs the tokio runtime.
+    pub fn chat(&self, ask: Ask) -> Reply {
+        let remote = self.clone();
+        Reply::start(self.url(), move |pieces| async move {
+            let ran = match remote.breaker.enter(Instant::now()) {
+                Ok(()) => {
+                    let ran = chat::run(&remote, &ask, &pieces).await.map_err(|why| remote.error(why));
+                    match &ran {
+                        Ok(()) => remote.breaker.succeeded(),
+                        Err(error) => remote.breaker.failed(error, Instant::now()),
+                    }
+                    ran
+                }
+                Err(why) => Err(remote.error(why)),
+            };
+            if let Err(error) = ran {
+                // Nobody may wait for it any longer.
+                let _ = pieces.send(Err(error)).await;
+            }
+        })
+    }
+
+    /// The vectors of texts, in their order.
+    pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RemoteError> {
+        let mut all = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            let body = json!({ "model": self.can.model, "input": batch, "encoding_format": "float" });
+            let vectors = server::post(self, "embeddings", &body).await.and_then(|value| vectors(&value, batch.len()));
+            all.extend(vectors.map_err(|why| self.error(why))?);
+        }
+        Ok(all)
+    }
+
+    fn error(&self, why: Why) -> RemoteError {
+        RemoteError { url: self.url().to_owned(), why }
+    }
+
+    /// What the model can do, to be changed for one request.
+    fn can(&self) -> Abilities {
+        (*self.can).clone()
+    }
+
+    fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// A text of the server for a message.
+    fn shown(&self, text: &str) -> String {
+        said::shown(text, self.key())
+    }
+
+    /// The place that a redirection names, without anything that may be secret.
+    fn place(&self, location: &str) -> String {
+        let url = url::Url::parse(location).or_else(|_| self.endpoint.of_api("").join(location));
+        url.map_or_else(
+            |_| "another place".to_owned(),
+            |url| said::shown(&url.origin().ascii_serialization(), self.key()),
+        )
+    }
+
+    /// Sends a request to a path of the common API.
+    async fn send(&self, path: &str, body: Option<String>) -> Result<Answer, Failure> {
+        http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_api(path), body }).await
+    }
+
+    /// Sends a request to a path beside the common API.
+    async fn send_beside(&self, path: &str, body: Option<String>) -> Result<Answer, Failure> {
+        http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_server(path), body }).await
+    }
+}
+
+/// The vectors of an answer to `embeddings`, in the order of the texts.
+fn vectors(value: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, Why> {
+    let wrong = |what: String| Why::Unreadable(what);
+    let data = value["data"].as_array().ok_or_else(|| wrong("it has no `data`".to_owned()))?;
+    let mut all = vec![Vec::new(); wanted];
+    for (at, one) in data.iter().enumerate() {
+        let place = one["index"].as_u64().map_or(at, |index| index as usize);
+        let vector = one["embedding"].as_array().into_iter().flatten();
+        let vector: Vec<f32> = vector.filter_map(|number| Some(number.as_f64()? as f32)).collect();
+        *all.get_mut(place).ok_or_else(|| wrong(format!("it has a vector {place} of {wanted}")))? = vector;
+    }
+    let length = all.first().map_or(0, Vec::len);
+    if length == 0 || all.iter().any(|vector| vector.len() != length || vector.iter().any(|one| !one.is_finite())) {
+        return Err(wrong(format!("it does not have {wanted} vectors of one length")));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_come_in_the_order_of_the_texts_and_none_may_be_missing() {
+        let one = |index: usize, vector: Value| json!({ "index": index, "embedding": vector });
+        let both = json!({ "data": [one(1, json!([0.5, 1])), one(0, json!([2, 3]))] });
+        assert_eq!(vectors(&both, 2), Ok(vec![vec![2.0, 3.0], vec![0.5, 1.0]]));
+        for wrong in [
+            json!({}),
+            json!({ "data": [one(0, json!([1]))] }),
+            json!({ "data": [one(0, json!([1])), one(7, json!([1]))] }),
+            json!({ "data": [one(0, json!([1])), one(1, json!([1, 2]))] }),
+            json!({ "data": [one(0, json!([])), one(1, json!([]))] }),
+        ] {
+            assert!(vectors(&wrong, 2).is_err(), "{wrong}");
+        }
+    }
+}
