@@ -1,5 +1,6 @@
 //! The model shapes that `synth` can write, by name.
 
+mod altup;
 mod attention;
 mod blueprint;
 mod delta;
@@ -30,6 +31,8 @@ pub enum Shape {
     Qwen36_35bA3b,
     TinyQwen35,
     TinyQwen35Moe,
+    Qwen3Next80b,
+    TinyQwen3Next,
     GraniteHTiny,
     NemotronNano,
     TinyGranite,
@@ -38,23 +41,28 @@ pub enum Shape {
     Gemma4E4b,
     Gemma4_12b,
     TinyGemma4,
+    Gemma3nE4b,
+    TinyGemma3n,
     GptOss20b,
     TinyGptOss,
     Ministral8b,
     TinyMistral,
     GlmFlash,
     TinyGlm,
+    TinyMistral4,
 }
 
-const NAMES: [(Shape, &str); 25] = [
+const NAMES: [(Shape, &str); 30] = [
     (Shape::Lfm2_24bA2b, "lfm2-24b-a2b"),
     (Shape::Lfm2_8bA1b, "lfm2-8b-a1b"),
     (Shape::Lfm2_2_6b, "lfm2-2.6b"),
     (Shape::Lfm2_1_2b, "lfm2-1.2b"),
     (Shape::Qwen35_4b, "qwen3.5-4b"),
     (Shape::Qwen36_35bA3b, "qwen3.6-35b-a3b"),
+    (Shape::Qwen3Next80b, "qwen3-next-80b-a3b"),
     (Shape::GraniteHTiny, "granite-4-h-tiny"),
     (Shape::NemotronNano, "nemotron-3-nano"),
+    (Shape::Gemma3nE4b, "gemma-3n-e4b"),
     (Shape::Gemma4E4b, "gemma-4-e4b"),
     (Shape::Gemma4_12b, "gemma-4-12b"),
     (Shape::GptOss20b, "gpt-oss-20b"),
@@ -65,23 +73,28 @@ const NAMES: [(Shape, &str); 25] = [
     (Shape::TinyBitnet, "tiny-bitnet"),
     (Shape::TinyQwen35, "tiny-qwen35"),
     (Shape::TinyQwen35Moe, "tiny-qwen35moe"),
+    (Shape::TinyQwen3Next, "tiny-qwen3next"),
     (Shape::TinyGranite, "tiny-granitehybrid"),
     (Shape::TinyNemotron, "tiny-nemotron"),
     (Shape::TinyFalcon, "tiny-falcon-h1"),
+    (Shape::TinyGemma3n, "tiny-gemma3n"),
     (Shape::TinyGemma4, "tiny-gemma4"),
     (Shape::TinyGptOss, "tiny-gpt-oss"),
     (Shape::TinyMistral, "tiny-mistral3"),
     (Shape::TinyGlm, "tiny-glm-flash"),
+    (Shape::TinyMistral4, "tiny-mistral4"),
 ];
 
 impl Shape {
-    /// Entries of the model's own vocabulary; of the tiny shapes, of LFM2's.
+    /// Entries of the model's own vocabulary; of the tiny shapes, of LFM2's, or fewer where each entry has numbers for every layer.
     pub fn vocabulary(self) -> u64 {
         match self {
             Shape::Qwen35_4b | Shape::Qwen36_35bA3b => 248_320,
+            Shape::Qwen3Next80b => 151_936,
             Shape::GraniteHTiny => 100_352,
             Shape::NemotronNano | Shape::Ministral8b => 131_072,
-            Shape::Gemma4E4b | Shape::Gemma4_12b => 262_144,
+            Shape::Gemma3nE4b | Shape::Gemma4E4b | Shape::Gemma4_12b => 262_144,
+            Shape::TinyGemma3n => 8_192,
             Shape::GptOss20b => 201_088,
             Shape::GlmFlash => 154_880,
             _ => 65_536,
@@ -102,6 +115,8 @@ impl Shape {
             Shape::Qwen36_35bA3b => delta::QWEN36_35B.blueprint(vocabulary),
             Shape::TinyQwen35 => delta::TINY.blueprint(vocabulary),
             Shape::TinyQwen35Moe => delta::TINY_MOE.blueprint(vocabulary),
+            Shape::Qwen3Next80b => delta::QWEN3_NEXT_80B.blueprint(vocabulary),
+            Shape::TinyQwen3Next => delta::TINY_NEXT.blueprint(vocabulary),
             Shape::GraniteHTiny => mamba::GRANITE_H_TINY.blueprint(vocabulary),
             Shape::NemotronNano => mamba::NEMOTRON_NANO.blueprint(vocabulary),
             Shape::TinyGranite => mamba::TINY_GRANITE.blueprint(vocabulary),
@@ -110,12 +125,15 @@ impl Shape {
             Shape::Gemma4E4b => window::GEMMA4_E4B.blueprint(vocabulary),
             Shape::Gemma4_12b => window::GEMMA4_12B.blueprint(vocabulary),
             Shape::TinyGemma4 => window::TINY_GEMMA4.blueprint(vocabulary),
+            Shape::Gemma3nE4b => altup::E4B.blueprint(vocabulary),
+            Shape::TinyGemma3n => altup::TINY.blueprint(vocabulary),
             Shape::GptOss20b => window::GPT_OSS_20B.blueprint(vocabulary),
             Shape::TinyGptOss => window::TINY_GPT_OSS.blueprint(vocabulary),
             Shape::Ministral8b => attention::MINISTRAL_8B.blueprint(vocabulary),
             Shape::TinyMistral => attention::TINY_MISTRAL.blueprint(vocabulary),
             Shape::GlmFlash => attention::GLM_FLASH.blueprint(vocabulary),
             Shape::TinyGlm => attention::TINY_GLM.blueprint(vocabulary),
+            Shape::TinyMistral4 => attention::TINY_MISTRAL4.blueprint(vocabulary),
         }
     }
 }
@@ -153,12 +171,14 @@ mod tests {
 
     #[test]
     fn sizes_are_about_those_in_the_models_names() {
-        // In billions, as the makers say it. Gemma's E4B counts its tables for each layer too.
+        // In billions, as the makers say it. Gemma's E4B count their tables for each layer too.
         for (shape, billions) in [
             ("qwen3.5-4b", 4.2),
             ("qwen3.6-35b-a3b", 34.7),
+            ("qwen3-next-80b-a3b", 79.7),
             ("granite-4-h-tiny", 6.9),
             ("nemotron-3-nano", 31.6),
+            ("gemma-3n-e4b", 6.9),
             ("gemma-4-e4b", 7.5),
             ("gemma-4-12b", 11.9),
             ("gpt-oss-20b", 20.9),

@@ -1,4 +1,4 @@
-//! The shapes of models with attention in all layers: Ministral 3, and GLM-4.7-Flash with latent attention.
+//! The shapes of models with attention in all layers: Ministral 3, and GLM-4.7-Flash and Mistral 4 with latent attention.
 
 use super::blueprint::{Blueprint, Fill, GATING_SIGMOID};
 
@@ -44,6 +44,7 @@ impl Mistral {
 
 #[derive(Clone, Copy)]
 pub(super) struct Latent {
+    pub architecture: &'static str,
     pub layers: u32,
     pub hidden: u64,
     pub heads: u64,
@@ -62,6 +63,7 @@ pub(super) struct Latent {
 
 /// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const GLM_FLASH: Latent = Latent {
+    architecture: "deepseek2",
     layers: 47,
     hidden: 2048,
     heads: 20,
@@ -76,6 +78,7 @@ pub(super) const GLM_FLASH: Latent = Latent {
     experts_used: 4,
 };
 pub(super) const TINY_GLM: Latent = Latent {
+    architecture: "deepseek2",
     layers: 4,
     hidden: 128,
     heads: 4,
@@ -90,12 +93,15 @@ pub(super) const TINY_GLM: Latent = Latent {
     experts_used: 2,
 };
 
+/// llama.cpp reads Mistral 4 as it reads DeepSeek 2 (`models.h`).
+pub(super) const TINY_MISTRAL4: Latent = Latent { architecture: "mistral4", ..TINY_GLM };
+
 /// Layers at the start without experts.
 const LEADING_DENSE: u32 = 1;
 
 impl Latent {
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let mut plan = Blueprint::new("deepseek2", self.layers, 202_752, self.hidden);
+        let mut plan = Blueprint::new(self.architecture, self.layers, 202_752, self.hidden);
         plan.experts(self.experts, self.experts_used, self.inner)
             .sizes(&[
                 ("feed_forward_length", self.dense),

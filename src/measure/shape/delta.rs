@@ -1,9 +1,10 @@
-//! The shapes of Qwen3.5 and Qwen3.6: gated delta nets, and attention in every fourth layer.
+//! The shapes of Qwen3-Next, Qwen3.5 and Qwen3.6: gated delta nets, and attention in every fourth layer.
 
 use super::blueprint::{Blueprint, Fill};
 
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
+    pub architecture: &'static str,
     pub layers: u32,
     /// Whether a block follows that predicts a further token (MTP).
     pub predicts: bool,
@@ -34,6 +35,7 @@ const INTERVAL: u32 = 4;
 
 /// Sizes as they are known in public; they were not compared with the maker's own files.
 pub(super) const QWEN35_4B: Sizes = Sizes {
+    architecture: "qwen35",
     layers: 32,
     predicts: false,
     hidden: 2560,
@@ -51,6 +53,7 @@ pub(super) const QWEN35_4B: Sizes = Sizes {
     is_tied: true,
 };
 pub(super) const QWEN36_35B: Sizes = Sizes {
+    architecture: "qwen35moe",
     layers: 40,
     hidden: 2048,
     kv_heads: 2,
@@ -75,8 +78,20 @@ pub(super) const TINY: Sizes = Sizes {
     inner: 256,
     ..QWEN35_4B
 };
-pub(super) const TINY_MOE: Sizes =
-    Sizes { predicts: false, inner: 64, experts: 8, experts_used: 2, is_tied: false, ..TINY };
+pub(super) const TINY_MOE: Sizes = Sizes {
+    architecture: "qwen35moe",
+    predicts: false,
+    inner: 64,
+    experts: 8,
+    experts_used: 2,
+    is_tied: false,
+    ..TINY
+};
+pub(super) const QWEN3_NEXT_80B: Sizes =
+    Sizes { architecture: NEXT, layers: 48, experts: 512, experts_used: 10, ..QWEN36_35B };
+pub(super) const TINY_NEXT: Sizes = Sizes { architecture: NEXT, ..TINY_MOE };
+
+const NEXT: &str = "qwen3next";
 
 impl Sizes {
     fn keys(&self) -> u64 {
@@ -88,9 +103,8 @@ impl Sizes {
     }
 
     pub fn blueprint(&self, vocabulary: u64) -> Blueprint {
-        let architecture = if self.experts > 0 { "qwen35moe" } else { "qwen35" };
         let blocks = self.layers + u32::from(self.predicts);
-        let mut plan = Blueprint::new(architecture, blocks, 262_144, self.hidden);
+        let mut plan = Blueprint::new(self.architecture, blocks, 262_144, self.hidden);
         plan.heads(self.heads, self.head)
             .sizes(&[
                 ("attention.head_count_kv", self.kv_heads),
@@ -102,9 +116,11 @@ impl Sizes {
                 ("ssm.group_count", self.delta_keys),
                 ("full_attention_interval", INTERVAL.into()),
             ])
-            .numbers("rope.dimension_sections", &self.sections)
             .float("attention.layer_norm_rms_epsilon", 1e-6)
             .float("rope.freq_base", 1e7);
+        if self.architecture != NEXT {
+            plan.numbers("rope.dimension_sections", &self.sections);
+        }
         if self.experts > 0 {
             plan.experts(self.experts, self.experts_used, self.inner)
                 .number("expert_shared_feed_forward_length", self.inner);
@@ -139,8 +155,12 @@ impl Sizes {
             block.add("ssm_conv1d.weight", &[CONV, channels], Fill::Uniform);
             block.add("ssm_dt.bias", &[self.delta_values], Fill::Zeros);
             block.add("ssm_a", &[self.delta_values], Fill::Decays);
-            block.matrix("ssm_beta", hidden, self.delta_values);
-            block.matrix("ssm_alpha", hidden, self.delta_values);
+            if self.architecture == NEXT {
+                block.matrix("ssm_ba", hidden, 2 * self.delta_values);
+            } else {
+                block.matrix("ssm_beta", hidden, self.delta_values);
+                block.matrix("ssm_alpha", hidden, self.delta_values);
+            }
             block.norm("ssm_norm", self.delta_head);
             block.matrix("ssm_out", self.values(), hidden);
         }
