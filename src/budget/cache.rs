@@ -25,9 +25,30 @@ pub fn is_readable(kv_type: &str, flash: FlashAttention) -> bool {
     kv_type == "f16" || flash != FlashAttention::Off
 }
 
-/// Cells per slot in one layer. Layers with a sliding window keep the whole context too (`swa_full`).
+/// Cells per slot in a layer that attends to the whole context.
 pub fn cells_of(wanted: &LoadSettings) -> u64 {
     u64::from(wanted.context).next_multiple_of(CELL_STEP)
+}
+
+/// Cells per slot in a layer with a sliding window of `window` tokens: those of the window and of a call of `rows` rows, in a context of
+/// `positions` (`llama_kv_cache_iswa`).
+pub fn cells_with(window: u64, rows: u64, positions: u64) -> u64 {
+    (window + rows).min(positions).next_multiple_of(CELL_STEP)
+}
+
+/// Cells per slot in the layers with a sliding window; 0 if there are none.
+pub fn cells_in_window(header: &Header, wanted: &LoadSettings) -> u64 {
+    let all = cells_of(wanted);
+    match header.sliding_window {
+        None => 0,
+        Some(_) if window(header, wanted).is_none() => all,
+        Some(window) => cells_with(window.into(), wanted.rows.into(), all),
+    }
+}
+
+/// Tokens of the sliding window, if it is narrower than the context.
+fn window(header: &Header, wanted: &LoadSettings) -> Option<u64> {
+    header.sliding_window.map(u64::from).filter(|tokens| *tokens < cells_of(wanted))
 }
 
 /// Size of the KV cache of all slots: per layer and cell, one row of keys and one of values.
@@ -39,7 +60,8 @@ pub fn kv(header: &Header, wanted: &LoadSettings) -> Bytes {
 pub fn kv_by(header: &Header, wanted: &LoadSettings, here: impl Fn(usize) -> bool) -> (Bytes, Bytes) {
     let mut parts = (Bytes::ZERO, Bytes::ZERO);
     for (number, layer) in header.kept.iter().enumerate() {
-        let bytes = kv_row(header, layer, wanted) * cells_of(wanted) * wanted.slots as u64;
+        let cells = if layer.slides { cells_in_window(header, wanted) } else { cells_of(wanted) };
+        let bytes = kv_row(header, layer, wanted) * cells * wanted.slots as u64;
         if here(number) {
             parts.0 += bytes;
         } else {
@@ -55,10 +77,10 @@ pub fn kv_of_widest_layer(header: &Header, wanted: &LoadSettings) -> Bytes {
     layers.map(|layer| kv_by(header, wanted, |one| one == layer).0).max().unwrap_or(Bytes::ZERO)
 }
 
-/// KV cache of one more token in all layers.
+/// KV cache of one more token that is beyond the windows: in the layers that attend to the whole context.
 pub fn kv_per_token(header: &Header, kv_type: &str) -> Bytes {
     let wanted = LoadSettings { kv_type: kv_type.to_owned(), ..LoadSettings::default() };
-    header.kept.iter().map(|layer| kv_row(header, layer, &wanted)).sum()
+    header.kept.iter().filter(|layer| !layer.slides).map(|layer| kv_row(header, layer, &wanted)).sum()
 }
 
 /// Key and value of one token in one layer. Where attention is computed in products, values are stored by columns, and all
@@ -112,17 +134,27 @@ const MARKS_MAX: u64 = 32;
 
 /// Checkpoints that a slot keeps in the memory of its context: as many as its share has room for, and two at least (126 MiB for
 /// Qwen3.6 35B). Further ones are spare (`prefix::Spares`).
-pub fn own_marks(header: &Header) -> u32 {
-    match state_once(header) {
+pub fn own_marks(header: &Header, wanted: &LoadSettings) -> u32 {
+    match mark(header, wanted) {
         Bytes::ZERO => 0,
         state => (MARKS_SHARE.0 / state.0).clamp(MARKS_MIN, MARKS_MAX) as u32,
     }
 }
 
-/// Size of the own checkpoints of all slots, each with the recurrent state. Every call leaves one and may be short, so the
-/// maximum number is counted.
+/// Size of the own checkpoints of all slots, and of the memory in which the latest was taken. Every call leaves one and may be
+/// short, so the maximum number is counted.
 pub fn marks(header: &Header, wanted: &LoadSettings) -> Bytes {
-    state_once(header) * u64::from(wanted.marks) * wanted.slots as u64
+    match u64::from(wanted.marks) * wanted.slots as u64 {
+        0 => Bytes::ZERO,
+        own => mark(header, wanted) * (own + 1),
+    }
+}
+
+/// Size of one checkpoint: the recurrent state, and the cells of windows with position, sequence and their number.
+fn mark(header: &Header, wanted: &LoadSettings) -> Bytes {
+    let cell: Bytes = header.kept.iter().filter(|layer| layer.slides).map(|layer| kv_row(header, layer, wanted)).sum();
+    let windows = window(header, wanted).map_or(Bytes::ZERO, |tokens| (cell + Bytes(12)) * tokens);
+    state_once(header) + windows
 }
 
 /// Size of llama.cpp's metadata of cells: position, shift, the set of sequences, and two tree nodes for cells in use. Layers
@@ -131,8 +163,7 @@ pub fn cells(header: &Header, wanted: &LoadSettings) -> Bytes {
     if !header.kept.iter().any(Layer::has_keys) {
         return Bytes::ZERO;
     }
-    let kinds = 1 + u64::from(header.sliding_window.is_some());
-    CELL * (kinds * cells_of(wanted) * wanted.slots as u64)
+    CELL * ((cells_of(wanted) + cells_in_window(header, wanted)) * wanted.slots as u64)
 }
 
 /// Metadata of one cell.
@@ -175,7 +206,8 @@ mod tests {
             |header: Header, expected: u64| assert_eq!(cells(&header, &wanted(8192, 2, "f16")), Bytes(expected));
         let hybrid = hybrid(8, 1024, 0, "q8_0");
         check(hybrid.clone(), 160 * 8192 * 2);
-        check(Header { sliding_window: Some(512), ..hybrid.clone() }, 160 * (8192 + 8192) * 2);
+        check(Header { sliding_window: Some(512), ..hybrid.clone() }, 160 * (8192 + 768) * 2);
+        check(Header { sliding_window: Some(9000), ..hybrid.clone() }, 160 * (8192 + 8192) * 2);
         check(Header { kept: vec![Layer::default(); 8], ..hybrid }, 0);
     }
 
@@ -206,9 +238,28 @@ mod tests {
     fn a_slot_keeps_as_many_checkpoints_as_its_share_has_room_for_and_two_at_least() {
         let with = |state| Header { kept: vec![Layer { state, ..Layer::default() }; 30], ..hybrid(3, 1024, 0, "q8_0") };
         // Qwen3.6 35B, LFM2 24B, something between them, and a model without states.
-        let found = [3 * 8192 + 128 * 4096, 4096, 100_000, 0].map(|state| own_marks(&with(state)));
+        let own = |header: &Header| own_marks(header, &wanted(8192, 1, "f16"));
+        let found = [3 * 8192 + 128 * 4096, 4096, 100_000, 0].map(|state| own(&with(state)));
         assert_eq!(found, [2, 32, 2, 0]);
-        assert_eq!(own_marks(&with(50_000)), 5);
+        assert_eq!(own(&with(50_000)), 5);
+    }
+
+    #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal", feature = "vulkan")))]
+    fn layers_with_a_window_keep_the_cells_of_the_window_and_of_a_call_and_are_copied_for_a_checkpoint() {
+        let (slides, plain) =
+            (Layer { key: 64, value: 64, slides: true, state: 0 }, Layer { key: 32, value: 32, ..Layer::default() });
+        let header =
+            Header { kept: vec![slides, slides, plain], sliding_window: Some(1000), ..hybrid(3, 1024, 0, "q8_0") };
+        let wanted = |context| LoadSettings { rows: 256, ..wanted(context, 2, "q8_0") };
+        let row = |numbers: u64| numbers / 32 * 34;
+        assert_eq!(kv(&header, &wanted(8192)), Bytes(2 * (1280 * 2 * row(128) + 8192 * row(64))));
+        assert_eq!(kv(&header, &wanted(1024)), Bytes(2 * 1024 * (2 * row(128) + row(64))));
+        assert_eq!(kv_per_token(&header, "q8_0"), Bytes(row(64)));
+        let one = 1000 * (2 * row(128) + 12);
+        let settings = LoadSettings { marks: own_marks(&header, &wanted(8192)), ..wanted(8192) };
+        assert_eq!((settings.marks, marks(&header, &settings)), (32, Bytes(65 * one)));
+        assert_eq!(own_marks(&header, &wanted(768)), 0, "the context is narrower than the window");
     }
 
     #[test]

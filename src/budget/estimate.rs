@@ -131,8 +131,8 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let table = header.tensors.iter().find(|tensor| tensor.name == "per_layer_token_embd.weight");
     let by_layer = table.and_then(|table| table.shape.first()).map_or(0, |numbers| numbers * rows);
     let masked = rows * if products { 4 } else { 2 };
-    let masks = 1 + u64::from(header.sliding_window.is_some());
-    Bytes(4 * (plain.max(recurrent) + by_layer) + masks * masked * cells) + copied_scores(header, wanted)
+    let masks = masked * (cells + cache::cells_in_window(header, wanted));
+    Bytes(4 * (plain.max(recurrent) + by_layer) + masks) + copied_scores(header, wanted)
 }
 
 /// Attention scores of all heads for the rows of a call.
@@ -216,7 +216,7 @@ mod tests {
     fn convolution_layers_keep_two_columns_a_slot_and_as_many_a_checkpoint() {
         let of = |context| Estimate::of(&lfm2_24b(), &LoadSettings { marks: 32, ..wanted(context, 2, "f16") });
         for estimate in [of(1024), of(32_768)] {
-            assert_eq!((estimate.state, estimate.marks), (Bytes::kib(2 * 480), Bytes::kib(2 * 32 * 480)));
+            assert_eq!((estimate.state, estimate.marks), (Bytes::kib(2 * 480), Bytes::kib((2 * 32 + 1) * 480)));
         }
     }
 
@@ -256,7 +256,7 @@ mod tests {
         check(&dense, &few, 3 * 4096 * 256, 2 * 256 * 8192);
         check(&Header { vocabulary: 1000, ..experts }, &few, 3 * 4 * 1024 * 256, 2 * 256 * 8192);
         check(&Header { vocabulary: 65_536, ..dense.clone() }, &wanted(8192, 1, "q8_0"), 65_536 * 256, 2 * 256 * 8192);
-        check(&Header { sliding_window: Some(512), ..dense }, &few, 3 * 4096 * 256, 2 * 256 * (8192 + 8192));
+        check(&Header { sliding_window: Some(512), ..dense }, &few, 3 * 4096 * 256, 2 * 256 * (8192 + 768));
     }
 
     #[test]

@@ -100,6 +100,12 @@ pub trait Decoder {
     /// Shortens `sequence` to the longest length not above `wanted` that can be restored exactly, and returns it.
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize;
 
+    /// Whether a copy of `sequence` would compute further tokens to the last bit as the sequence itself. With sliding windows
+    /// it is so now and then, see `llama/decoder.rs`.
+    fn copies_exactly(&self, _sequence: usize) -> bool {
+        true
+    }
+
     /// A copy of `sequence` in host memory; `None` if it is empty.
     fn save(&mut self, sequence: usize) -> Option<Saved>;
 

@@ -103,18 +103,21 @@ async fn two_slots_give_the_tokens_of_solo_runs() {
 }
 
 /// One small model of each architecture.
-const SMALL: [synth_shape::Shape; 11] = [
+const SMALL: [synth_shape::Shape; 14] = [
     synth_shape::Shape::TinyLfm2,
     synth_shape::Shape::TinyLfm2Moe,
     synth_shape::Shape::TinyQwen35,
     synth_shape::Shape::TinyQwen35Moe,
+    synth_shape::Shape::TinyQwen3Next,
     synth_shape::Shape::TinyGranite,
     synth_shape::Shape::TinyNemotron,
     synth_shape::Shape::TinyFalcon,
+    synth_shape::Shape::TinyGemma3n,
     synth_shape::Shape::TinyGemma4,
     synth_shape::Shape::TinyGptOss,
     synth_shape::Shape::TinyMistral,
     synth_shape::Shape::TinyGlm,
+    synth_shape::Shape::TinyMistral4,
 ];
 
 #[tokio::test]
@@ -283,7 +286,6 @@ async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
 async fn split_calls_give_the_tokens_of_whole_calls() {
     split_calls_change_no_token(&smollm(), KvFormat::F16).await;
     split_calls_change_no_token(&smollm(), KvFormat::Q8_0).await;
-    split_calls_change_no_token(&gemma(), KvFormat::F16).await;
     split_calls_change_no_token(synthetic(synth_shape::Shape::TinyLfm2Moe), KvFormat::Q8_0).await;
 }
 
@@ -404,6 +406,7 @@ async fn a_parked_job_continues_with_the_same_tokens(file: &Path) {
 async fn a_user_does_not_wait_for_a_background_job() {
     a_parked_job_continues_with_the_same_tokens(&smollm()).await;
     a_parked_job_continues_with_the_same_tokens(synthetic(synth_shape::Shape::TinyLfm2)).await;
+    a_parked_job_continues_with_the_same_tokens(synthetic(synth_shape::Shape::TinyGemma4)).await;
 }
 
 /// The second turn of a conversation reuses the first after the model was unloaded and loaded again.
@@ -461,6 +464,7 @@ async fn an_unloaded_model_finds_its_conversations_again() {
     sequences_survive_a_reload(&smollm()).await;
     sequences_survive_a_reload(&gemma()).await;
     sequences_survive_a_reload(synthetic(synth_shape::Shape::TinyLfm2)).await;
+    sequences_survive_a_reload(synthetic(synth_shape::Shape::TinyGptOss)).await;
 }
 
 #[tokio::test]
@@ -590,6 +594,78 @@ fn recurrent_layers_can_undo_rows_of_the_last_call() {
         let other = after(16, right - 1);
         let (same, different) = (distance(&guessed, &plain), distance(&guessed, &other));
         assert!(same < different / 20.0, "{right} right: {same} from those of a run without a guess, {different}");
+    }
+}
+
+/// Layers with a window compute to the last bit the same whatever was taken back, restored or copied before.
+#[test]
+fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit() {
+    let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack: true, mapped: false };
+    for (shape, kv) in [synth_shape::Shape::TinyGemma4, synth_shape::Shape::TinyGptOss]
+        .into_iter()
+        .zip([KvFormat::Q8_0, KvFormat::F16])
+    {
+        let weights = weights_of(synthetic(shape), loading);
+        let flash = FlashAttention::Auto;
+        let context = Shape { slots: 2, context: 1024, kv, flash, threads: 2, chunk: 64, share: false };
+        let row = |sequence, position: usize, logits| {
+            let token = Token((300 + position * 37 % 5_000) as i32);
+            Row { sequence, position, token, logits }
+        };
+        let chunk = |decoder: &mut dyn Decoder, sequence: usize, from: usize, to: usize| {
+            let rows: Vec<Row> = (from..to).map(|position| row(sequence, position, position + 1 == to)).collect();
+            decoder.decode(&rows, &|| false).expect("a chunk");
+            decoder.mark(sequence);
+        };
+        // The logits' bits of each generated row.
+        let generate = |decoder: &mut dyn Decoder, sequence: usize, from: usize, to: usize| -> Vec<Vec<u32>> {
+            let one = |position| {
+                decoder.decode(&[row(sequence, position, true)], &|| false).expect("a row");
+                decoder.logits(0).iter().map(|logit| logit.to_bits()).collect()
+            };
+            (from..to).map(one).collect()
+        };
+        const PROMPT: usize = 300;
+        const END: usize = 700;
+        let prompt = |decoder: &mut dyn Decoder, sequence: usize| {
+            (0..PROMPT).step_by(64).for_each(|from| chunk(decoder, sequence, from, (from + 64).min(PROMPT)));
+        };
+        let fresh = || weights.context(&context).expect("a context");
+        let mut decoder = fresh();
+        prompt(&mut decoder, 0);
+        let cold = generate(&mut decoder, 0, PROMPT, END);
+        assert_eq!(decoder.limits().undo, usize::MAX);
+        // Back to the end of a chunk, in the slot that generated and in one that it is copied to.
+        let saved = decoder.save(0).expect("a copy");
+        for sequence in [0, 1] {
+            assert!(sequence == 0 || decoder.restore(1, &saved));
+            assert_eq!(decoder.keep(sequence, 299), 256, "{shape}");
+            chunk(&mut decoder, sequence, 256, PROMPT);
+            assert!(generate(&mut decoder, sequence, PROMPT, END) == cold, "{shape}, sequence {sequence}");
+        }
+        // Back to rows generated since the sequence was settled, as after wrong guesses.
+        let mut decoder = fresh();
+        prompt(&mut decoder, 0);
+        for from in (PROMPT..END).step_by(8) {
+            let guess: Vec<Row> = (from..from + 8).map(|at| Row { token: Token(7), ..row(0, at, true) }).collect();
+            decoder.decode(&guess, &|| false).expect("a guess");
+            assert_eq!(decoder.keep(0, from), from);
+            assert!(generate(&mut decoder, 0, from, from + 8) == cold[from - PROMPT..][..8], "{shape}, from {from}");
+        }
+        // A copy made when the decoder says so.
+        let mut decoder = fresh();
+        prompt(&mut decoder, 0);
+        let mut copies = 0;
+        for at in PROMPT..END - 40 {
+            if decoder.copies_exactly(0) {
+                let saved = decoder.save(0).expect("a copy");
+                assert!(decoder.restore(1, &saved));
+                assert!(generate(&mut decoder, 1, at, at + 40) == cold[at - PROMPT..][..40], "{shape}, copied at {at}");
+                copies += 1;
+            }
+            generate(&mut decoder, 0, at, at + 1);
+        }
+        assert_eq!(copies, 1 + (END - 40 - PROMPT) / 32, "{shape}");
     }
 }
 

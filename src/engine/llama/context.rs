@@ -39,8 +39,8 @@ unsafe impl Send for Context<'_> {}
 impl<'w> Context<'w> {
     /// Makes a context with `context` positions a slot; `None` if llama.cpp refuses. Callers make one context of a
     /// model at a time, because that changes the model. `undo`: rows of a call that recurrent layers must be able to
-    /// take back.
-    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32) -> Option<Context<'w>> {
+    /// take back. `windows`: whether layers with a sliding window keep the cells of their window alone; else they can be cut anywhere.
+    pub fn new(model: &'w LlamaModel, shape: &Shape, context: usize, undo: u32, windows: bool) -> Option<Context<'w>> {
         let stop = Box::new(AtomicPtr::new(std::ptr::null_mut()));
         let threads = Threads::new(shape.threads)?;
         // SAFETY: returns a plain structure.
@@ -60,7 +60,7 @@ impl<'w> Context<'w> {
             params.flash_attn_type = sys::LLAMA_FLASH_ATTN_TYPE_ENABLED;
         }
         params.kv_unified = false;
-        params.swa_full = true;
+        params.swa_full = !windows;
         // These rows and one more must be in the same micro-batch (`llama-memory-recurrent.cpp`).
         params.n_rs_seq = undo.min(params.n_ubatch.saturating_sub(2));
         params.no_perf = true;
@@ -163,12 +163,13 @@ impl<'w> Context<'w> {
         usize::try_from(last + 1).unwrap_or(0)
     }
 
-    /// The state of a sequence as bytes: of all layers, or only of those that cannot be cut. `None` if llama.cpp fails.
-    pub fn state(&mut self, sequence: usize, part: Part) -> Option<Vec<u8>> {
+    /// Writes the state of a sequence to `bytes`: of all layers, or only of those that cannot be cut. False if llama.cpp fails.
+    pub fn state_into(&mut self, sequence: usize, part: Part, bytes: &mut Vec<u8>) -> bool {
         // SAFETY: the context is live, and the buffer is as large as llama.cpp says it needs.
         unsafe {
             let size = sys::llama_state_seq_get_size_ext(self.raw.as_ptr(), int(sequence), part.flags());
-            let mut bytes: Vec<u8> = Vec::with_capacity(size);
+            bytes.clear();
+            bytes.reserve_exact(size);
             let written = sys::llama_state_seq_get_data_ext(
                 self.raw.as_ptr(),
                 bytes.as_mut_ptr(),
@@ -177,7 +178,7 @@ impl<'w> Context<'w> {
                 part.flags(),
             );
             bytes.set_len(written.min(size));
-            (written > 0 && written <= size).then_some(bytes)
+            written > 0 && written <= size
         }
     }
 
@@ -266,7 +267,7 @@ mod tests {
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
         let shape =
             Shape { slots: 1, context: 512, kv, flash: FlashAttention::Auto, threads: 2, chunk: CHUNK, share: false };
-        let mut context = Context::new(model, &shape, shape.context, 0).expect("a context");
+        let mut context = Context::new(model, &shape, shape.context, 0, true).expect("a context");
         let mut bits = Vec::new();
         let mut from = 0;
         for call in 0.. {

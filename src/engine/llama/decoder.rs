@@ -1,14 +1,11 @@
 //! Implements `Decoder` on a llama.cpp context: evaluates rows, and cuts back, saves and restores sequences.
 
-use std::sync::Arc;
-
 use super::context::{Context, Part};
+use super::marks::{Mark, spare_the_older, thin};
 use super::{Shape, Weights};
+use crate::budget::cache;
 use crate::engine::decoder::{DecodeError, Decoder, Limits, Row, Saved, Stop, Vocabulary};
-use crate::engine::prefix::{Spare, Spares};
-
-/// Maximum number of checkpoints of one sequence.
-const MARKS_MAX: usize = 32;
+use crate::engine::prefix::Spares;
 
 #[derive(Default)]
 struct Sequence {
@@ -19,32 +16,28 @@ struct Sequence {
     marks: Vec<(usize, Mark)>,
     /// Whether a call failed midway, so that the next [`Decoder::keep`] must clean up whatever length it asks for.
     torn: bool,
+    /// The length at which cells outside of the window were dropped last; 0 if none were.
+    settled: usize,
 }
 
-/// A checkpoint of the layers that cannot be cut.
-#[derive(Clone)]
-enum Mark {
-    /// In the slot's share of the context's memory.
-    Own(Arc<[u8]>),
-    /// Dropped when something else needs its memory.
-    Spare(Spare),
+/// The cells of the layers with a sliding window. llama.cpp would overwrite those outside of the window one by one, in an order that
+/// depends on what was cut and restored before, and with the order of the cells the last bits of the sums change. So a sequence is
+/// *settled* before it runs out of cells: its window is saved and restored, after which it lies in order in the first cells. Calls
+/// settle at the same lengths in every run, so that the same cells hold the same positions.
+#[derive(Clone, Copy)]
+struct Window {
+    tokens: usize,
+    /// Cells of one sequence; enough for the window and a call.
+    cells: usize,
+    /// Cells outside of the window from which on a sequence is settled before a call. Only then can it be copied exactly, for which
+    /// urgent jobs wait.
+    generated: usize,
 }
 
-impl Mark {
-    fn state(&self) -> Option<Arc<[u8]>> {
-        match self {
-            Mark::Own(state) => Some(state.clone()),
-            Mark::Spare(spare) => spare.state(),
-        }
-    }
-
-    fn is_there(&self) -> bool {
-        match self {
-            Mark::Own(_) => true,
-            Mark::Spare(spare) => spare.is_there(),
-        }
-    }
-}
+/// Generated tokens until a sequence is settled: its window is copied twice for that (8 MiB of Gemma 3 270M). From a GPU that takes
+/// longer, and tokens less.
+const SETTLED_EVERY: usize = 32;
+const SETTLED_EVERY_GPU: usize = 256;
 
 /// Calls for one sequence in a row on a GPU. There a change of sequence costs 3.3 ms (H200, the 24B's shape, 2.7 ms a token): llama.cpp
 /// builds its graph anew, and the CUDA graph of it is recorded again.
@@ -54,17 +47,27 @@ const GPU_CALLS_IN_A_ROW: usize = 16;
 pub struct LlamaDecoder<'w> {
     context: Context<'w>,
     limits: Limits,
-    /// Whether sequences go back by checkpoints, because recurrent layers cannot be cut, only restored.
-    checkpoints: bool,
+    /// Whether there are recurrent layers, which cannot be cut, only restored.
+    recurs: bool,
+    /// Layers with a window can be cut as far back as they were settled, and are restored further back.
+    window: Option<Window>,
     /// How many checkpoints of a sequence are in the memory of the context.
     own_marks: usize,
     /// Takes further checkpoints.
     spares: Option<Spares>,
     sequences: Vec<Sequence>,
+    /// The checkpoint taken last, in memory that is used again.
+    scratch: Vec<u8>,
 }
 
 impl<'w> LlamaDecoder<'w> {
     pub(super) fn new(context: Context<'w>, weights: &Weights, shape: &Shape, positions: usize) -> LlamaDecoder<'w> {
+        let recurs = weights.recurs();
+        let window = weights.window(positions).map(|tokens| Window {
+            tokens,
+            cells: cache::cells_with(tokens as u64, shape.rows() as u64, positions as u64) as usize,
+            generated: if weights.is_on_gpu() { SETTLED_EVERY_GPU } else { SETTLED_EVERY },
+        });
         let limits = Limits {
             sequences: shape.slots,
             context: positions,
@@ -72,13 +75,13 @@ impl<'w> LlamaDecoder<'w> {
             outputs: shape.outputs(),
             vocabulary: weights.size(),
             sharing: weights.sharing(shape.share),
-            cuts_anywhere: !weights.needs_checkpoints(),
+            cuts_anywhere: !recurs && window.is_none(),
             calls_in_a_row: if weights.is_on_gpu() { GPU_CALLS_IN_A_ROW } else { 1 },
-            undo: if weights.needs_checkpoints() { context.undo_rows() } else { usize::MAX },
+            undo: if recurs { context.undo_rows() } else { usize::MAX },
         };
         let sequences = (0..shape.slots).map(|_| Sequence::default()).collect();
-        let (checkpoints, own_marks) = (weights.needs_checkpoints(), weights.own_marks());
-        LlamaDecoder { context, limits, checkpoints, own_marks, spares: None, sequences }
+        let own_marks = weights.own_marks(shape);
+        LlamaDecoder { context, limits, recurs, window, own_marks, spares: None, sequences, scratch: Vec::new() }
     }
 
     /// The same, with further checkpoints in `spares`.
@@ -103,11 +106,13 @@ impl<'w> LlamaDecoder<'w> {
         self.context.remove(sequence, length) && self.context.length(sequence) == length
     }
 
-    /// Takes back rows of the last call, using the states that recurrent layers keep for them. `None` if it cannot.
+    /// Takes rows back where no checkpoint is needed: rows of the last call, for which recurrent layers keep states, and rows
+    /// since a window was settled. `None` if it cannot.
     fn undo(&mut self, sequence: usize, wanted: usize) -> Option<usize> {
-        let Sequence { length, fresh, torn, .. } = self.sequences[sequence];
+        let Sequence { length, fresh, torn, settled, .. } = self.sequences[sequence];
         let rows = length - wanted;
-        if torn || rows >= fresh || rows > self.limits.undo || !self.cut(sequence, wanted) {
+        let is_kept = !self.recurs || (!torn && rows < fresh && rows <= self.limits.undo);
+        if !is_kept || wanted < settled || !self.cut(sequence, wanted) {
             return None;
         }
         self.forget(sequence, wanted);
@@ -120,7 +125,49 @@ impl<'w> LlamaDecoder<'w> {
         let (length, mark) = self.sequences[sequence].marks.last().cloned()?;
         let state = mark.state()?;
         let restored = self.context.set_state(sequence, &state, Part::Uncuttable) && self.cut(sequence, length);
+        self.sequences[sequence].settled = self.settled_at(length);
         restored.then_some(length)
+    }
+
+    fn has_checkpoints(&self) -> bool {
+        self.recurs || self.window.is_some()
+    }
+
+    /// [`Sequence::settled`] of a sequence whose window was restored at `length`: nothing is outside of a window that is not full.
+    fn settled_at(&self, length: usize) -> usize {
+        self.window.map_or(0, |window| if length > window.tokens { length } else { 0 })
+    }
+
+    /// Cells that a sequence occupies outside of its window.
+    fn outside(&self, sequence: usize) -> usize {
+        let Sequence { length, settled, .. } = self.sequences[sequence];
+        let Some(window) = self.window else { return 0 };
+        if settled == 0 { length.saturating_sub(window.tokens) } else { length - settled }
+    }
+
+    /// Settles a sequence if a call of `rows` rows has no room otherwise, or enough was generated. False if llama.cpp fails.
+    fn make_room(&mut self, sequence: usize, rows: usize) -> bool {
+        let (Some(window), outside) = (self.window, self.outside(sequence)) else { return true };
+        if outside < window.generated && window.tokens + outside + rows <= window.cells {
+            return true;
+        }
+        self.context.state_into(sequence, Part::Uncuttable, &mut self.scratch) && self.settle(sequence)
+    }
+
+    /// Replaces the window by its copy in `scratch`, if there are cells outside of it. False if llama.cpp fails; then the
+    /// sequence is empty.
+    fn settle(&mut self, sequence: usize) -> bool {
+        if self.outside(sequence) == 0 {
+            return true;
+        }
+        let length = self.sequences[sequence].length;
+        let restored = self.context.set_state(sequence, &self.scratch, Part::Uncuttable);
+        if !restored || self.context.length(sequence) != length {
+            self.clear(sequence);
+            return false;
+        }
+        self.sequences[sequence].settled = length;
+        true
     }
 }
 
@@ -130,6 +177,12 @@ impl Decoder for LlamaDecoder<'_> {
     }
 
     fn decode(&mut self, rows: &[Row], stop: Stop<'_>) -> Result<(), DecodeError> {
+        for of_one in rows.chunk_by(|one, next| one.sequence == next.sequence) {
+            if !self.make_room(of_one[0].sequence, of_one.len()) {
+                let reason = "the window of a sequence could not be restored".to_owned();
+                return Err(DecodeError::Failed { rows: rows.len(), reason });
+            }
+        }
         if let Err(error) = self.context.decode(rows, stop) {
             rows.iter().for_each(|row| self.sequences[row.sequence].torn = true);
             return Err(error);
@@ -147,16 +200,23 @@ impl Decoder for LlamaDecoder<'_> {
     }
 
     fn mark(&mut self, sequence: usize) {
-        if !self.checkpoints {
+        if !self.has_checkpoints() || !self.context.state_into(sequence, Part::Uncuttable, &mut self.scratch) {
             return;
         }
         let length = self.sequences[sequence].length;
-        let Some(state) = self.context.state(sequence, Part::Uncuttable) else { return };
         self.forget(sequence, length.saturating_sub(1));
         let marks = &mut self.sequences[sequence].marks;
-        marks.push((length, Mark::Own(state.into())));
-        spare_the_older(marks, self.own_marks, self.spares.as_ref());
+        spare_the_older(marks, self.own_marks.saturating_sub(1), self.spares.as_ref());
+        marks.push((length, Mark::Own(self.scratch.as_slice().into())));
         thin(marks);
+        // If it fails, the sequence is empty, and the next call fails because its rows do not continue it.
+        self.settle(sequence);
+    }
+
+    fn copies_exactly(&self, sequence: usize) -> bool {
+        let outside = self.outside(sequence);
+        // The next call would settle it, which copying and restoring does too.
+        outside == 0 || self.window.is_some_and(|window| outside >= window.generated)
     }
 
     fn keep(&mut self, sequence: usize, wanted: usize) -> usize {
@@ -168,7 +228,7 @@ impl Decoder for LlamaDecoder<'_> {
         if wanted == 0 {
             return self.clear(sequence);
         }
-        let kept = if self.checkpoints {
+        let kept = if self.has_checkpoints() {
             self.undo(sequence, wanted).or_else(|| self.rewind(sequence, wanted))
         } else {
             self.cut(sequence, wanted).then_some(wanted)
@@ -188,13 +248,16 @@ impl Decoder for LlamaDecoder<'_> {
         if length == 0 || torn {
             return None;
         }
-        let state = self.context.state(sequence, Part::Whole)?.into();
+        let mut state = Vec::new();
+        if !self.context.state_into(sequence, Part::Whole, &mut state) {
+            return None;
+        }
         // Spare checkpoints are left behind, so that a copy takes no more than a slot's share.
         let own = self.sequences[sequence].marks.iter().filter_map(|(length, mark)| match mark {
             Mark::Own(state) => Some((*length, state.clone())),
             Mark::Spare(_) => None,
         });
-        Some(Saved { length, state, marks: own.collect() })
+        Some(Saved { length, state: state.into(), marks: own.collect() })
     }
 
     fn restore(&mut self, sequence: usize, saved: &Saved) -> bool {
@@ -205,75 +268,8 @@ impl Decoder for LlamaDecoder<'_> {
             return false;
         }
         let marks = saved.marks.iter().map(|(length, state)| (*length, Mark::Own(state.clone()))).collect();
-        self.sequences[sequence] = Sequence { length: saved.length, marks, ..Sequence::default() };
+        let (length, settled) = (saved.length, self.settled_at(saved.length));
+        self.sequences[sequence] = Sequence { length, marks, settled, ..Sequence::default() };
         true
-    }
-}
-
-/// Leaves only the last `own` checkpoints in the context's memory; the others become spare if there is room, or go.
-fn spare_the_older(marks: &mut Vec<(usize, Mark)>, own: usize, spares: Option<&Spares>) {
-    let older = marks.len().saturating_sub(own.max(1));
-    let mut number = 0;
-    marks.retain_mut(|(_, mark)| {
-        number += 1;
-        match mark {
-            Mark::Own(state) if number <= older => match spares.and_then(|spares| spares.keep(state.clone())) {
-                Some(spare) => *mark = Mark::Spare(spare),
-                None => return false,
-            },
-            _ => {}
-        }
-        true
-    });
-}
-
-/// Drops every second checkpoint of the older half once there are too many: going far back then recomputes a few chunks
-/// more, never a whole prompt.
-fn thin(marks: &mut Vec<(usize, Mark)>) {
-    if marks.len() > MARKS_MAX {
-        let mut number = 0;
-        marks.retain(|_| {
-            number += 1;
-            number > MARKS_MAX / 2 || number % 2 == 1
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::Bytes;
-    use crate::budget::Ledger;
-
-    fn marks(count: usize) -> Vec<(usize, Mark)> {
-        (1..=count).map(|n| (64 * n, Mark::Own(vec![n as u8; 100].into()))).collect()
-    }
-
-    fn lengths(marks: &[(usize, Mark)]) -> Vec<usize> {
-        marks.iter().map(|(length, _)| *length).collect()
-    }
-
-    #[test]
-    fn older_checkpoints_become_spare_or_go_and_the_last_ones_stay() {
-        let ledger = Ledger::new(Bytes(250));
-        let spares = Spares::new(ledger.clone(), Bytes(1000));
-        let mut kept = marks(5);
-        spare_the_older(&mut kept, 2, Some(&spares));
-        assert_eq!(lengths(&kept), [64, 128, 256, 320], "there is room for two spare ones");
-        assert_eq!(ledger.promised().host, Bytes(200));
-        spares.make_room(Bytes(250));
-        let there: Vec<bool> = kept.iter().map(|(_, mark)| mark.is_there()).collect();
-        assert_eq!((there, kept[2].1.state()), (vec![false, false, true, true], Some(vec![4; 100].into())));
-        let mut alone = marks(5);
-        spare_the_older(&mut alone, 2, None);
-        assert_eq!(lengths(&alone), [256, 320]);
-    }
-
-    #[test]
-    fn of_too_many_checkpoints_every_second_of_the_older_half_goes() {
-        let mut many = marks(MARKS_MAX + 1);
-        thin(&mut many);
-        assert_eq!(many.len(), MARKS_MAX + 1 - MARKS_MAX / 4);
-        assert_eq!(lengths(&many)[..3], [64, 192, 320]);
     }
 }

@@ -3,8 +3,8 @@
 //! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: a call evaluates the prompt of one
 //! sequence only; generated tokens of several sequences share a call only where that was seen to change nothing
 //! or the user wants it (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
-//! which is restored before the attention layers are cut; sliding windows can be cut, because they keep all cells
-//! (`swa_full`).
+//! which is restored before the attention layers are cut; sliding windows are restored too, and can be cut as far back as
+//! they were settled (see `decoder`).
 
 mod buffer_overrides;
 mod context;
@@ -13,6 +13,7 @@ pub(crate) mod devices;
 mod log;
 mod lora;
 mod mapping;
+mod marks;
 mod read_ahead;
 pub(crate) mod rehearsal;
 mod thread_count;
@@ -28,7 +29,7 @@ pub use decoder::LlamaDecoder;
 pub use weights::{Loading, Weights};
 
 use crate::base::config::FlashAttention;
-use crate::budget::cache;
+use crate::budget::{LoadSettings, cache};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlamaError {
@@ -102,6 +103,19 @@ impl Shape {
     /// Most rows of one call.
     pub fn rows(&self) -> usize {
         self.chunk.max(self.slots)
+    }
+
+    /// The settings that decide how large the caches of a context are.
+    pub fn settings(&self) -> LoadSettings {
+        LoadSettings {
+            context: self.context as u32,
+            slots: self.slots,
+            kv_type: self.kv.name().to_owned(),
+            flash: self.flash,
+            rows: self.rows() as u32,
+            outputs: self.outputs() as u32,
+            ..LoadSettings::default()
+        }
     }
 
     /// See [`cache::is_read_in_products`], which the memory estimate uses too.

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 
-use super::context::{Context, wrapped};
+use super::context::{Context, pointer, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
 use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
@@ -51,12 +51,7 @@ pub struct Weights {
     tiled: bool,
     /// Whether some layers are on an accelerator.
     on_gpu: bool,
-    /// Whether some layers use a sliding window.
-    slides: bool,
-    /// Rows at the end of a call that recurrent layers can take back.
-    undo: u32,
-    /// Checkpoints of a slot in the memory of its context.
-    own_marks: u32,
+    header: Header,
     /// Held while the model changes: making a context changes it, so one is made at a time (llama-cpp-2 says the same).
     model_lock: Mutex<()>,
 }
@@ -118,9 +113,8 @@ impl Weights {
     }
 
     fn of(model: LlamaModel, header: &Header, tiled: bool, on_gpu: bool) -> Weights {
-        let (tokens, undo) = (token_texts(&model), cache::undo_rows(header));
-        let (slides, own_marks) = (header.sliding_window.is_some(), cache::own_marks(header));
-        Weights { model, tokens, tiled, on_gpu, slides, undo, own_marks, model_lock: Mutex::new(()) }
+        let tokens = token_texts(&model);
+        Weights { model, tokens, tiled, on_gpu, header: header.clone(), model_lock: Mutex::new(()) }
     }
 
     /// Does all that a load on the processor does, but reads no weights and allocates no memory for them, nor for the contexts
@@ -158,15 +152,23 @@ impl Weights {
         weights.context(&shape).map(drop)
     }
 
-    /// Whether a sequence can only go back to checkpoints, because of recurrent layers. Sliding windows can be cut,
-    /// because contexts keep the cells outside the window too (`swa_full`); a checkpoint of them would be as large.
-    pub fn needs_checkpoints(&self) -> bool {
+    /// Whether there are recurrent layers, which can only go back to checkpoints.
+    pub(super) fn recurs(&self) -> bool {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
+    /// Tokens of the sliding window if it is narrower than a context of `positions`. Of architectures whose windows the header
+    /// does not tell, contexts keep all cells (`swa_full`).
+    pub(super) fn window(&self, positions: usize) -> Option<usize> {
+        self.header.sliding_window?;
+        // SAFETY: the model is live.
+        let tokens = unsafe { sys::llama_model_n_swa(pointer(&self.model)) } as usize;
+        (tokens > 0 && tokens < positions).then_some(tokens)
+    }
+
     /// How many checkpoints of a slot are in the memory of its context.
-    pub(super) fn own_marks(&self) -> usize {
-        self.own_marks as usize
+    pub(super) fn own_marks(&self, shape: &Shape) -> usize {
+        cache::own_marks(&self.header, &shape.settings()) as usize
     }
 
     /// Whether some layers are on an accelerator.
@@ -178,10 +180,10 @@ impl Weights {
     /// (see [`repack::untiled`](crate::budget::repack::untiled)), and with sliding windows, whose logits are known to
     /// differ then, only if that is `wanted` although it may change logits.
     pub(super) fn sharing(&self, wanted: bool) -> Sharing {
-        match (self.needs_checkpoints() && self.tiled, wanted) {
+        match (self.recurs() && self.tiled, wanted) {
             (true, _) => Sharing::Never,
             (false, true) => Sharing::Wanted,
-            (false, false) if self.slides => Sharing::Never,
+            (false, false) if self.header.sliding_window.is_some() => Sharing::Never,
             (false, false) => Sharing::IfProved,
         }
     }
@@ -197,7 +199,8 @@ impl Weights {
         let context = shape.context.next_multiple_of(CONTEXT_BLOCK);
         let held = lock(&self.model_lock);
         log::forget();
-        let raw = Context::new(&self.model, shape, context, self.undo);
+        let (undo, windows) = (cache::undo_rows(&self.header), self.window(context).is_some());
+        let raw = Context::new(&self.model, shape, context, undo, windows);
         drop(held);
         let reason =
             log::reason().unwrap_or_else(|| "it refused; MONOBLOC_LOG=debug shows its own messages".to_owned());
@@ -288,7 +291,6 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::engine::llama::context::pointer;
     use crate::models::gguf;
 
     #[test]

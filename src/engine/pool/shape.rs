@@ -26,17 +26,12 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<
 
 /// The settings from which the memory of `shape` is estimated.
 pub fn wanted(spec: &ModelSpec, shape: &Shape, options: &PoolOptions, machine: &Machine) -> LoadSettings {
+    let settings = shape.settings();
     LoadSettings {
-        context: shape.context as u32,
-        slots: shape.slots,
-        kv_type: spec.kv_type.clone(),
-        flash: options.flash,
-        rows: shape.rows() as u32,
-        outputs: shape.outputs() as u32,
         // With an accelerator, llama.cpp keeps host matrices unrepacked where the accelerator can read them.
         repack: options.repack && (spec.gpu_layers == Some(0) || machine.accelerator.is_none()),
-        marks: cache::own_marks(&spec.header),
-        ..LoadSettings::default()
+        marks: cache::own_marks(&spec.header, &settings),
+        ..settings
     }
 }
 

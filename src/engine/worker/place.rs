@@ -130,7 +130,8 @@ impl<D: Decoder> Worker<'_, D> {
             .enumerate()
             .filter_map(|(slot, one)| {
                 let active = one.active.as_ref()?;
-                let may_be_parked = active.parked < PARKED_MAX && !matches!(active.progress, Progress::Score { .. });
+                let is_scored = matches!(active.progress, Progress::Score { .. });
+                let may_be_parked = active.parked < PARKED_MAX && !is_scored && self.decoder.copies_exactly(slot);
                 Some(Running { slot, urgency: active.urgency, may_be_parked })
             })
             .collect();

@@ -11,7 +11,7 @@ use super::subject::{Run, Setting, Subject, run};
 use super::{Figures, bandwidth, bare};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
-use crate::budget::{cache, place};
+use crate::budget::{LoadSettings, cache, place};
 use crate::engine::Token;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
@@ -68,7 +68,8 @@ pub async fn measure(
     let bandwidth = bandwidth::read_bytes_per_s(threads);
     let shown = format!("{:.1} GB/s", bandwidth / 1e9);
     figures.add("bandwidth_bytes_per_s", bandwidth, "memory bandwidth, measured", shown);
-    let kv = cache::kv_per_token(&spec.header, &setting.kv_type) * prompt_tokens as u64;
+    let filled = LoadSettings { context: prompt_tokens as u32, ..pool.wanted(&spec)? };
+    let kv = cache::kv(&spec.header, &LoadSettings { slots: 1, ..filled });
     let read = place::bytes_per_token(&spec.header) + kv;
     figures.add("bytes_per_token", read.0, "bytes a token reads", read.to_string());
     let share = read.0 as f64 * decode / bandwidth;
