@@ -15,7 +15,7 @@ pub use fit::{FitRequest, instead};
 pub use past::{Back, CheckpointRow, Went};
 pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
-use crate::base::{self, Bytes, Cancel, Config, state, trial};
+use crate::base::{Bytes, Cancel, Config, state, trial};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
 use crate::budget::permit::Permit;
@@ -31,8 +31,8 @@ use crate::index::{Index, Progress};
 use crate::measure::fit::alternatives;
 use crate::models::gguf::Header;
 use crate::models::{Registry, Role, places};
-use crate::orchestrate::Toolkit;
 use crate::orchestrate::private_names::Names;
+use crate::orchestrate::{Remotes, Toolkit};
 use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
@@ -76,6 +76,8 @@ pub struct App {
     catalog: Arc<OnceLock<(Catalog, Vec<String>)>>,
     /// Finds personal names with the router. Made when names are first masked.
     names: Arc<OnceLock<Arc<Names>>>,
+    /// The servers that play roles.
+    remotes: Remotes,
     /// The memory of the index, as last measured.
     indexed: Arc<Mutex<Option<Lease>>>,
     /// How model files are tried before they are loaded; `None` where this process is not the program itself.
@@ -103,6 +105,7 @@ impl App {
             others: Arc::default(),
             catalog: Arc::default(),
             names: Arc::default(),
+            remotes: Remotes::default(),
             indexed: Arc::default(),
             trial: None,
             _process: process,
@@ -163,7 +166,8 @@ impl App {
     pub fn registry(&self) -> Result<Registry> {
         let mut registry = Registry::open(&self.config)?;
         let all = alternatives(&registry, Role::Planner);
-        if all.is_empty() || registry.is_named(Role::Planner) {
+        let is_away = !matches!(registry.endpoint(Role::Planner), Ok(None));
+        if all.is_empty() || is_away || registry.is_named(Role::Planner) {
             return Ok(registry);
         }
         let (report, refused) = self.fit_roles(&registry)?;
@@ -318,11 +322,6 @@ impl App {
     pub fn policy(&self) -> Policy {
         let policy = Policy::new(self.config.approve, self.rules.clone(), &self.config.project);
         policy.unconfined(sandbox::unconfined(&self.config.commands))
-    }
-
-    /// Whether this program was built for an accelerator and found none.
-    pub fn lacks_accelerator(&self) -> bool {
-        base::ACCELERATED && self.ledger.machine().accelerator.is_none()
     }
 
     /// Ends the servers of every project, which would otherwise outlive the program.

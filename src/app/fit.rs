@@ -127,6 +127,11 @@ impl App {
         }
     }
 
+    /// Whether this program was built for an accelerator and found none.
+    pub fn lacks_accelerator(&self) -> bool {
+        crate::base::ACCELERATED && self.ledger.machine().accelerator.is_none()
+    }
+
     /// For each role, what its model would give up to fit if it were loaded now, or that it does not fit.
     pub fn rungs(&self) -> Result<BTreeMap<String, String>> {
         let (report, _) = self.fit(&FitRequest::default())?;
@@ -137,10 +142,15 @@ impl App {
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
-    /// The planner with the models that could replace it, and the router unless it is the same file.
+    /// The planner with the models that could replace it, and the router unless it is the same file. What a server plays takes no memory here.
     fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
+        let is_here = |role| matches!(registry.endpoint(role), Ok(None));
+        let router = registry.get(Role::Router).ok().filter(|_| is_here(Role::Router)).cloned();
+        if !is_here(Role::Planner) {
+            return Ok(router.map(|spec| self.router_asked(&spec)).transpose()?.into_iter().collect());
+        }
         let planner = registry.get(Role::Planner)?.clone();
-        let router = registry.get(Role::Router).ok().filter(|spec| spec.path != planner.path).cloned();
+        let router = router.filter(|spec| spec.path != planner.path);
         // A planner that the user named is not replaced.
         let others =
             if registry.is_named(Role::Planner) { Vec::new() } else { fit::alternatives(registry, Role::Planner) };
@@ -152,12 +162,15 @@ impl App {
         }
         let (name, gpu_layers) = (Role::Planner.to_string(), planner.gpu_layers);
         let mut asked = vec![Asked { name, candidates, gpu_layers, optional: false }];
-        if let Some(spec) = router {
-            let candidates = vec![(spec.header.clone(), pool.wanted(&spec)?)];
-            let (name, gpu_layers) = (Role::Router.to_string(), spec.gpu_layers);
-            asked.push(Asked { name, candidates, gpu_layers, optional: true });
-        }
+        asked.extend(router.map(|spec| self.router_asked(&spec)).transpose()?);
         Ok(asked)
+    }
+
+    fn router_asked(&self, spec: &ModelSpec) -> Result<Asked> {
+        let pool = Pool::alone(self.ledger.clone(), self.permit.clone(), self.pool_options(true));
+        let candidates = vec![(spec.header.clone(), pool.wanted(spec)?)];
+        let (name, gpu_layers) = (Role::Router.to_string(), spec.gpu_layers);
+        Ok(Asked { name, candidates, gpu_layers, optional: true })
     }
 
     fn file_asked(&self, file: &Path, request: &FitRequest) -> Result<Asked> {

@@ -33,7 +33,9 @@ impl App {
     pub fn shared_models(&self) -> Result<SharedModels> {
         let registry = self.registry()?;
         let mut notes: Vec<String> = registry.replaced.clone().into_iter().collect();
-        registry.get(Role::Planner)?;
+        if registry.endpoint(Role::Planner)?.is_none() {
+            registry.get(Role::Planner)?;
+        }
         let embedder = match self.leaves_out_embedder(&registry) {
             true => Err("no embedder: the planner would not fit beside it; search goes by words only".to_owned()),
             false => self.embedder(&registry),

@@ -93,6 +93,7 @@ impl App {
             earlier: Vec::new(),
             cancel: self.cancel.clone(),
             meter: Meter::start(),
+            remotes: self.remotes.clone(),
         })
     }
 }

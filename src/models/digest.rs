@@ -31,6 +31,11 @@ pub fn fingerprint(path: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()[..8]))
 }
 
+/// Sixteen hexadecimal digits from a text.
+pub fn of_text(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes())[..8])
+}
+
 fn sample(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     let mut file = File::open(path)?;
     let Stamp { size: bytes, mtime_ns, ctime_ns, .. } = Stamp::of(&file.metadata()?);

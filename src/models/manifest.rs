@@ -264,6 +264,11 @@ impl RoleTable {
         Ok(Some(endpoint))
     }
 
+    /// The table for the model file that stands in for the server of the role: what is said of the server's model is not said of it.
+    pub fn of_file(self) -> RoleTable {
+        if self.url.is_none() { self } else { RoleTable { tier: None, capability: None, context: None, ..self } }
+    }
+
     /// Checks the values, and turns `file` and `hub` of the table itself into its only, required candidate.
     fn settle(&mut self) -> Result<(), String> {
         if let Some(file) = self.file.take() {

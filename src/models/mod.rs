@@ -27,7 +27,7 @@ pub use adapter::Adapter;
 pub use capability::{Measured, ModelCapability, Tier};
 pub use endpoint::{Endpoint, Key};
 pub use error::ModelsError;
-pub use registry::{EmbedderSpec, Found, ModelSpec, Registry};
+pub use registry::{EmbedderSpec, Found, ModelSpec, Registry, RoleWishes};
 
 /// What a model is used for. One file may play several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -99,6 +99,15 @@ pub struct ModelSpec {
     pub sha256: Option<String>,
 }
 
+/// What settings and models.toml say of the model that plays a role, whichever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoleWishes {
+    pub capable: Option<bool>,
+    pub tier: Option<Tier>,
+    pub think: Think,
+    pub sampling: SamplingWish,
+}
+
 /// A folder with an embedding model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedderSpec {
@@ -236,6 +245,18 @@ impl Registry {
         match endpoint {
             Some(endpoint) if self.config.offline => Err(ModelsError::Offline { role, url: endpoint.url().to_owned() }),
             endpoint => Ok(endpoint),
+        }
+    }
+
+    /// What settings and models.toml say of the model of a role, whichever it is.
+    pub fn wishes(&self, role: Role) -> RoleWishes {
+        let table = self.manifest.table(role);
+        let capable = table.capability.map(|said| said == "capable");
+        RoleWishes {
+            capable,
+            tier: table.tier.or((capable == Some(false)).then_some(Tier::Reads)),
+            think: self.config.think.or(table.think).unwrap_or_default(),
+            sampling: self.config.sampling.or(table.sampling),
         }
     }
 

@@ -30,6 +30,11 @@ pub fn thought(think: Think, rate: Option<f64>, spent: Duration, context: usize)
     }
 }
 
+/// Whether the thoughts of a turn have taken all their time.
+pub fn is_spent(spent: Duration) -> bool {
+    spent >= TURN_TIME
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,7 +65,7 @@ pub async fn called(
     let query = Query { form: Form::Call(Reply::Call), ..Query::of(chat, CALL_TOKENS) };
     let (output, _) = toolkit.ask_inside(&model, query, "choosing a tool", host).await?;
     // A tool of a server may change anything, so only a call that is whole counts.
-    let reading = model.calls(&output, &offered, call::Tier::Strict);
+    let reading = output.read(&offered, call::Tier::Strict);
     tracing::debug!(answer = output.text, "called");
     if let Some(why) = whole::why_cut(&output) {
         host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));

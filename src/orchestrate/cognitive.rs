@@ -48,10 +48,10 @@ pub fn applies(brief: Brief<'_>) -> bool {
     match brief.toolkit.cognitive.when {
         When::On => true,
         When::Off => false,
-        // Only a model that is already in memory counts; none is loaded just to find out.
+        // Only a model that can be asked at once counts; none is loaded just to find out.
         When::Auto => {
-            let resident = brief.toolkit.pool.resident(brief.toolkit.voice());
-            is_complex(brief) && resident.is_some_and(|model| model.capability.supports_complex_reasoning)
+            let at_hand = brief.toolkit.at_hand(brief.toolkit.voice());
+            is_complex(brief) && at_hand.is_some_and(|model| model.capability().supports_complex_reasoning)
         }
     }
 }

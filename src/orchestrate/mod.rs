@@ -40,6 +40,7 @@ use crate::language::clauses::{self, Part};
 use crate::request::folders;
 use crate::request::named::{self, Named};
 use evidence::Evidence;
+pub use player::Remotes;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
 /// The user's decision on a proposed tool call, to be awaited.
@@ -98,13 +99,26 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     let steps = calls.map(evidence::Entry::report).collect();
     let usage = toolkit.meter.usage();
     remember_speed(toolkit, &usage);
+    tell_servers(toolkit, &usage, host);
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })
+}
+
+/// Says which servers were asked.
+fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
+    for role in [Role::Planner, Role::Router] {
+        let Some(player) = toolkit.at_hand(role).filter(|player| player.here().is_none()) else { continue };
+        let calls =
+            usage.calls.iter().filter(|call| call.role == role.to_string() && call.model == player.name()).count();
+        if calls > 0 {
+            host.notice(&format!("{role}: {} was asked {calls} times", player.name()));
+        }
+    }
 }
 
 /// Stores how fast each model read and wrote in this turn; `monobloc fit` forecasts with it.
 fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     let Some(folder) = toolkit.pool.capabilities() else { return };
-    for role in [Role::Planner, Role::Router] {
+    for role in [Role::Planner, Role::Router].into_iter().filter(|role| !toolkit.is_away(*role)) {
         let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
         let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
         // Calls that used guessed tokens (prompt lookup) are left out: they decode faster than usual.

@@ -12,13 +12,14 @@ use crate::engine::{EngineError, Request, Sampling, Tally, Thinking};
 use crate::index::{Index, IndexError};
 use crate::models::Role;
 use crate::protocol::{BudgetReport, CallCost, Event, Exchange, Given, Mode, Usage};
+use crate::remote::RemoteError;
 use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 
 use crate::request::forms::Project;
 
 use super::Host;
 use super::allowance::{self, LONG_ANSWER};
-use super::player::Player;
+use super::player::{Player, Remotes};
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub struct Toolkit {
     pub earlier: Vec<Exchange>,
     pub cancel: Cancel,
     pub meter: Meter,
+    /// The servers that play roles.
+    pub remotes: Remotes,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -56,6 +59,12 @@ pub enum TurnError {
     Pool(#[from] PoolError),
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    #[error(
+        "nothing is sent to {url}: {why}. Say yes when you are asked, or add the server by `monobloc models add {url}`"
+    )]
+    NotSent { url: String, why: String },
     #[error("a background task of this turn was lost: {0}")]
     Lost(String),
 }
@@ -72,10 +81,10 @@ impl Toolkit {
         Project { index: self.index.as_deref(), root: self.context.as_ref().map(|context| context.root.path()) }
     }
 
-    /// The model that plays `role`, loaded now if it is not yet; progress goes to the host.
-    pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
+    /// The model file of `role`, loaded now if it is not yet; progress goes to the host.
+    pub(super) async fn load(&self, role: Role, host: &dyn Host) -> Result<Leased, TurnError> {
         if let Some(leased) = self.pool.resident(role) {
-            return Ok(leased.into());
+            return Ok(leased);
         }
         let (pool, cancel) = (self.pool.clone(), self.cancel.clone());
         let (shares, mut progress) = tokio::sync::mpsc::unbounded_channel();
@@ -101,7 +110,7 @@ impl Toolkit {
         if let Some(rung) = &loaded.rung {
             host.notice(&format!("{role}: {rung}, because memory is short"));
         }
-        Ok(loaded.into())
+        Ok(loaded)
     }
 
     /// The role that words answers and judges them.
@@ -119,7 +128,7 @@ impl Toolkit {
     }
 
     /// How far a model may think in this conversation that by itself thinks so far.
-    fn thinks(&self, own: Think) -> Think {
+    pub(super) fn thinks(&self, own: Think) -> Think {
         if self.cognitive.cot { self.think.unwrap_or(own) } else { Think::Off }
     }
 
@@ -225,7 +234,7 @@ impl Meter {
     }
 
     /// How long models have thought so far.
-    fn thought(&self) -> Duration {
+    pub(super) fn thought(&self) -> Duration {
         Duration::from_millis(self.thought_ms.load(Ordering::Relaxed))
     }
 

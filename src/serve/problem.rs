@@ -96,6 +96,7 @@ impl From<TurnError> for Problem {
         match error {
             TurnError::Engine(error) => error.into(),
             TurnError::Pool(error) => error.into(),
+            TurnError::Remote(_) | TurnError::NotSent { .. } => Problem::new(Kind::Unavailable, error.to_string()),
             TurnError::Cancelled | TurnError::Lost(_) => Problem::failed(error),
         }
     }

@@ -25,7 +25,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("context", "request tools retrieve edit index language base"),
     (
         "orchestrate",
-        "context request edit tools lessons retrieve index engine embed budget models protocol language base",
+        "context request edit tools lessons retrieve index engine embed budget remote models protocol language base",
     ),
     ("session", "orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base"),
     (
@@ -47,6 +47,7 @@ pub const LAYERS: &[(&str, &str)] = &[
 pub const DOORS: &[(&str, &[&str])] = &[
     ("llama_cpp_*", &["src/engine/llama.rs", "src/engine/llama/"]),
     ("llguidance", &["src/engine/grammar.rs"]),
+    ("regex_syntax", &["src/orchestrate/player/gbnf.rs"]),
     ("toktrie*", &["src/engine/grammar.rs"]),
     ("candle_*", &["src/embed/"]),
     ("tokenizers", &["src/embed/"]),

@@ -3,6 +3,7 @@
 mod acp;
 mod architecture;
 mod ask;
+mod away;
 mod chat;
 mod choice;
 mod claims;

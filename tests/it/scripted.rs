@@ -13,7 +13,7 @@ use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::{Deciding, Host, Meter, Toolkit, TurnError, run_turn};
+use monobloc::orchestrate::{Deciding, Host, Meter, Remotes, Toolkit, TurnError, run_turn};
 use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;
@@ -103,6 +103,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         earlier: Vec::new(),
         cancel,
         meter: Meter::start(),
+        remotes: Remotes::default(),
     }
 }
 

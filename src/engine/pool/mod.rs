@@ -29,7 +29,7 @@ use crate::base::config::{FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{ModelCapability, ModelSpec, Registry, Role, Tier};
+use crate::models::{Endpoint, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -223,6 +223,18 @@ impl Pool {
     /// The model file of `role`, loaded or not.
     pub fn file_of(&self, role: Role) -> Option<PathBuf> {
         self.inner.spec(role).ok().map(|spec| spec.path)
+    }
+
+    /// The server that plays `role`, unless a swap assigned a file to it.
+    pub fn endpoint(&self, role: Role) -> Result<Option<Endpoint>, PoolError> {
+        let Some(registry) = &self.inner.registry else { return Ok(None) };
+        let swapped = self.inner.resident().assigned.contains_key(&role);
+        Ok(registry.endpoint(role)?.filter(|_| !swapped).cloned())
+    }
+
+    /// What settings and models.toml say about the model of `role`, whichever it is.
+    pub fn wishes(&self, role: Role) -> RoleWishes {
+        self.inner.registry.as_ref().map(|registry| registry.wishes(role)).unwrap_or_default()
     }
 
     /// The load under way, if there is one.

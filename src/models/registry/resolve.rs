@@ -200,7 +200,7 @@ pub(super) fn settled(
     dir: &Path,
 ) -> Result<ModelSpec, ModelsError> {
     usable(role, &choice.header)?;
-    let table = manifest.table(role);
+    let table = manifest.table(role).of_file();
     let places = [manifest.path.as_deref().and_then(Path::parent).unwrap_or(dir), dir];
     let lora = table.lora.iter().map(|lora| Adapter::open(role, lora, &choice.header, &places));
     let kv_type = table.kv_type.unwrap_or_else(|| kv_type(manifest, config, &choice.path));

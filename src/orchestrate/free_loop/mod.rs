@@ -146,8 +146,8 @@ impl<'a> Loop<'a> {
             let reply = self.reply(&offered).await?;
             let toolkit = self.scene.toolkit;
             let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
-            let reading = self.model.calls(&reply, toolkit.catalog.specs(), until);
-            self.messages.push(self.model.replied(&reply, &reading));
+            let reading = reply.read(toolkit.catalog.specs(), until);
+            self.messages.push(reply.replied(&reading));
             let silent = reading.calls.is_empty();
             let cut = whole::why_cut(&reply);
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {

@@ -67,7 +67,7 @@ pub async fn stream(
             }
             Some(Piece::Finished { finish, tally }) => {
                 toolkit.meter.note((model.role, model.engine.model()), phase, &tally, system_tokens);
-                return Ok(Output { text, calls: Vec::new(), finish, tally });
+                return Ok(Output { text, calls: Vec::new(), dialect: Some(model.dialect.clone()), finish, tally });
             }
             None => return Err(TurnError::Engine(EngineError::Cancelled)),
         }

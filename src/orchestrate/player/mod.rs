@@ -2,102 +2,142 @@
 //!
 //! Nothing above knows how a model is asked. What differs between models of this process and others is in this folder alone.
 
+mod away;
+mod gbnf;
 mod local;
 mod query;
+mod remotes;
+
+use std::sync::Arc;
 
 pub use query::{Form, Output, Query};
+pub use remotes::Remotes;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use away::Away;
 
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
 use crate::base::config::Think;
 use crate::engine::pool::Leased;
 use crate::engine::{EngineError, Manner, Request, Sampling};
-use crate::models::dialect::{Chat, Message};
+use crate::models::dialect::Chat;
 use crate::models::{Measured, ModelCapability, Role};
-use crate::tools::ToolSpec;
-use crate::tools::call::{self, Reading, Tier};
 
 /// A model that plays a role. Hold it for one call only, because a model on loan is never unloaded.
 #[derive(Clone)]
 pub struct Player {
-    model: Leased,
+    role: Role,
+    seat: Seat,
+}
+
+#[derive(Clone)]
+enum Seat {
+    Here(Leased),
+    Away(Arc<Away>),
 }
 
 impl From<Leased> for Player {
     fn from(model: Leased) -> Player {
-        Player { model }
+        Player { role: model.role, seat: Seat::Here(model) }
     }
 }
 
 impl Player {
-    pub fn role(&self) -> Role {
-        self.model.role
+    fn away(role: Role, model: Arc<Away>) -> Player {
+        Player { role, seat: Seat::Away(model) }
     }
 
-    /// Its name for the user.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Its name for the user, with the place of its server.
     pub fn name(&self) -> &str {
-        self.model.engine.model()
+        match &self.seat {
+            Seat::Here(model) => model.engine.model(),
+            Seat::Away(model) => &model.name,
+        }
     }
 
     /// The model, if it runs in this process: only then are there tokens, scores of given texts and texts to fill in.
     pub fn here(&self) -> Option<&Leased> {
-        Some(&self.model)
+        match &self.seat {
+            Seat::Here(model) => Some(model),
+            Seat::Away(_) => None,
+        }
     }
 
     /// Tokens that a prompt and its answer may have together.
     pub fn context(&self) -> usize {
-        self.model.engine.limits().context
+        match &self.seat {
+            Seat::Here(model) => model.engine.limits().context,
+            Seat::Away(model) => model.remote.abilities().context,
+        }
     }
 
     pub fn capability(&self) -> ModelCapability {
-        self.model.capability
+        match &self.seat {
+            Seat::Here(model) => model.capability,
+            Seat::Away(model) => model.capability,
+        }
     }
 
     /// Whether the user declared the capability, which then overrides the measured one.
     pub fn is_declared(&self) -> bool {
-        self.model.said
+        match &self.seat {
+            Seat::Here(model) => model.said,
+            Seat::Away(model) => model.is_declared,
+        }
     }
 
     /// What the probe found, if it was probed before this run.
     pub fn measured(&self) -> Option<&Measured> {
-        self.model.measured.as_ref()
+        match &self.seat {
+            Seat::Here(model) => model.measured.as_ref(),
+            Seat::Away(model) => model.measured.as_ref(),
+        }
     }
 
     /// How its free texts are drawn, and how far it thinks, by its settings.
     pub fn manner(&self) -> (Manner, Think) {
-        (self.model.manner, self.model.think)
+        match &self.seat {
+            Seat::Here(model) => (model.manner, model.think),
+            Seat::Away(model) => (model.manner, model.think),
+        }
     }
 
-    /// Number of its weights; 0 if it is not known.
+    /// Number of its weights; that of a server's model is not known and counts as beyond all.
     pub fn parameters(&self) -> u64 {
-        self.model.parameters
+        match &self.seat {
+            Seat::Here(model) => model.parameters,
+            Seat::Away(_) => u64::MAX / 2,
+        }
     }
 
-    /// How many tokens a text has.
+    /// How many tokens a text has; guessed for a server's model.
     pub fn count(&self, text: &str) -> usize {
-        self.model.engine.count(text)
+        match &self.seat {
+            Seat::Here(model) => model.engine.count(text),
+            Seat::Away(model) => model.remote.tokens(text),
+        }
     }
 
     /// How many tokens a whole conversation has.
     pub fn count_chat(&self, chat: Chat<'_>) -> usize {
-        self.model.engine.tokenize(&self.model.dialect.render(chat)).len()
-    }
-
-    /// The calls of an answer, by the first tier that finds any; no tier after `until` is tried.
-    pub fn calls(&self, output: &Output, specs: &[ToolSpec], until: Tier) -> Reading {
-        call::read(&output.text, Some(&*self.model.dialect), specs, until)
-    }
-
-    /// The message of an answer in which these calls were read.
-    pub fn replied(&self, output: &Output, reading: &Reading) -> Message {
-        self.model.dialect.replied(&output.text, &reading.calls, reading.is_certain())
+        match &self.seat {
+            Seat::Here(model) => model.engine.tokenize(&model.dialect.render(chat)).len(),
+            Seat::Away(model) => model.count(chat.messages, chat.tools.iter().map(|tool| tool.json().to_string())),
+        }
     }
 
     /// A call as the model writes it.
     pub fn written(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        self.model.dialect.written(name, arguments)
+        match &self.seat {
+            Seat::Here(model) => model.dialect.written(name, arguments),
+            Seat::Away(_) => json!({ "name": name, "arguments": arguments }).to_string(),
+        }
     }
 }
 
@@ -140,10 +180,17 @@ impl Toolkit {
         query: Query<'_>,
         phase: &str,
         host: &dyn Host,
-        take: impl FnMut(&str),
+        mut take: impl FnMut(&str),
     ) -> Result<Output, TurnError> {
-        let request = self.limited(&player.model, local::request(&player.model, &query));
-        local::stream(self, &player.model, request, phase, host, take).await
+        let model = match &player.seat {
+            Seat::Here(model) => model.clone(),
+            Seat::Away(model) => match away::stream(self, (player.role, model), &query, phase, host, &mut take).await {
+                Err(why) => self.stand_in(player.role, why, host).await?,
+                output => return output,
+            },
+        };
+        let request = self.limited(&model, local::request(&model, &query));
+        local::stream(self, &model, request, phase, host, take).await
     }
 
     /// Has a model of this process go on from a raw prompt.

@@ -1,12 +1,16 @@
 //! What a turn asks of a model, in no model's notation: a conversation, the form of the answer, how long and how urgent it is.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::budget::permit::Priority;
 use crate::engine::slot::Reuse;
 use crate::engine::{Finish, Sampling, Tally};
-use crate::models::dialect::{Chat, RawCall};
+use crate::models::dialect::{Chat, Dialect, Message, RawCall, Speaker};
 use crate::orchestrate::notation;
+use crate::tools::ToolSpec;
+use crate::tools::call::{self, Reading, Tier};
 
 /// One question to a model.
 #[derive(Clone, Debug)]
@@ -53,11 +57,48 @@ impl<'a> Query<'a> {
 }
 
 /// A whole answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Output {
     pub text: String,
-    /// The calls that came beside the text; a model of this process writes them in it.
-    pub calls: Vec<RawCall>,
+    /// The calls that came beside the text, with whether each is certain; a model of this process writes them in it.
+    pub calls: Vec<(RawCall, bool)>,
+    /// How the model writes calls, if it runs in this process.
+    pub dialect: Option<Arc<Dialect>>,
     pub finish: Finish,
     pub tally: Tally,
+}
+
+impl Output {
+    /// Its calls, by the first tier that finds any; no tier after `until` is tried.
+    pub fn read(&self, specs: &[ToolSpec], until: Tier) -> Reading {
+        if self.calls.is_empty() {
+            return call::read(&self.text, self.dialect.as_deref(), specs, until);
+        }
+        let is_certain = self.calls.iter().all(|(_, is_certain)| *is_certain);
+        let tier = if is_certain { Tier::Strict } else { Tier::Lenient };
+        let calls = self.calls.iter().take(call::CALLS_MAX).map(|(call, _)| call.clone());
+        if tier > until {
+            Reading { calls: Vec::new(), tier: None }
+        } else {
+            Reading { calls: calls.collect(), tier: Some(tier) }
+        }
+    }
+
+    /// The message of the answer in which these calls were read.
+    pub fn replied(&self, reading: &Reading) -> Message {
+        match &self.dialect {
+            Some(dialect) => dialect.replied(&self.text, &reading.calls, reading.is_certain()),
+            None if reading.is_certain() => Message::calling(self.text.trim_end(), reading.calls.clone()),
+            None => Message::assistant(self.text.as_str()),
+        }
+    }
+}
+
+/// Asks in words for an answer in the form of a grammar, of a model that cannot be held to it.
+pub fn in_the_form_of(lark: &str, messages: &mut Vec<Message>) {
+    let words = format!("Answer in exactly the form of this Lark grammar, and write nothing else:\n{lark}");
+    match messages.last_mut().filter(|last| last.speaker == Speaker::User) {
+        Some(last) => last.content.push_str(&format!("\n\n{words}")),
+        None => messages.push(Message::user(words)),
+    }
 }

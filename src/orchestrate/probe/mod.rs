@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::engine::EngineError;
 use crate::models::capability::Measured;
 use crate::models::dialect::{Chat, Message};
-use crate::models::{ModelCapability, Role, digest};
+use crate::models::{ModelCapability, Role};
 use crate::tools::ToolSpec;
 use crate::tools::call::{self, Tier};
 
@@ -95,10 +95,9 @@ fn remember(toolkit: &Toolkit, role: Role, found: &Measured) {
     }
 }
 
-/// The folder that stores results, and the model file's fingerprint, which names its result.
+/// The folder that stores results, and the name of the model's result.
 fn memory(toolkit: &Toolkit, role: Role) -> Option<(PathBuf, String)> {
-    let fingerprint = digest::fingerprint(&toolkit.pool.file_of(role)?).ok()?;
-    Some((toolkit.pool.capabilities()?.clone(), fingerprint))
+    Some((toolkit.pool.capabilities()?.clone(), toolkit.fingerprint(role)?))
 }
 
 struct Probe<'a> {
@@ -141,7 +140,7 @@ impl Probe<'_> {
                 return Ok(false);
             }
             let (output, _) = self.call(talk, &tools, false).await?;
-            let called = !self.model.calls(&output, &tools, Tier::Prose).calls.is_empty();
+            let called = !output.read(&tools, Tier::Prose).calls.is_empty();
             self.found.restraint.add(!called && !output.text.trim().is_empty());
         }
         for (count, requests) in &PLANS {
@@ -177,7 +176,7 @@ impl Probe<'_> {
     }
 
     fn is_right(&self, output: &Output, task: &Task, tools: &[ToolSpec]) -> bool {
-        let calls = self.model.calls(output, tools, Tier::Prose).calls;
+        let calls = output.read(tools, Tier::Prose).calls;
         let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
         checked.is_some_and(|checked| {
             let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
@@ -192,7 +191,7 @@ impl Probe<'_> {
         let chat = Chat { tools: &texts, ..Chat::from(&messages) };
         let form = if grammar { Form::Call(Reply::Either) } else { Form::Free };
         let output = self.ask(chat, CALL_TOKENS, form).await?;
-        let reading = self.model.calls(&output, tools, Tier::Prose);
+        let reading = output.read(tools, Tier::Prose);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
         Ok((output, known && reading.tier == Some(Tier::Strict)))
     }

@@ -65,6 +65,10 @@ const CHANGES: [Change; 3] = [
 
 /// The planner's tier without loading it: from models.toml, else as measured before; `None` if it was never measured.
 pub fn known(toolkit: &Toolkit) -> Option<Tier> {
+    if toolkit.is_away(Role::Planner) {
+        let said = toolkit.pool.wishes(Role::Planner).tier;
+        return said.or_else(|| super::remembered(toolkit, Role::Planner)?.tier());
+    }
     if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
         return Some(said);
     }
@@ -84,6 +88,10 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
         return Ok(known);
     }
     let model = toolkit.model(Role::Planner, host).await?;
+    // What a server has is known once it is open.
+    if let Some(known) = known(toolkit) {
+        return Ok(known);
+    }
     host.notice(&format!("measuring what {} can do, once", model.name()));
     let measured = measure(toolkit, &model, host).await?;
     let tier = measured.tier().unwrap_or(Tier::Reads);

@@ -85,7 +85,15 @@ fn list(app: &App, json: bool) -> Result<()> {
             let found = registry.embedder().map(|spec| spec.path.display().to_string());
             found.ok_or_else(|| "none found; search goes by words only".to_owned())
         }
-        _ => registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string()),
+        _ => match registry.endpoint(role) {
+            Ok(Some(server)) => {
+                Ok(server.model.iter().map(|model| format!("{model} at ")).collect::<String>() + server.url())
+            }
+            Ok(None) => {
+                registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        },
     };
     let roles = [Role::Planner, Role::Router, Role::Embedder].map(|role| (role, path(role)));
     // Nothing can be calculated without a planner or without knowing the machine's memory.
