@@ -11,6 +11,7 @@ pub mod gguf;
 pub(crate) mod manifest;
 pub(crate) mod pull;
 pub(crate) mod registry;
+pub(crate) mod role_table;
 pub(crate) mod sampling;
 mod scan;
 pub(crate) mod speed;

@@ -39,7 +39,7 @@ enum Failed {
     Final(Why),
 }
 
-/// Sends the pieces of the reply to `ask`; an error ends them. `false`: nobody takes them any longer.
+/// Sends the pieces of the reply to `ask`; an error ends them.
 pub async fn run(remote: &Remote, ask: &Ask, pieces: &Pieces) -> Result<(), Why> {
     let start = Instant::now();
     let (mut away, mut busy) = (0, 0);
@@ -87,10 +87,10 @@ async fn attempt(remote: &Remote, ask: &Ask, in_words: bool, pieces: &Pieces, st
     };
     let answer = accepted(remote, answer, "chat/completions").await?;
     let is_stream = answer.header("content-type").to_lowercase().starts_with("text/event-stream");
-    let mut stream = Stream { remote, ask, pieces, start, first: None, sent: false };
+    let mut stream = Stream { remote, ask, pieces, start, first: None };
     let read = if is_stream { stream.events(answer).await } else { stream.whole(answer).await };
     match read {
-        Err(Why::Cut(why)) if !stream.sent => Err(Failed::Away(why)),
+        Err(Why::Cut(why)) if stream.first.is_none() => Err(Failed::Away(why)),
         Err(why) => Err(Failed::Final(why)),
         Ok(()) => Ok(()),
     }
@@ -132,8 +132,6 @@ struct Stream<'a> {
     start: Instant,
     /// When the first thought, word or call came.
     first: Option<Instant>,
-    /// A piece of the reply was passed on.
-    sent: bool,
 }
 
 impl Stream<'_> {
@@ -267,8 +265,7 @@ impl Stream<'_> {
         }
     }
 
-    async fn give(&mut self, piece: Piece) {
-        self.sent |= !matches!(piece, Piece::Progress { .. });
+    async fn give(&self, piece: Piece) {
         // If nobody takes pieces any longer, the task is ended with the reply.
         let _ = self.pieces.send(Ok(piece)).await;
     }

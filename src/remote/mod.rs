@@ -22,7 +22,7 @@ mod server;
 mod sse;
 mod tokens;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,6 +49,11 @@ pub struct Remote {
     can: Arc<Abilities>,
     breaker: Breaker,
     tokens: Tokens,
+}
+
+/// The folder with what servers can do.
+pub fn folder() -> PathBuf {
+    crate::base::places::cache_dir().join("servers")
 }
 
 /// Texts whose vectors are asked for at once.

@@ -41,7 +41,7 @@ pub async fn anew(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why> 
 
 fn place(remote: &Remote, folder: &Path, model: &str) -> PathBuf {
     let name = format!("{EDITION} {} {model}", remote.url());
-    folder.join("remote").join(format!("{}.json", hex(&Sha256::digest(name.as_bytes())[..16])))
+    folder.join(format!("{}.json", hex(&Sha256::digest(name.as_bytes())[..16])))
 }
 
 async fn find(remote: &mut Remote, folder: &Path, model: Listed) -> Result<Abilities, Why> {

@@ -37,7 +37,7 @@ pub const LAYERS: &[(&str, &str)] = &[
         "session measure orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base",
     ),
     ("serve", "app session orchestrate tools retrieve index engine embed budget models checkpoint protocol base"),
-    ("ui", "serve app session measure edit tools lessons retrieve index embed models checkpoint protocol base"),
+    ("ui", "serve app session measure edit tools lessons retrieve index embed remote models checkpoint protocol base"),
     ("main", "ui"),
     ("lib", ""),
 ];
@@ -75,7 +75,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("memmap2", &["src/models/gguf.rs", "src/embed/"]),
     ("minijinja*", &["src/models/dialect/template.rs"]),
     ("jsonc_parser", &["src/edit/keyed.rs"]),
-    ("toml_edit", &["src/edit/keyed.rs"]),
+    ("toml_edit", &["src/edit/keyed.rs", "src/models/role_table.rs"]),
 ];
 
 /// Crates that the program itself must use, not only its tests.

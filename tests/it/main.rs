@@ -41,6 +41,7 @@ mod places;
 mod pool;
 mod pull;
 mod react;
+mod remote;
 mod right_file;
 mod screen;
 mod scripted;

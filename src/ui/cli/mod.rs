@@ -1,5 +1,6 @@
 //! The command line: parses arguments and runs one command. Each command is a file; its doc comments are its help.
 
+mod add;
 pub(in crate::ui) mod ask;
 mod audit;
 mod bench;

@@ -43,6 +43,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Add(super::add::Add),
     Probe(super::probe::Probe),
     /// Fetch the model of a role from the hub; opens a connection
     Pull {
@@ -69,6 +70,7 @@ impl Models {
 
     pub async fn run(self, app: &App) -> Result<()> {
         match self.command {
+            Command::Add(add) => add.run(app).await,
             Command::Probe(probe) => probe.run(app).await,
             Command::List { json } => list(app, json),
             Command::Check { file, here, json } => check(app, &file, here, json),
