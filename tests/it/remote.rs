@@ -1,5 +1,4 @@
-//! Models behind a URL: servers with the quirks of llama-server, vLLM and Ollama, and servers that fail in every way. No request hangs, no
-//! call of a reply that was cut is given out, and each message names the URL and the way out.
+//! Models behind a URL: servers with the quirks of vLLM and Ollama, and servers that fail. Each message names the URL and the way out.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -39,7 +38,6 @@ fn server(
     endpoint.silence = Duration::from_secs(1);
     let (got, plays): (Arc<Mutex<Vec<Got>>>, Arc<Plays>) = (Arc::default(), Arc::new(plays));
     let log = got.clone();
-    // Ends with the test process.
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (plays, log) = (plays.clone(), log.clone());
@@ -120,7 +118,7 @@ fn ask() -> Ask {
     Ask { tools: vec![tool()], ..Ask::new(vec![Message::system("Help."), Message::user("Delete a.")], 64) }
 }
 
-/// A remote whose abilities are kept already, so that nothing is probed: the first one of the folder is asked plainly.
+/// A remote that has been probed.
 async fn opened(server: &Server) -> Result<Remote, RemoteError> {
     let folder = tempfile::tempdir().expect("a folder");
     Remote::open(&server.endpoint, folder.path(), &Cancel::new()).await
@@ -254,15 +252,6 @@ async fn a_reply_that_never_ends_is_cut_and_has_no_call() {
 }
 
 #[tokio::test]
-async fn a_reply_cut_by_its_limit_or_without_a_reason_has_no_call() {
-    for (last, finish) in [(Some(end("length")), Finish::Length), (None, Finish::Unsaid)] {
-        let events: Vec<Value> = std::iter::once(a_call()).chain(last).collect();
-        let whole = reply(&failing(move |stream| told(stream, &events))).await.expect("it ends");
-        assert_eq!((whole.finish, whole.calls.len()), (Some(finish), 0));
-    }
-}
-
-#[tokio::test]
 async fn a_busy_server_is_asked_again_and_one_that_is_ready_answers() {
     let tries = Arc::new(Mutex::new(0));
     let count = tries.clone();
@@ -301,7 +290,6 @@ async fn dropping_a_reply_closes_the_connection() {
     let server = failing(move |stream| {
         begin(stream)?;
         event(stream, &words("I"))?;
-        // The client sends nothing more, so this ends with the connection.
         let _ = stream.read(&mut [0; 1]);
         let _ = sender.send(Instant::now());
         Ok(())
