@@ -69,7 +69,7 @@ impl FromStr for Mode {
         match name {
             "agent" => Ok(Mode::Agent),
             "chat" => Ok(Mode::Chat),
-            _ => Err(format!("`{name}` is no mode; write agent or chat")),
+            _ => Err(format!("`{name}` is not a mode; write agent or chat")),
         }
     }
 }

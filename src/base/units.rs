@@ -79,7 +79,7 @@ impl fmt::Display for Bytes {
 
 /// The error for a text that is not an amount of memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no amount of memory; write it like 8GiB, 512MiB or a number of bytes")]
+#[error("`{0}` is not an amount of memory; write it like 8GiB, 512MiB or a number of bytes")]
 pub struct NotBytes(String);
 
 impl FromStr for Bytes {

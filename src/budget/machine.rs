@@ -162,7 +162,7 @@ pub struct DeviceName {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no device; write cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory; vulkan likewise) or metal:16GiB"
+    "`{0}` is not a device; write cpu, cpu:16GiB, cuda:8GiB, cuda:8GiB+16GiB (card + host memory; vulkan likewise) or metal:16GiB"
 )]
 pub struct NotDevice(String);
 
@@ -265,7 +265,7 @@ mod tests {
         check("metal:16GiB", "metal 16.0 GiB, 10.7 GiB of it for us, host 15.5 GiB");
         check("metal:64GiB", "metal 64.0 GiB, 48.0 GiB of it for us");
         for wrong in ["gpu", "cuda", "cuda:much", "cpu:1GiB+1GiB", "metal", "cuda:1GiB+1GiB+1GiB", ""] {
-            check(wrong, &format!("`{wrong}` is no device; write cpu"));
+            check(wrong, &format!("`{wrong}` is not a device; write cpu"));
         }
     }
 }

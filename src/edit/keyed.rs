@@ -108,7 +108,7 @@ impl Change {
 }
 
 const NO_ENTRIES: &str = "has no entries of its own";
-const NO_LIST: &str = "is no list";
+const NO_LIST: &str = "is not a list";
 const NOT_THERE: &str = "is not there";
 const HAS_ENTRIES: &str = "has entries of its own; name the one that changes, with `>` between the keys";
 
@@ -326,7 +326,7 @@ mod tests {
         check("a.json", JSON, Change::Remove(keys("a")), &JSON.replace("  \"a\": 1,\n", ""));
         let refused = |change: Change| changed("a.json", JSON, &[change]).unwrap_err();
         assert!(refused(Change::Set(keys("b"), json!(1))).contains("name the one"));
-        assert!(refused(Change::Add(keys("a"), json!(1))).contains("is no list"));
+        assert!(refused(Change::Add(keys("a"), json!(1))).contains("is not a list"));
         assert!(refused(Change::Remove(keys("b > z"))).contains("is not there"));
         assert!(refused(Change::Drop(keys("l"), json!("z"))).contains("has no"));
     }

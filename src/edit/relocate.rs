@@ -18,7 +18,7 @@ const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
 /// Why a file cannot be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    #[error("`{path}` is no path inside the project; give it from the project's folder, without `..`")]
+    #[error("`{path}` is not a path inside the project; give it from the project's folder, without `..`")]
     Outside { path: String },
     #[error("{path} is not in the project")]
     NoFile { path: String },

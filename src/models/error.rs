@@ -53,7 +53,7 @@ pub enum ModelsError {
     #[error("{name} may be any of {}; write more of the name", names.join(", "))]
     Ambiguous { name: String, names: Vec<String> },
     #[error(
-        "{role}: {} is a LoRA adapter, no model; name the model it was made for, and the adapter as \
+        "{role}: {} is a LoRA adapter, not a model; name the model it was made for, and the adapter as \
          `lora = [{{ file = … }}]` of [{role}] in models.toml",
         path.display()
     )]

@@ -57,6 +57,6 @@ impl FromStr for Role {
 
     fn from_str(name: &str) -> Result<Role, String> {
         let named = [Role::Planner, Role::Router, Role::Embedder].into_iter().find(|role| role.to_string() == name);
-        named.ok_or_else(|| format!("`{name}` is no role; write planner, router or embedder"))
+        named.ok_or_else(|| format!("`{name}` is not a role; write planner, router or embedder"))
     }
 }

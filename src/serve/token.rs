@@ -24,7 +24,7 @@ impl Token {
         // What cannot be opened, such as a pipe that nobody writes to, is not waited for.
         match fs::metadata(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Token::made(file),
-            Ok(about) if !about.is_file() => bail!("the token file {name} is no file; name one with --token-file"),
+            Ok(about) if !about.is_file() => bail!("the token file {name} is not a file; name one with --token-file"),
             _ => {}
         }
         let unread = || format!("the token file {name} cannot be read");
@@ -110,6 +110,6 @@ mod tests {
         check("short", 0o600, Some("16 or more"));
         check(&"x".repeat(LENGTH_MAX + 1), 0o600, Some("at most 4096"));
         check(&("x".repeat(LENGTH_MAX - 1) + "\n"), 0o600, None);
-        assert!(Token::of(folder.path()).err().unwrap().to_string().contains("is no file"));
+        assert!(Token::of(folder.path()).err().unwrap().to_string().contains("is not a file"));
     }
 }

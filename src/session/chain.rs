@@ -46,7 +46,7 @@ fn hash(before: &str, line: &[u8]) -> String {
 
 /// The record and link of `line`, which has no newline and must follow `before`; or a message about what is wrong.
 pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String> {
-    let (record, link) = parse(line).ok_or("it is no record of a journal")?;
+    let (record, link) = parse(line).ok_or("it is not a record of a journal")?;
     if link.seq != before.seq + 1 {
         return Err(format!("it says it is record {}", link.seq));
     }

@@ -55,7 +55,7 @@ pub enum ConfineError {
     Missing { path: String },
     #[error("`{path}` is a folder, link, pipe or device; only regular files are read and written")]
     NotAFile { path: String },
-    #[error("`{path}` is no usable path: {why}")]
+    #[error("`{path}` is not a usable path: {why}")]
     Malformed { path: String, why: &'static str },
     #[error("`{path}` was replaced while it was being opened; try again")]
     Replaced { path: String },

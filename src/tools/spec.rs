@@ -146,7 +146,7 @@ pub fn check(spec: &ToolSpec) -> Result<(), String> {
 }
 
 fn check_parameters(schema: &Value) -> Result<(), String> {
-    let Some(fields) = schema.as_object() else { return Err("its schema is no JSON object".to_owned()) };
+    let Some(fields) = schema.as_object() else { return Err("its schema is not a JSON object".to_owned()) };
     match fields.get("type") {
         None => {}
         Some(kind) if kind == "object" => {}
@@ -168,7 +168,7 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
     }
     if let Some(required) = fields.get("required") {
         let known = |name: &str| fields.get("properties").is_some_and(|all| all.get(name).is_some());
-        let Some(required) = required.as_array() else { return Err("its `required` is no list".to_owned()) };
+        let Some(required) = required.as_array() else { return Err("its `required` is not a list".to_owned()) };
         if let Some(unknown) = required.iter().find(|name| !name.as_str().is_some_and(known)) {
             return Err(format!("it requires {unknown}, which is none of its parameters"));
         }

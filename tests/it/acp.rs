@@ -297,7 +297,7 @@ fn the_mode_is_set_in_either_form_and_a_chat_changes_nothing() {
     let said = editor.call("session/set_config_option", option);
     assert_eq!(said["configOptions"][0]["currentValue"], "agent", "{said}");
     let (code, why) = editor.refused("session/set_mode", json!({ "sessionId": session, "modeId": "yolo" }));
-    assert!(code == -32602 && why.contains("`yolo` is no mode"), "{code} {why}");
+    assert!(code == -32602 && why.contains("`yolo` is not a mode"), "{code} {why}");
     editor.end();
 }
 

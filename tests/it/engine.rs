@@ -76,7 +76,7 @@ fn request(engine: &Engine, text: &str, tokens: usize) -> Request {
     Request { ignore_end: true, ..Request::new(engine.tokenize(&Prompt::default().text(text)), tokens) }
 }
 
-async fn run(engine: &Engine, text: &str, tokens: usize) -> Output {
+pub async fn run(engine: &Engine, text: &str, tokens: usize) -> Output {
     engine.generate(request(engine, text, tokens)).expect("accepted").collect().await.expect("finishes")
 }
 

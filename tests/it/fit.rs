@@ -241,9 +241,9 @@ fn bad_files_devices_and_budgets_get_a_clear_error() {
         assert_eq!((ended.code, ended.err.contains(expected)), (Some(1), true), "{expected}: {ended:#?}");
     };
     check(&["nowhere.gguf"], "nowhere.gguf: cannot be read");
-    check(&[text(&project.path())], "is no GGUF file but looks like a directory");
+    check(&[text(&project.path())], "is not a GGUF file: it looks like a directory");
     check(&[text(&project.beside("page.gguf"))], "looks like a web page");
-    check(&[text(&large), "--device", "gpu"], "`gpu` is no device; write cpu");
+    check(&[text(&large), "--device", "gpu"], "`gpu` is not a device; write cpu");
     check(&[text(&large), "--device", "cpu:1GiB"], "more are needed: raise --budget, or use a smaller model");
     check(&[text(&large), "--budget", "1MiB"], "24b on the lowest rung needs 12.");
 }

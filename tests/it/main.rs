@@ -48,6 +48,7 @@ mod scripted;
 mod serve;
 mod side_by_side;
 mod soak;
+mod split;
 mod stream;
 mod terminal;
 mod turn;

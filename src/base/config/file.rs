@@ -79,7 +79,7 @@ pub fn text(path: &Path) -> Result<Option<String>, ConfigError> {
 pub fn read(path: &Path, text: &str) -> Result<Said, ConfigError> {
     let source = Source { path, text };
     let root = DeTable::parse(text).map_err(|error| {
-        source.wrong(error.span().unwrap_or(0..0), format!("this is no TOML: {}", error.message().replace('\n', ", ")))
+        source.wrong(error.span().unwrap_or(0..0), format!("this is not TOML: {}", error.message().replace('\n', ", ")))
     })?;
     let mut said = Said::default();
     for (name, value) in root.get_ref() {
@@ -163,7 +163,7 @@ impl Source<'_> {
                 Some(near) => format!("the nearest is `{near}`"),
                 None => "`monobloc config show` lists them all".to_owned(),
             };
-            return Err(self.wrong(at, format!("`{key}` is no setting; {near}")));
+            return Err(self.wrong(at, format!("`{key}` is not a setting; {near}")));
         };
         if setting.project == Trust::NotInFiles {
             let way = format!("`{key}` stands in no file; give --{} or {}", setting.flag, setting.variable);

@@ -222,8 +222,8 @@ fn known(name: &str) -> bool {
 
 fn unknown(name: &str) -> String {
     match nearest(name, SETTINGS.iter().map(|setting| setting.variable)) {
-        Some(near) => format!("{name} is no setting; the nearest is {near}"),
-        None => format!("{name} is no setting"),
+        Some(near) => format!("{name} is not a setting; the nearest is {near}"),
+        None => format!("{name} is not a setting"),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn check(language: &str, to: &str) -> Result<(), RenameError> {
     } else if keywords.split_whitespace().any(|word| word == to) {
         "it is a word of the language"
     } else if to == "_" {
-        "it is no name but a mark"
+        "it is a mark, not a name"
     } else {
         return Ok(());
     };

@@ -19,7 +19,7 @@ pub enum Flaw {
     Unreadable(io::Error),
     #[error("is empty (0 bytes); fetch it again")]
     Empty,
-    #[error("is no GGUF file but looks like {looks_like}; give a file whose first four bytes are GGUF")]
+    #[error("is not a GGUF file: it looks like {looks_like}; give a file whose first four bytes are GGUF")]
     NotGguf { looks_like: &'static str },
     #[error("has GGUF version {0}, versions 2 and 3 can be read; convert it with a recent llama.cpp")]
     Version(u32),

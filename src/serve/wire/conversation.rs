@@ -32,7 +32,8 @@ impl Conversation {
             ("user", Some(Turn::User(all))) => append(all, text),
             ("user", _) => self.turns.push(Turn::User(text.to_owned())),
             _ => {
-                let text = format!("`{role}` is no role; a message is of system, developer, user, assistant or tool");
+                let text =
+                    format!("`{role}` is not a role; a message is of system, developer, user, assistant or tool");
                 return Err(Problem::invalid(field, text));
             }
         }

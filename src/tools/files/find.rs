@@ -46,7 +46,7 @@ fn matcher(context: &Context, pattern: &str) -> Result<Matcher, String> {
     let root = context.root.path().to_owned();
     let glob = pattern.strip_prefix("./").unwrap_or(pattern).trim_start_matches('!');
     let globs = OverrideBuilder::new(&root).add(glob).and_then(|builder| builder.build());
-    let globs = globs.map_err(|e| format!("`{pattern}` is no usable pattern: {e}"))?;
+    let globs = globs.map_err(|e| format!("`{pattern}` is not a usable pattern: {e}"))?;
     Ok(Box::new(move |path| globs.matched(root.join(path), false).is_whitelist()))
 }
 

@@ -55,7 +55,9 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     let source = if is_regex { pattern.to_owned() } else { regex::escape(pattern) };
     let any_case = !pattern.chars().any(char::is_uppercase);
     RegexBuilder::new(&source).case_insensitive(any_case).size_limit(4 << 20).dfa_size_limit(4 << 20).build().map_err(
-        |error| format!("`{pattern}` is no regular expression ({error}); leave out `regex` to look for it literally"),
+        |error| {
+            format!("`{pattern}` is not a regular expression ({error}); leave out `regex` to look for it literally")
+        },
     )
 }
 

@@ -64,7 +64,7 @@ fn existing(path: &str, context: &Context) -> Result<Inside, String> {
         Err(error) => Err(format!("`{}` cannot be looked at: {error}", file.relative())),
         Ok(_) if is_link => Err(format!("`{path}` is a link; use run_command with `rm` or `mv`")),
         Ok(meta) if !meta.is_file() => {
-            Err(format!("`{}` is no file; for folders use run_command with `rm` or `mv`", file.relative()))
+            Err(format!("`{}` is not a file; for folders use run_command with `rm` or `mv`", file.relative()))
         }
         Ok(meta) if meta.len() > FILE_MAX.0 => {
             let (path, size) = (file.relative(), Bytes(meta.len()));
@@ -139,9 +139,9 @@ mod tests {
             (Builtin::WriteFile, write("../a"), "outside"),
             (Builtin::WriteFile, write("dir/b.txt/c"), "dir/b.txt/c"),
             (Builtin::WriteFile, json!({ "path": "a", "content": "x".repeat(WRITE_MAX_BYTES + 1) }), "at most"),
-            (Builtin::DeleteFile, path("dir"), "is no file"),
-            (Builtin::DeleteFile, path("."), "is no file"),
-            (Builtin::DeleteFile, path(""), "is no file"),
+            (Builtin::DeleteFile, path("dir"), "is not a file"),
+            (Builtin::DeleteFile, path("."), "is not a file"),
+            (Builtin::DeleteFile, path(""), "is not a file"),
             (Builtin::DeleteFile, path("link"), "is a link"),
             (Builtin::DeleteFile, path(".git/config"), ".git"),
             (Builtin::DeleteFile, path("../a"), "outside"),
@@ -151,7 +151,7 @@ mod tests {
             (Builtin::DeleteFile, path("large"), "could not come back"),
             (Builtin::MoveFile, moved("a.txt", "dir/b.txt"), "exists already"),
             (Builtin::MoveFile, moved("none.txt", "c.txt"), "does not exist"),
-            (Builtin::MoveFile, moved("dir", "other"), "is no file"),
+            (Builtin::MoveFile, moved("dir", "other"), "is not a file"),
             (Builtin::MoveFile, moved("a.txt", "../c.txt"), "../c.txt"),
             (Builtin::MoveFile, moved("a.txt", ".git/hooks/pre-commit"), ".git"),
         ] {

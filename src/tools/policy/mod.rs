@@ -262,7 +262,7 @@ fn risk_of(call: &ToolCall, spec: &ToolSpec) -> Risk {
     if is_command(call) {
         return match call.arguments.get("command").and_then(|line| line.as_str()) {
             Some(line) => shell::risk(line),
-            None => Risk::Destructive("its command is no text".to_owned()),
+            None => Risk::Destructive("its command is not a text".to_owned()),
         };
     }
     let parts = words::parts(&spec.name);

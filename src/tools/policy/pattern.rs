@@ -47,7 +47,7 @@ impl Pattern {
 
     fn new(text: &str, separated: bool) -> Result<Pattern, String> {
         let glob = GlobBuilder::new(text).literal_separator(separated).backslash_escape(true).build();
-        let glob = glob.map_err(|error| format!("`{text}` is no pattern: {}", error.kind()))?.compile_matcher();
+        let glob = glob.map_err(|error| format!("`{text}` is not a pattern: {}", error.kind()))?.compile_matcher();
         let wild = text.contains(['*', '?', '[', '{']);
         let inner_wild = text.trim_end_matches(" *").contains(['*', '?', '[', '{']);
         Ok(Pattern { text: text.to_owned(), glob, wild, inner_wild, folder: None, form: Form::new(text) })

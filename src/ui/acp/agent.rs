@@ -289,7 +289,7 @@ fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
         return Err(invalid(format!("{method}: cwd `{shown}` is not an absolute path")));
     }
     let found = cwd.canonicalize().map_err(|why| invalid(format!("{method}: cwd `{shown}`: {why}")))?;
-    if found.is_dir() { Ok(found) } else { Err(invalid(format!("{method}: cwd `{shown}` is no folder"))) }
+    if found.is_dir() { Ok(found) } else { Err(invalid(format!("{method}: cwd `{shown}` is not a folder"))) }
 }
 
 /// The journal of a project; empty where nothing was recorded.

@@ -47,14 +47,14 @@ fn broken(id: Value, code: ErrorCode, why: impl Into<String>) -> Box<Broken> {
 pub fn read(line: &str) -> Result<Incoming, Box<Broken>> {
     let parsed = serde_json::from_str::<Value>(line);
     let value =
-        parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is no JSON: {why}")))?;
+        parsed.map_err(|why| broken(Value::Null, ErrorCode::ParseError, format!("the line is not JSON: {why}")))?;
     let Value::Object(mut message) = value else {
         let why = "a message is one JSON object; batches are not taken, send one message a line";
         return Err(broken(Value::Null, ErrorCode::InvalidRequest, why));
     };
     let id = message.remove("id");
     let wrong = |id: Option<Value>| {
-        let why = "the message is no request, notification or answer of JSON-RPC 2.0";
+        let why = "the message is not a request, notification or answer of JSON-RPC 2.0";
         Err(broken(id.unwrap_or_default(), ErrorCode::InvalidRequest, why))
     };
     if message.get("jsonrpc") != Some(&Value::from("2.0")) {

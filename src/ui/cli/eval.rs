@@ -291,7 +291,8 @@ fn setting_flags(settings: &Settings) -> Vec<OsString> {
 /// The tools of a catalogue file.
 fn catalog(file: &Path) -> Result<Catalog> {
     let bytes = fs::read(file).with_context(|| format!("tool catalogue {}", file.display()))?;
-    let specs = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} is no JSON array of {{name, description, server, parameters}}", file.display()))?;
+    let specs = serde_json::from_slice(&bytes).with_context(|| {
+        format!("{} is not a JSON array of {{name, description, server, parameters}}", file.display())
+    })?;
     Ok(Catalog::described(specs)?)
 }

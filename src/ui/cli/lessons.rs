@@ -127,7 +127,7 @@ impl Lessons {
 fn number(name: &str) -> Result<i64> {
     match name.strip_prefix('l').unwrap_or(name).parse() {
         Ok(id) => Ok(id),
-        Err(_) => bail!("`{name}` is no lesson; they are called l1, l2, …"),
+        Err(_) => bail!("`{name}` is not a lesson; they are called l1, l2, …"),
     }
 }
 

@@ -136,7 +136,10 @@ fn list(app: &App, json: bool) -> Result<()> {
     }
     for (role, file) in roles {
         let rung = rungs.get(&role.to_string()).filter(|_| file.is_ok()).map(|rung| format!(" ({rung})"));
-        say!("{role:>9}: {}{}", file.unwrap_or_else(|error| error), rung.unwrap_or_default());
+        // Errors of the registry begin with the role too.
+        let twice = format!("{role}: ");
+        let told = file.unwrap_or_else(|error| error.strip_prefix(&twice).unwrap_or(&error).to_owned());
+        say!("{role:>9}: {told}{}", rung.unwrap_or_default());
     }
     registry.notes.iter().chain(&registry.replaced).for_each(|note| say!("note: {note}"));
     Ok(())

@@ -80,7 +80,7 @@ fn look_up(
             Ok(status::text(&opened.index.status(model)?, model))
         }
         Call::Ask { .. } | Call::AskResult { .. } => {
-            bail!("this is no question to the index; this is a bug in mcp_server")
+            bail!("this is not a question to the index; this is a bug in mcp_server")
         }
     }
 }

@@ -123,7 +123,7 @@ fn refused(file: &str, line: usize, parts: &[&str]) {
 #[test]
 fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("threads = 1\nparalel = 2\n", 2, &["`paralel`", "nearest is `parallel`"]);
-    refused("colour = 1", 1, &["`colour` is no setting", "config show"]);
+    refused("colour = 1", 1, &["`colour` is not a setting", "config show"]);
     refused("[orchestrator]\nenable = true", 2, &["`orchestrator.enable`", "`orchestrator.enabled`"]);
     refused("parallel = \"2\"", 1, &["`parallel` is \"2\"", "whole number from 1 to 16"]);
     refused("\nparallel = 99", 2, &["`parallel` is 99"]);

@@ -22,7 +22,7 @@ impl Retrieval {
     pub fn run(self, app: &App) -> Result<()> {
         let dir = self.dir.unwrap_or_else(|| app.config.project.clone());
         if !dir.is_dir() {
-            bail!("{} is no folder; name the folder of a project", dir.display());
+            bail!("{} is not a folder; name the folder of a project", dir.display());
         }
         let embedders = embedders(app);
         let figures = retrieval::measure(&dir, &embedders, &app.cancel)?;

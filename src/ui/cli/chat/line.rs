@@ -117,7 +117,7 @@ fn form(command: &str) -> String {
         Some((form, what)) => format!("it is written {form}: {what}"),
         None => {
             let names = COMMANDS.map(|(form, _)| name(form));
-            format!("{command} is no command; there are {}", names.join(", "))
+            format!("{command} is not a command; there are {}", names.join(", "))
         }
     }
 }
@@ -159,7 +159,7 @@ mod tests {
             ("/resume 0", "/resume 1"),
             ("/undo everything", "/undo keep"),
             ("/rewind", "/rewind C"),
-            ("/remove x", "/remove is no command; there are /models, /load"),
+            ("/remove x", "/remove is not a command; there are /models, /load"),
         ] {
             assert!(matches!(read(line), Line::Wrong(why) if why.contains(form)), "{line}");
         }

@@ -25,7 +25,7 @@ impl Status {
     pub fn run(self, app: &App) -> Result<()> {
         let dir = self.dir.unwrap_or_else(|| app.config.project.clone());
         if !dir.is_dir() {
-            bail!("{} is no folder; name the folder of a project", dir.display());
+            bail!("{} is not a folder; name the folder of a project", dir.display());
         }
         if !Index::exists(&dir) {
             bail!("{0} has no index yet; make one with `monobloc index {0}`", dir.display());
