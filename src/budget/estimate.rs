@@ -111,7 +111,7 @@ impl fmt::Display for Estimate {
 /// vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows, feed-forward
 /// activations, or, if attention is computed in products, queries, keys, values and the scores of every head. A recurrent layer
 /// has two hidden vectors, what it works on, and the state of every slot before and after. Beside that: the numbers that
-/// layers get from a table of their own (Gemma 4), and the attention mask, in f16 or for products in f32, with a second one
+/// layers get from a table of their own (Gemma 3n and 4), four times before the first layer, and the attention mask, in f16 or for products in f32, with a second one
 /// for a sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
@@ -132,8 +132,13 @@ fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let by_layer = table.and_then(|table| table.shape.first()).map_or(0, |numbers| numbers * rows);
     let masked = rows * if products { 4 } else { 2 };
     let masks = masked * (cells + cache::cells_in_window(header, wanted));
-    Bytes(4 * (plain.max(recurrent) + by_layer) + masks) + copied_scores(header, wanted)
+    let more = if header.architecture == "gemma3n" { UPDATED * hidden } else { 0 };
+    let (in_a_layer, before) = (plain.max(recurrent) + more + by_layer, 5 * hidden + 4 * by_layer);
+    Bytes(4 * in_a_layer.max(before) + masks) + copied_scores(header, wanted)
 }
+
+/// Further hidden vectors of a token in Gemma 3n, which updates four of them by turns (AltUp); counted in llama.cpp's dry runs.
+const UPDATED: u64 = 6;
 
 /// Attention scores of all heads for the rows of a call.
 fn scores(header: &Header, wanted: &LoadSettings) -> u64 {
