@@ -202,7 +202,7 @@ mod tests {
     fn a_schema_must_be_of_the_right_shape_and_bounded() {
         check(json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] }), Ok(()));
         check(json!({}), Ok(()));
-        check(json!([]), Err("no JSON object"));
+        check(json!([]), Err("not a JSON object"));
         check(json!({ "type": "string" }), Err("not \"object\""));
         check(json!({ "properties": { "a": 1 } }), Err("`a` has no schema"));
         check(json!({ "properties": {}, "required": ["a"] }), Err("requires \"a\""));

@@ -183,7 +183,7 @@ fn impossible_moves_are_refused() {
     refused(&files, ("a.ts", "b.ts"), "b.ts is there already");
     refused(&files, ("c.ts", "d.ts"), "c.ts is not in the project");
     refused(&files, ("a.ts", "a.py"), "a.ts is typescript and a.py is python");
-    refused(&files, ("a.ts", "../a.ts"), "no path inside the project");
+    refused(&files, ("a.ts", "../a.ts"), "not a path inside the project");
     refused(&files, ("m.go", "n.go"), "only imports of TypeScript");
     refused(&files, ("p/__init__.py", "q/__init__.py"), "move its modules one by one");
 }

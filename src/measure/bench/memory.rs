@@ -127,7 +127,8 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
     let free = || devices::accelerator().map(|gpu| gpu.free);
     let free_before = free();
     let engine = complete::load(pool, &spec, cancel).await?.engine.clone();
-    let on_device = pool.ledger().promised().device;
+    let loaded = pool.ledger().promised();
+    let on_device = loaded.device;
     let mut running = JoinSet::new();
     for slot in 0..usize::from(case.slots) {
         running.spawn(occupy(engine.clone(), slot, wanted.context as usize));
@@ -141,18 +142,20 @@ pub async fn fill(pool: &Pool, case: Case, cancel: &Cancel) -> Result<Row> {
         (Some(before), Some(after)) if on_device > Bytes::ZERO => Some(before.saturating_sub(after)),
         _ => None,
     };
+    // Spare checkpoints are on the ledger only once they are taken.
+    let spares = pool.ledger().promised().host.saturating_sub(loaded.host);
     drop(engine);
     Ok(Row {
         file: case.file,
         context: wanted.context,
         slots: case.slots,
-        predicted_bytes: device_bytes.map_or(estimate.total() + estimate::PROCESS, |_| on_device),
+        predicted_bytes: device_bytes.map_or(estimate.total() + spares + estimate::PROCESS, |_| on_device),
         anon_bytes,
         mapped_bytes,
         device_bytes,
         kv_type: case.kv_type,
         repacked: wanted.repack,
-        parts: format!("{estimate}, process {}", estimate::PROCESS),
+        parts: format!("{estimate}, spare checkpoints {spares}, process {}", estimate::PROCESS),
     })
 }
 

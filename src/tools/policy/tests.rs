@@ -160,7 +160,7 @@ fn a_rule_that_fails_its_example_is_named() {
     check(&rule("paths = [\"src/**\"]\nmatches = [{ command = \"ls\" }]"), &["paths do not bound a command"]);
     let several = "[[rules]]\ntool = \"*\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]";
     check(several, &["needs a `tool`"]);
-    check("[[rules]]\ntool = \"[\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]", &["no pattern"]);
+    check("[[rules]]\ntool = \"[\"\ndecision = \"ask\"\nmatches = [{ path = \"a\" }]", &["not a pattern"]);
 }
 
 #[test]

@@ -124,7 +124,8 @@ fn test(app: &App, name: Option<&str>, json: bool) -> Result<()> {
 }
 
 async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> Result<()> {
-    let arguments: Map<String, Value> = serde_json::from_str(arguments).context("the arguments are no JSON object")?;
+    let arguments: Map<String, Value> =
+        serde_json::from_str(arguments).context("the arguments are not a JSON object")?;
     let (catalog, notes) = app.catalog();
     let raw = RawCall { name: tool.to_owned(), arguments };
     let outside: Vec<_> = catalog.specs().iter().filter(|spec| app.servers().has(&spec.name)).cloned().collect();

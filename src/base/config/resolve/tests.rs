@@ -132,7 +132,7 @@ fn a_wrong_key_and_a_wrong_value_are_named_with_their_line() {
     refused("approve = \"sometimes\"", 1, &["on-mutation"]);
     refused("alternate_screen = \"maybe\"", 1, &["auto, always, never"]);
     refused("project = \"x\"", 1, &["--project"]);
-    refused("a = [", 1, &["no TOML"]);
+    refused("a = [", 1, &["not TOML"]);
     refused("rules = 1", 1, &["[[rules]]"]);
     refused("[[rules]]\ntool = \"x\"", 1, &["missing field `decision`"]);
     refused("[[rules]]\ntool = \"x\"\ndecision = \"allow\"", 1, &["no example"]);
