@@ -186,8 +186,12 @@ impl Server {
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect)).len()))
     }
 
-    /// The model of `role`, loaded now if it is not yet.
+    /// The model of `role`, loaded now if it is not yet. What a server plays is not passed on.
     async fn lease(&self, role: Role) -> Result<Leased, Problem> {
+        if let Some(server) = self.inner.pool.endpoint(role)? {
+            let text = format!("{role} is played by {}; ask it there, or ask `agent`, which uses it", server.url());
+            return Err(Problem::new(Kind::Unavailable, text));
+        }
         if let Some(leased) = self.inner.pool.resident(role) {
             return Ok(leased);
         }
