@@ -110,7 +110,8 @@ fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
         let calls =
             usage.calls.iter().filter(|call| call.role == role.to_string() && call.model == player.name()).count();
         if calls > 0 {
-            host.notice(&format!("{role}: {} was asked {calls} times", player.name()));
+            let times = if calls == 1 { "once".to_owned() } else { format!("{calls} times") };
+            host.notice(&format!("{role}: {} was asked {times}", player.name()));
         }
     }
 }
