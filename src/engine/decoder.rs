@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::models::dialect::{self, Prompt};
+use crate::models::dialect::Prompt;
 
 /// Index into a model's vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,8 +128,8 @@ pub trait Vocabulary: Send + Sync {
     fn control(&self, token: Token) -> Option<&[u8]>;
 
     /// Whether a control token of this name belongs to the text of a reply, because calls or channels are read by it.
-    fn is_said(&self, name: &str) -> bool {
-        dialect::is_said(name)
+    fn is_said(&self, _name: &str) -> bool {
+        false
     }
 
     /// Whether a generation ends with this token.

@@ -8,17 +8,27 @@ use serde_json::{Value, json};
 use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId};
 
 use super::decoder::{Token, Vocabulary};
-use crate::models::dialect::{Piece, Prompt};
+use crate::models::dialect::Prompt;
 
 /// What a generation has to conform to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
     /// llguidance's Lark dialect; `<|name|>` stands for a control token.
     Lark(String),
-    /// A Lark text in pieces: a special piece stands for marks, control tokens or text as in the vocabulary.
-    Marked(Prompt),
+    /// A Lark text in parts.
+    Marked(Vec<Part>),
     /// JSON that is valid under the schema, in one line or indented.
     JsonSchema(Value),
+}
+
+/// A part of a Lark text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    Lark(String),
+    /// Marks: control tokens or text, as in the vocabulary.
+    Marks(String),
+    /// Any text up to marks, and they.
+    Until(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +51,7 @@ impl Grammars {
         let factory = self.factory.get_or_init(|| factory(&*self.vocabulary)).as_ref().map_err(Clone::clone)?;
         let top = match grammar {
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
-            Grammar::Marked(pieces) => TopLevelGrammar::from_lark(lark(&*self.vocabulary, pieces)),
+            Grammar::Marked(parts) => TopLevelGrammar::from_lark(lark(&*self.vocabulary, parts)),
             Grammar::JsonSchema(schema) => TopLevelGrammar::from_json_schema(with_few_blanks(schema.clone())),
         };
         let mut matcher = Matcher::new(factory.create_parser(top));
@@ -75,13 +85,25 @@ pub fn compiles(schema: &Value) -> Result<(), String> {
     compiled.map(drop).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
 }
 
-/// The Lark text of a grammar in pieces.
-fn lark(vocabulary: &dyn Vocabulary, prompt: &Prompt) -> String {
-    let text = |piece: &Piece| match piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Special(marks) => parts(vocabulary, marks).join(" "),
-    };
-    prompt.pieces.iter().map(text).collect()
+/// The Lark text of a grammar in parts.
+fn lark(vocabulary: &dyn Vocabulary, grammar: &[Part]) -> String {
+    const TEXT: &str = "/(.|\\n)*/";
+    let (mut text, mut rules) = (String::new(), String::new());
+    for (index, part) in grammar.iter().enumerate() {
+        match part {
+            Part::Lark(lark) => text.push_str(lark),
+            Part::Marks(marks) => text.push_str(&parts(vocabulary, marks).join(" ")),
+            Part::Until(marks) => match &parts(vocabulary, marks)[..] {
+                [first, rest @ ..] if first.starts_with('"') => {
+                    // The shortest text: a longer one would hold the mark.
+                    rules.push_str(&format!("\nuntil{index}[suffix={first}]: {TEXT}"));
+                    text.push_str(&format!("until{index} {}", rest.join(" ")));
+                }
+                marks => text.push_str(&format!("{TEXT} {}", marks.join(" "))),
+            },
+        }
+    }
+    format!("{text}{rules}\n")
 }
 
 /// `marks` as terms of Lark: control tokens by their number, the text between them in quotes.

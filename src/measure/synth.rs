@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(states, [256, 0, 256, 0]);
             assert_eq!(header.quantisation(), quant.to_string().to_uppercase());
             assert_eq!(header.begin.as_deref(), Some("<|startoftext|>"));
-            assert_eq!(dialect::choose(&header, "auto", None).name(), "lfm2");
+            assert_eq!(dialect::choose(&header, "auto", None).notation().calls.mark(), "<|tool_call_start|>");
         }
         let moe = inspect(&dir.path().join("tiny-lfm2moe.gguf")).unwrap();
         assert_eq!((moe.experts, moe.experts_used), (8, 2));

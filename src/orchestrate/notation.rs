@@ -1,20 +1,20 @@
 //! Writes tools as models read them, and the grammar in which a reply is words or one call.
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::engine::Grammar;
 use crate::engine::expressible::{self, Expressible};
-use crate::engine::grammar::with_few_blanks;
-use crate::models::dialect::{Dialect, Prompt, ToolText};
+use crate::engine::grammar::{Part, with_few_blanks};
+use crate::models::dialect::notation::{Form, Notation, types};
+use crate::models::dialect::{Dialect, ToolText};
 use crate::tools::ToolSpec;
 
 use crate::language::words;
 
 /// Limit for [`shown`] that leaves a description whole.
 pub const WHOLE: usize = usize::MAX;
-/// One piece of a call's arguments: a quoted text, or a character that is no quotation mark or parenthesis. The number of pieces is
-/// left to the request's token limit: a bound here would make each character a state of the grammar.
-const ARGUMENT: &str = r#"[^\n()"']|"([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*'"#;
+/// The name of an argument that no schema names.
+const KEY: &str = "/[A-Za-z0-9_.-]+/";
 
 /// A tool as models are shown it, its description cut to `description_chars`.
 pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
@@ -36,46 +36,151 @@ pub enum Reply {
 
 /// The grammar of a reply in `dialect` that may call one of `tools`.
 pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
-    let (before, after) = dialect.call_marks();
-    let start = Prompt::default().text("start: ");
-    let start = match reply {
-        Reply::Either => marked(start, dialect.words_mark()).text(" WORDS | "),
-        Reply::Call => start,
-    };
-    let mut prompt = marked(marked(start, before).text(" tool "), after).text("\ntool: ");
-    for (index, tool) in tools.iter().enumerate() {
-        prompt = prompt.text(if index > 0 { "\n  | " } else { "" });
-        let written = dialect.write_call(&tool.name, &Map::new());
-        prompt = match written.split_once("{}") {
-            Some((head, tail)) => marked(marked(prompt, head).text(format!(" %json {} ", arguments(tool))), tail),
-            None => {
-                let (name, close) = written.split_once('(').unwrap_or((&written, ""));
-                prompt.text(format!("{} \"(\" ARGUMENTS {}", quoted(name), quoted(close)))
-            }
+    let Notation { calls, words, begun, .. } = dialect.notation();
+    // The prompt has begun the reply with it.
+    let after = |mark: &str| mark.strip_prefix(begun.as_str()).unwrap_or(mark).to_owned();
+    let (before, behind) = calls.around();
+    let before = after(&before);
+    let mut text = Text::default().lark("start: ");
+    if reply == Reply::Either {
+        let marks = match calls.form {
+            Form::Channels => ("<|channel|>final<|message|>", ""),
+            _ => (words.open.as_str(), words.close.as_str()),
         };
+        text = text.marks(&after(marks.0)).lark(" WORDS ");
+        if !marks.1.is_empty() {
+            text = text.lark("(").marks(marks.1).lark(")?");
+        }
+        text = text.lark(" | ");
     }
-    // Phi's calls begin with a plain word; other replies may then not begin with it.
-    let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
-    let words = match reply {
-        Reply::Either => format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}"),
-        Reply::Call => String::new(),
+    text = text.marks(&before).lark(" tool ").marks(&behind).lark("\ntool: ");
+    for index in 0..tools.len() {
+        text = text.lark(&format!("{}tool{index}", if index > 0 { " | " } else { "" }));
+    }
+    for (index, tool) in tools.iter().enumerate() {
+        let (head, tail) = calls.named(&tool.name);
+        text = text.lark(&format!("\ntool{index}: ")).marks(&head).lark(" ");
+        text = arguments_in(&calls.form, text.lark(&format!("arguments{index} ")).marks(tail), index, tool);
+    }
+    if let Form::Braces { quote } = &calls.form {
+        let plain = "%json {\"type\": [\"number\", \"boolean\", \"null\"]}";
+        text = text.lark("\nbraced: ").marks(quote).lark(" ").until(quote).lark(&format!(
+            " | {plain} | \"[\" (braced (\",\" braced)*)? \"]\" | \"{{\" (field (\",\" field)*)? \"}}\"\nfield: {KEY} \":\" braced"
+        ));
+    }
+    if reply == Reply::Either {
+        // Phi's calls begin with a plain word; other replies may then not begin with it.
+        let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
+        text = text.lark(&format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}"));
+    }
+    Grammar::Marked(text.0)
+}
+
+/// The parts of a Lark text.
+#[derive(Default)]
+struct Text(Vec<Part>);
+
+impl Text {
+    fn lark(mut self, text: &str) -> Text {
+        self.0.push(Part::Lark(text.to_owned()));
+        self
+    }
+
+    /// Marks, which may be control tokens.
+    fn marks(mut self, marks: &str) -> Text {
+        if !marks.is_empty() {
+            self.0.push(Part::Marks(marks.to_owned()));
+        }
+        self
+    }
+
+    /// Any text up to these marks, which are written with the blanks before them or without.
+    fn until(mut self, marks: &str) -> Text {
+        self.0.push(Part::Until(marks.trim_start().to_owned()));
+        self
+    }
+}
+
+/// Adds the rule of the arguments of a call of `tool`, the one with this number.
+fn arguments_in(form: &Form, text: Text, index: usize, tool: &ToolText) -> Text {
+    let text = text.lark(&format!("\narguments{index}: "));
+    let schema = arguments(tool);
+    let between = match form {
+        Form::Tagged(_) => "",
+        Form::Python { .. } => "\", \"",
+        Form::Braces { .. } => "\",\"",
+        _ => return text.lark(&format!("%json {schema}")),
     };
-    Grammar::Marked(prompt.text(format!("{words}\nARGUMENTS: /({ARGUMENT})*/\n")))
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
+        // Any names.
+        let text = text.lark(&format!("(any{index} ({between} any{index})*)?\nany{index}: "));
+        return value(form, text, None, &json!({}));
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |key: &str| required.is_some_and(|all| all.iter().any(|one| one == key));
+    // In the order of the schema, as in JSON: `first`, before any argument is written, and `next`, behind one.
+    let mut text = text.lark(&format!("first{index}_0"));
+    for (at, key) in properties.keys().enumerate() {
+        let (own, after) = (format!("one{index}_{at}"), at + 1);
+        let left_out = |rule: &str| if is_required(key) { String::new() } else { format!(" | {rule}{index}_{after}") };
+        text = text.lark(&format!("\nfirst{index}_{at}: {own} next{index}_{after}{}", left_out("first")));
+        text = text.lark(&format!("\nnext{index}_{at}: {between} {own} next{index}_{after}{}", left_out("next")));
+        text = value(form, text.lark(&format!("\n{own}: ")), Some(key), &properties[key]);
+    }
+    let end = properties.len();
+    text.lark(&format!("\nfirst{index}_{end}: \"\"\nnext{index}_{end}: \"\""))
+}
+
+/// Adds an argument in a notation other than JSON; of any name if `key` is none.
+fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
+    let name = key.map_or_else(|| KEY.to_owned(), quoted);
+    let types = types(schema);
+    let may_be = |wanted: &str| types.is_empty() || types.contains(&wanted);
+    let is_text = may_be("string");
+    // References start at the root of the whole schema.
+    let json = if schema.to_string().contains("\"$ref\"") { json!({}) } else { with_few_blanks(schema.clone()) };
+    let choices = schema.get("enum").and_then(Value::as_array).filter(|_| types == ["string"]);
+    let choices = choices.map(|all| all.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" | "));
+    match form {
+        Form::Tagged(tags) => {
+            let close = tags.close.replace('\u{1}', key.unwrap_or_default());
+            let text = text.marks(&tags.key).lark(&format!(" {name} "));
+            match choices {
+                Some(choices) => text.marks(&tags.text).lark(&format!(" ({choices}) ")).marks(&close),
+                None if is_text => text.marks(&tags.text).lark(" ").until(&close),
+                None => text.marks(&tags.other).lark(&format!(" %json {json} ")).marks(&close),
+            }
+        }
+        Form::Braces { quote } => {
+            let text = text.lark(&format!("{name} \":\" "));
+            match choices {
+                Some(choices) => text.marks(quote).lark(&format!(" ({choices}) ")).marks(quote),
+                None if types == ["string"] => text.marks(quote).lark(" ").until(quote),
+                None if ["string", "array", "object"].iter().any(|kind| may_be(kind)) => text.lark("braced"),
+                None => text.lark(&format!("%json {json}")),
+            }
+        }
+        _ => {
+            let mut text = text.lark(&format!("{name} \"=\" (%json {json}"));
+            if is_text && choices.is_none() {
+                text = text.lark(r" | /'([^'\\\n]|\\.)*'/");
+            }
+            for (kind, words) in [("boolean", r#"| "True" | "False""#), ("null", r#"| "None""#)] {
+                text = text.lark(if may_be(kind) { words } else { "" });
+            }
+            text.lark(")")
+        }
+    }
 }
 
 /// The schema that the arguments of a call have to fit; parts of the tool's own schema that it leaves out are written to the log.
-pub fn arguments(tool: &ToolText) -> Value {
+fn arguments(tool: &ToolText) -> Value {
     let Expressible { schema, notes } = expressible::arguments(&tool.parameters);
     for note in notes {
         tracing::warn!(tool = tool.name, note, "a schema is kept in part");
     }
     with_few_blanks(schema)
-}
-
-/// Appends a dialect's marks, which may be control tokens.
-fn marked(prompt: Prompt, marks: &str) -> Prompt {
-    if marks.is_empty() { prompt } else { prompt.special(marks) }
 }
 
 /// `text` as a JSON string.
@@ -92,7 +197,8 @@ mod tests {
     use super::*;
     use crate::engine::grammar::Grammars;
     use crate::engine::{Token, Vocabulary};
-    use crate::models::dialect::{self, Piece};
+    use crate::models::dialect::notation::{Calls, Tagged};
+    use crate::models::dialect::{self, Piece, Prompt};
 
     const END: Token = Token(256);
 
@@ -132,7 +238,7 @@ mod tests {
         }
     }
 
-    #[derive(Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     enum Fits {
         Whole,
         Beginning,
@@ -141,10 +247,9 @@ mod tests {
     use Fits::*;
 
     /// Checks whether `text` is a whole reply in this dialect, the beginning of one or neither; control tokens are written by name.
-    fn check(name: &str, control: &[&'static str], text: &str, expected: Fits) {
-        let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    fn check_with(dialect: &Dialect, tool: &ToolText, control: &[&'static str], text: &str, expected: Fits) {
         let marks = Arc::new(Marks(control.to_vec(), (0..=255u8).map(|byte| [byte]).collect()));
-        let grammar = grammar(&dialect::in_notation_of(name), &[tool], Reply::Either);
+        let grammar = grammar(dialect, std::slice::from_ref(tool), Reply::Either);
         let mut constraint = Grammars::new(marks.clone()).compile(&grammar).unwrap();
         let mut may = |token: Token| {
             let mut logits = vec![0.0; marks.size()];
@@ -163,45 +268,127 @@ mod tests {
         } else {
             Beginning
         };
-        assert_eq!(fits, expected, "{name} {control:?} {text}");
+        assert_eq!(fits, expected, "{control:?} {text}\n{grammar:?}");
+    }
+
+    /// The same with calls as in a template with `signs`, of a tool that takes any arguments.
+    fn check(signs: &str, control: &[&'static str], text: &str, expected: Fits) {
+        let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        check_with(&dialect::in_notation_of(signs), &tool, control, text, expected);
     }
 
     #[test]
-    fn a_reply_is_words_or_a_call_in_the_familys_marks() {
-        check("chatml", &[], "[read(a=1)]", Whole);
-        check("chatml", &[], r#"[read(a="b)", c=[1, 2], d='")')]"#, Whole);
-        check("chatml", &[], r#"[read(a="b)]"#, Beginning);
-        check("chatml", &[], "Done (1) [1]", Whole);
-        check("chatml", &[], "[write(", Not);
-        check("hermes", &[], "<tool_call>\n{\"name\": \"read\", \"arguments\": {}}\n</tool_call>", Whole);
+    fn a_reply_is_words_or_a_call_in_the_models_marks() {
+        check("", &[], "[read(a=1)]", Whole);
+        check("", &[], r#"[read(a="b)", c=[1, 2], d='")')]"#, Whole);
+        check("", &[], r#"[read(a="b)]"#, Beginning);
+        check("", &[], "Done (1) [1]", Whole);
+        check("", &[], "[write(", Not);
+        check("<tool_call>", &[], "<tool_call>\n{\"name\": \"read\", \"arguments\": {}}\n</tool_call>", Whole);
         let control = ["<|tool_call_start|>", "<|tool_call_end|>"];
-        check("lfm2", &control, "<|tool_call_start|>[read(x=1)]<|tool_call_end|>", Whole);
+        check("<|tool_list_start|>", &control, "<|tool_call_start|>[read(x=1)]<|tool_call_end|>", Whole);
     }
 
     #[test]
     fn marks_are_the_control_tokens_that_a_vocabulary_has() {
         let called = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"a\":1}}\n</tool_call>";
-        check("hermes", &["<tool_call>", "</tool_call>"], called, Whole);
-        check("hermes", &["<tool_call>"], "<tool_call>\n{\"name\": \"write", Not);
-        let called = "[TOOL_CALLS][{\"name\": \"read\", \"arguments\": {}}]";
-        check("mistral", &["[TOOL_CALLS]"], called, Whole);
-        check("mistral", &[], called, Whole);
+        check("<tool_call>", &["<tool_call>", "</tool_call>"], called, Whole);
+        check("<tool_call>", &["<tool_call>"], "<tool_call>\n{\"name\": \"write", Not);
+        let kimi = "<|tool_calls_section_begin|>";
+        let called = format!(
+            "{kimi}<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{{}}<|tool_call_end|><|tool_calls_section_end|>"
+        );
+        check(kimi, &[kimi, "<|tool_call_end|>"], &called, Whole);
+        check(kimi, &[], &called, Whole);
     }
 
     #[test]
     fn a_reply_that_begins_like_a_call_must_be_a_call() {
-        check("phi", &[], "functools[{\"name\": \"read\", \"arguments\": {}}]", Whole);
-        check("phi", &[], "functools[{\"name\": \"write", Not);
-        check("phi", &[], "function f", Whole);
+        check("functools[", &[], "functools[{\"name\": \"read\", \"arguments\": {}}]", Whole);
+        check("functools[", &[], "functools[{\"name\": \"write", Not);
+        check("functools[", &[], "function f", Whole);
         let control = ["<|channel|>", "<|message|>", "<|constrain|>", "<|call|>"];
-        check("harmony", &control, "<|channel|>final<|message|>Done.", Whole);
-        check("harmony", &control, "Done.", Not);
+        check("<|constrain|>", &control, "<|channel|>final<|message|>Done.", Whole);
+        check("<|constrain|>", &control, "Done.", Not);
         check(
-            "harmony",
+            "<|constrain|>",
             &control,
             "<|channel|>commentary to=functions.read <|constrain|>json<|message|>{}<|call|>",
             Whole,
         );
-        check("harmony", &control, "<|channel|>commentary to=functions.write", Not);
+        check("<|constrain|>", &control, "<|channel|>commentary to=functions.write", Not);
+    }
+
+    /// Calls of a tool with a text that must be given, a number and a choice.
+    fn held(calls: Calls, control: &[&'static str], texts: &[(&str, Fits)]) {
+        let parameters = json!({ "type": "object", "required": ["path"], "properties": {
+            "path": { "type": "string" }, "line": { "type": "integer" }, "unit": { "type": "string", "enum": ["line", "byte"] },
+            "parts": { "type": "array", "items": { "type": "string" } } } });
+        let tool = ToolText { name: "read".into(), description: String::new(), parameters };
+        let dialect = dialect::with_calls(calls.clone());
+        for (text, fits) in texts {
+            let (open, close) = calls.around();
+            let text = format!("{open}{text}{}", if *fits == Whole { close.as_str() } else { "" });
+            check_with(&dialect, &tool, control, &text, *fits);
+            if *fits == Whole {
+                let read = dialect.read(&text, std::slice::from_ref(&tool));
+                assert!(matches!(&read[..], [(call, true)] if call.arguments.contains_key("path")), "{text}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_a_call_are_those_of_its_schema_in_every_notation() {
+        let marks = dialect::notation::Marks::new;
+        held(
+            Calls::default(),
+            &[],
+            &[
+                (r#"read(path="a", line=3, unit="byte")"#, Whole),
+                (r#"read(path='a)', parts=["x"])"#, Whole),
+                ("read(line=3", Not),
+                (r#"read(path="a", unit="word"#, Not),
+                (r#"read(path="a", line="3"#, Not),
+            ],
+        );
+        let tags = Tagged {
+            name_end: ">\n".into(),
+            key: "<parameter=".into(),
+            text: ">\n".into(),
+            other: ">\n".into(),
+            close: "\n</parameter>\n".into(),
+            raw: None,
+        };
+        let path = "read>\n<parameter=path>\n";
+        let calls = Calls {
+            section: marks("<tool_call>\n", "\n</tool_call>"),
+            call: marks("<function=", "</function>"),
+            form: Form::Tagged(tags),
+        };
+        let texts = [
+            (format!("{path}a </p> <b>\n</parameter>\n<parameter=line>\n3\n</parameter>\n"), Whole),
+            (format!("{path}a\n</parameter>\n<parameter=line>\nx"), Not),
+            (format!("{path}a\n</parameter>\n<parameter=unit>\nword"), Not),
+            (format!("{path}a\n</parameter>\nb"), Not),
+            ("read>\n<parameter=line>".to_owned(), Not),
+        ];
+        let texts = texts.each_ref().map(|(text, fits)| (text.as_str(), *fits));
+        held(calls.clone(), &[], &texts);
+        held(calls, &["<tool_call>", "</parameter>"], &texts);
+        let quote = "<|\"|>";
+        let calls = Calls {
+            section: marks("", ""),
+            call: marks("<|tool_call>call:", "<tool_call|>"),
+            form: Form::Braces { quote: quote.into() },
+        };
+        let texts = [
+            (format!("read{{path:{quote}a \"b\", c:1{quote},line:3}}"), Whole),
+            (format!("read{{path:{quote}a{quote},parts:[{quote}x{quote}]}}"), Whole),
+            (format!("read{{path:{quote}a{quote},unit:{quote}word"), Not),
+            ("read{line:".to_owned(), Not),
+        ];
+        let texts = texts.each_ref().map(|(text, fits)| (text.as_str(), *fits));
+        held(calls.clone(), &[], &texts);
+        held(calls, &["<|tool_call>", quote, "<tool_call|>"], &texts);
     }
 }

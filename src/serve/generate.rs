@@ -140,7 +140,9 @@ impl ModelReply {
                 // The client runs the calls that it is given, and the missing rest may belong to them.
                 Reason::Length => Vec::new(),
                 // A call that the family's own mark closes before a stop text is whole.
-                Reason::StopText(_) => self.read(closed(text, self.model.dialect.around_calls().1), Tier::Strict),
+                Reason::StopText(_) => {
+                    self.read(closed(text, &self.model.dialect.notation().calls.around().1), Tier::Strict)
+                }
                 // Text that the client has already is a call only in the family's own marks.
                 _ => self.read(text, if held.is_empty() { Tier::Strict } else { Tier::Lenient }),
             };
@@ -172,7 +174,7 @@ impl ModelReply {
 
     /// The calls in `text`, repaired where they can mean only one thing. What does not fit a schema is the client's to refuse.
     fn read(&self, text: &str, tier: Tier) -> Vec<Call> {
-        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, tier);
+        let reading = call::read(text, &self.model.dialect, &self.tools, tier);
         let named = |name: &str| self.tools.iter().any(|tool| tool.name == name);
         let calls = reading.calls.into_iter().filter_map(|raw| match check::check(&raw, &self.tools) {
             Ok(checked) => Some(self.with_others(&raw, checked)),

@@ -8,7 +8,8 @@ const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<funct
 
 /// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere in a reply.
 pub fn openers(dialect: &Dialect) -> Vec<String> {
-    let mark = dialect.around_calls().0;
+    let mark = dialect.notation().calls.mark();
+    let mark = if mark.is_empty() { "[" } else { mark };
     // Of `<tool_call>\n{"name": "` the first line: models differ in the blanks.
     let own = mark.lines().next().unwrap_or(mark).trim_end_matches(['{', '"', ' ']);
     [if own.is_empty() { mark } else { own }].into_iter().chain(BEGINNINGS).map(str::to_owned).collect()

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Map;
-
 use super::ask::{Ask, Call, Choice, Format, Thoughts, Turn};
 use crate::base::config::Think;
 use crate::budget::permit::Priority;
@@ -56,28 +54,12 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
         Choice::Auto | Choice::None => None,
     };
     let grammar = match (&ask.format, reply) {
-        (_, Some(Reply::Call)) if !writes_json(&model.dialect) => Some(call_as_json(&tools)),
         (_, Some(reply)) if !tools.is_empty() => Some(notation::grammar(&model.dialect, &tools, reply)),
         (Format::Schema(schema), _) => Some(Grammar::JsonSchema(schema.clone())),
         (Format::Text, _) => None,
     };
     let request = model.engine.request(&prompt(ask, &model.dialect), 0);
     plain(ask, model, Request { grammar, ..request })
-}
-
-/// Whether the family writes the arguments of a call as JSON, so that a grammar can hold them to their schema.
-fn writes_json(dialect: &Dialect) -> bool {
-    dialect.write_call("f", &Map::new()).contains("{}")
-}
-
-/// One call of one of `tools`, as an object with its name and arguments. Each schema is a text of its own there, because its
-/// references start at its own root.
-fn call_as_json(tools: &[ToolText]) -> Grammar {
-    let one = |tool: &ToolText| {
-        let head = format!("{{\"name\": {}, \"arguments\": ", notation::quoted(&tool.name));
-        format!("{} %json {} \"}}\"", notation::quoted(&head), notation::arguments(tool))
-    };
-    Grammar::Lark(format!("start: {}\n", tools.iter().map(one).collect::<Vec<_>>().join("\n  | ")))
 }
 
 /// `request` with the limits and the sampling of `ask`.

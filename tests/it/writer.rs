@@ -29,7 +29,7 @@ fn the_coder_model_plays_both_roles_beside_the_smallest_model() {
         let spec = registry.get(role).expect("a model");
         assert!(spec.path.ends_with(WRITER), "{}", spec.path.display());
         assert_eq!(spec.header.context_train, 32_768);
-        assert_eq!(dialect::choose(&spec.header, &spec.dialect, None).name(), "hermes");
+        assert_eq!(dialect::choose(&spec.header, &spec.dialect, None).notation().calls.mark(), "<tool_call>");
     }
 }
 
@@ -88,9 +88,9 @@ async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
     let request = Request::new(engine.tokenize(&prompt), 64);
     let reply = engine.generate(request).expect("accepted").collect().await.expect("finishes").text;
     println!("{} ms: {reply}", started.elapsed().as_millis());
-    let calls = dialect.read_calls(&reply);
+    let calls = dialect.read(&reply, &tools);
     assert_eq!(calls.len(), 1, "{reply}");
-    assert_eq!((calls[0].name.as_str(), &calls[0].arguments["path"]), ("read_file", &json!("src/clock.rs")));
+    assert_eq!((calls[0].0.name.as_str(), &calls[0].0.arguments["path"]), ("read_file", &json!("src/clock.rs")));
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub const SETTINGS: [Setting; 51] = settings! {
     "enable_cot_streaming", "MONOBLOC_ENABLE_COT_STREAMING", "no-cot-streaming", Switch, Some("true"), Free,
         "Do not show what models think while they think it";
     "fallback_parsing", "MONOBLOC_FALLBACK_PARSING", "no-fallback-parsing", Switch, Some("true"), Free,
-        "Read calls only as the model's family writes them, not in other notations and not out of prose";
+        "Read calls only as the model's template writes them, not in other notations";
     "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
         "Drafts of one answer at most";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,

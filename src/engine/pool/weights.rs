@@ -40,7 +40,7 @@ impl Vocabulary for Spoken {
     }
 
     fn is_said(&self, name: &str) -> bool {
-        self.dialect.is_said(name)
+        self.dialect.notation().is_of_calls(name)
     }
 
     fn is_end(&self, token: Token) -> bool {

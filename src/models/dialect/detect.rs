@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::families::{self, BRACKET, Family};
 use super::form::Form;
 use super::marks::Marks;
-use super::notation::Notation;
+use super::notation::{Calls, Notation, named};
 use super::template::Template;
 use super::{Dialect, Notice};
 use crate::models::gguf::Header;
@@ -14,28 +13,38 @@ use crate::models::gguf::Header;
 pub const DIALECTS: [&str; 7] = ["auto", "lfm2", "hermes", "llama3", "gemma", "chatml", "plain"];
 
 /// The source of the built-in template called `name`.
-fn builtin(name: &str) -> Option<(&'static str, &'static str)> {
+fn builtin(name: &str) -> Option<&'static str> {
     Some(match name {
-        "lfm2" => ("lfm2", include_str!("builtin/lfm2.jinja")),
-        "hermes" => ("hermes", include_str!("builtin/hermes.jinja")),
-        "llama3" => ("llama3", include_str!("builtin/llama3.jinja")),
-        "gemma" => ("gemma", include_str!("builtin/gemma.jinja")),
-        "chatml" => ("chatml", include_str!("builtin/chatml.jinja")),
-        "plain" => ("plain", include_str!("builtin/plain.jinja")),
+        "lfm2" => include_str!("builtin/lfm2.jinja"),
+        "hermes" => include_str!("builtin/hermes.jinja"),
+        "llama3" => include_str!("builtin/llama3.jinja"),
+        "gemma" => include_str!("builtin/gemma.jinja"),
+        "chatml" => include_str!("builtin/chatml.jinja"),
+        "plain" => include_str!("builtin/plain.jinja"),
         _ => return None,
     })
+}
+
+/// The calls of one of [`FORMATS`](crate::base::config::table::FORMATS).
+fn format(name: &str) -> Option<Calls> {
+    match name {
+        "native_json" => Some(named::hermes()),
+        "pythonic" => Some(named::lfm2()),
+        "bracket" => Some(Calls::default()),
+        _ => None,
+    }
 }
 
 /// The dialect that `configured` names, or for `auto` (and any name not in [`DIALECTS`]) that of the file's template.
 /// If `call_format` is one of [`FORMATS`](crate::base::config::table::FORMATS), it overrides how calls are written and read.
 pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> Arc<Dialect> {
-    let format = call_format.and_then(families::format);
-    if let Some((name, source)) = builtin(configured) {
-        return Arc::new(of_builtin(name, source, Some(header), format));
+    let format = call_format.and_then(format);
+    if let Some(source) = builtin(configured) {
+        return Arc::new(of_builtin(source, Some(header), format));
     }
     let Some(source) = &header.chat_template else { return Arc::new(stand_in(header, format, "has no chat template")) };
     Arc::new(match Template::compile(source) {
-        Ok(template) => of_template(header, source, template, format)
+        Ok(template) => of_template(header, source, template, format.clone())
             .unwrap_or_else(|| stand_in(header, format, "has a chat template that shows no message of the user")),
         Err(why) => stand_in(header, format, &format!("has a chat template that cannot be used ({why})")),
     })
@@ -44,51 +53,61 @@ pub fn choose(header: &Header, configured: &str, call_format: Option<&str>) -> A
 /// The dialect of a built-in template without a model file: for scripted models. `None` for `auto` and for names not in
 /// [`DIALECTS`].
 pub fn by_name(name: &str) -> Option<Arc<Dialect>> {
-    let (name, source) = builtin(name)?;
-    Some(Arc::new(of_builtin(name, source, None, None)))
+    builtin(name).map(|source| Arc::new(of_builtin(source, None, None)))
 }
 
-/// A ChatML dialect with calls in the notation of a family, to test that notation.
+/// A ChatML dialect with calls as in a template with `signs`, to test that notation.
 #[cfg(test)]
-pub fn in_notation_of(name: &str) -> Arc<Dialect> {
-    match families::named(name) {
-        Some(family) => Arc::new(of_builtin("chatml", include_str!("builtin/chatml.jinja"), None, Some(family))),
-        None => by_name(name).expect("a dialect"),
-    }
+pub fn in_notation_of(signs: &str) -> Arc<Dialect> {
+    let calls = if signs.contains("<tool_call>") { Some(named::hermes()) } else { named::find(signs) };
+    with_calls(calls.or_else(|| named::untold(signs)).unwrap_or_default())
+}
+
+/// A ChatML dialect with these calls.
+#[cfg(test)]
+pub fn with_calls(calls: Calls) -> Arc<Dialect> {
+    Arc::new(of_builtin(include_str!("builtin/chatml.jinja"), None, Some(calls)))
 }
 
 /// `None` if the template shows no message of the user.
-fn of_template(header: &Header, source: &str, template: Template, format: Option<&'static Family>) -> Option<Dialect> {
-    let family = format.unwrap_or_else(|| families::of(&header.architecture, source));
+fn of_template(header: &Header, source: &str, template: Template, format: Option<Calls>) -> Option<Dialect> {
+    let with_tools = header.chat_template_tools.as_deref();
+    let with_tools = with_tools.and_then(|source| Some((source, Template::compile(source).ok()?)));
     let (begin, end) = (header.special.begin.as_deref(), header.special.end.as_deref());
-    let form =
-        |template| Form::of(template, begin.unwrap_or_default(), end.unwrap_or_default(), family, format.is_some());
-    let with_tools = header.chat_template_tools.as_deref().map(Template::compile).and_then(Result::ok).and_then(form);
-    let marks = Marks::new(names(Some(header), source, family));
-    let form = form(template)?;
-    let notation = if format.is_some() {
-        Notation::default()
-    } else {
-        let source = header.chat_template_tools.as_deref().filter(|_| with_tools.is_some()).unwrap_or(source);
-        Notation::derive(source, &|input| with_tools.as_ref().unwrap_or(&form).raw(input))
-    };
-    Some(Dialect { name: family.name, form, with_tools, marks, family, notation, refused: Notice::default() })
+    let tokens = (begin.unwrap_or_default(), end.unwrap_or_default());
+    let (shows, shown) = with_tools.as_ref().map_or((source, &template), |(source, template)| (source, template));
+    let notation = notation(shows, shown, tokens, format.as_ref());
+    let form = |template| Form::of(template, tokens.0, tokens.1, &notation.calls, format.is_some());
+    let (form, with_tools) = (form(template)?, with_tools.and_then(|(_, template)| form(template)));
+    let marks = Marks::new(names(Some(header), source, &notation));
+    Some(Dialect { form, with_tools, marks, notation, refused: Notice::default() })
 }
 
-fn of_builtin(name: &'static str, source: &str, header: Option<&Header>, format: Option<&'static Family>) -> Dialect {
+fn of_builtin(source: &str, header: Option<&Header>, format: Option<Calls>) -> Dialect {
     let template = Template::compile(source).expect("a built-in template compiles; else this is a bug in it");
-    let family = format
-        .unwrap_or_else(|| if name == "chatml" || name == "plain" { &BRACKET } else { families::of(name, source) });
     let begin = header.and_then(|header| header.begin.as_deref()).unwrap_or_default();
-    let form = Form::of(template, begin, "", family, format.is_some());
+    let notation = notation(source, &template, (begin, ""), format.as_ref());
+    let form = Form::of(template, begin, "", &notation.calls, format.is_some());
     let form = form.expect("a built-in template shows messages; else this is a bug in it");
-    let marks = Marks::new(names(header, source, family));
-    let notation = Notation::default();
-    Dialect { name, form, with_tools: None, marks, family, notation, refused: Notice::default() }
+    let marks = Marks::new(names(header, source, &notation));
+    Dialect { form, with_tools: None, marks, notation, refused: Notice::default() }
+}
+
+/// The notation that a template shows, with `format` in place of its calls.
+fn notation(source: &str, template: &Template, (begin, end): (&str, &str), format: Option<&Calls>) -> Notation {
+    let mut notation = Notation::derive(source, &|input| {
+        let mut input = input.clone();
+        (input["bos_token"], input["eos_token"]) = (begin.into(), end.into());
+        template.render(&input).ok()
+    });
+    if let Some(calls) = format {
+        notation.calls = calls.clone();
+    }
+    notation
 }
 
 /// The built-in template nearest to a file without a template that can be used; the log says so.
-fn stand_in(header: &Header, format: Option<&'static Family>, why: &str) -> Dialect {
+fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     let has = |token: &str| header.special.control.iter().any(|name| name == token);
     let name = match header.architecture.as_str() {
         architecture if architecture.starts_with("lfm2") => "lfm2",
@@ -98,14 +117,14 @@ fn stand_in(header: &Header, format: Option<&'static Family>, why: &str) -> Dial
     };
     let file = header.path.display();
     tracing::warn!("{file} {why}; `{name}` is used: `dialect` in models.toml names another");
-    let (name, source) = builtin(name).expect("the stand-ins are built-in templates");
-    of_builtin(name, source, Some(header), format)
+    let source = builtin(name).expect("the stand-ins are built-in templates");
+    of_builtin(source, Some(header), format)
 }
 
 /// Names that outside text must not form: the control tokens of the file, the tokens that its maker added and that the template
 /// or the calls use, and without a vocabulary what looks like a mark in these.
-fn names(header: Option<&Header>, source: &str, family: &Family) -> Vec<String> {
-    let used = format!("{source}{}", families::marks(family));
+fn names(header: Option<&Header>, source: &str, notation: &Notation) -> Vec<String> {
+    let used = format!("{source}{}", notation.calls.marks().collect::<String>());
     let special = header.map(|header| &header.special).filter(|special| !special.control.is_empty());
     let Some(special) = special else { return looking_like_marks(&used) };
     let defined = special.defined.iter().filter(|name| used.contains(name.as_str()));
@@ -126,7 +145,7 @@ mod tests {
 
     use serde_json::{Map, json};
 
-    use super::super::families::is_said;
+    use super::super::notation::Form;
     use super::super::{Chat, Message, RawCall, ToolText};
     use super::*;
     use crate::base::config::table::FORMATS;
@@ -143,79 +162,68 @@ mod tests {
         gguf::inspect(Path::new(&path)).unwrap()
     }
 
+    /// Checks the mark of the calls of a file's dialect.
     fn check(architecture: &str, template: &str, expected: &str) {
         let template =
             if template.is_empty() { String::new() } else { format!("{template}{{{{ messages[-1].content }}}}") };
-        assert_eq!(choose(&header(architecture, &template), "auto", None).name(), expected, "{architecture}");
+        let dialect = choose(&header(architecture, &template), "auto", None);
+        assert_eq!(dialect.notation.calls.mark(), expected, "{architecture} {template}");
     }
 
     #[test]
-    fn the_template_decides() {
-        check("lfm2moe", "…<|tool_call_start|>…", "lfm2");
-        check("llama", "<|im_start|>user", "bracket");
-        check("qwen3", "<|im_start|>user … <tool_call>", "hermes");
-        check("llama", "<|start_header_id|>", "llama3");
-        check("llama", "{{ bos_token }}[INST] ", "mistral");
-        check("lfm2", "<|im_start|>user", "lfm2");
-        check("gemma3", "<start_of_turn>user", "gemma");
-        check("gpt-oss", "<|start|>assistant<|channel|>final<|message|>", "harmony");
-        check("qwen2", "<｜User｜> … <｜Assistant｜>", "deepseek");
-        check("phi3", "<|user|>\n … <|end|>\n<|assistant|>\n", "phi");
+    fn a_template_that_writes_no_calls_gets_those_of_its_signs() {
+        check("lfm2moe", "…<|tool_call_start|>…", "<|tool_call_start|>");
+        check("llama", "<|im_start|>user", "");
+        check("gemma3", "<start_of_turn>user", "```tool_code");
+        check("gpt-oss", "<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>commentary to=");
+        check("phi3", "<|user|>\n … functools[", "functools[");
+        let llama = choose(&header("llama", "<|start_header_id|>{{ messages[-1].content }}"), "auto", None);
+        assert!(
+            matches!(&llama.notation.calls.form, Form::Json { keys: Some(keys), .. } if keys.arguments == "parameters")
+        );
     }
 
     #[test]
     fn a_file_without_a_template_that_can_be_used_gets_a_built_in_one() {
-        check("lfm2", "", "lfm2");
-        check("gemma3", "", "gemma");
-        check("llama", "", "chatml");
-        check("llama", "{% for %}", "chatml");
-        check("llama", "{{ raise_exception('no') }}", "chatml");
-        check("llama", &"x".repeat(5 << 20), "chatml");
+        check("lfm2", "", "<|tool_call_start|>");
+        check("gemma3", "", "```tool_code");
+        check("llama", "", "");
+        check("llama", "{% for %}", "");
+        check("llama", "{{ raise_exception('no') }}", "");
+        check("llama", &"x".repeat(5 << 20), "");
     }
 
     #[test]
     fn the_configuration_overrides_the_template() {
         let smol = header("llama", "<|im_start|>{{ messages[-1].content }}");
-        assert_eq!(choose(&smol, "plain", None).name(), "plain");
-        assert_eq!(choose(&smol, "klingon", None).name(), "bracket");
+        let text = |configured| choose(&smol, configured, None).render(&[Message::user("Hi")]).flat();
+        assert_eq!((text("plain").as_str(), text("klingon").as_str()), ("User: Hi\nAssistant:", "<|im_start|>Hi"));
     }
 
     #[test]
     fn a_call_format_set_by_hand_writes_and_reads_that_form() {
         let smol = header("llama", "<|im_start|>{{ messages | map(attribute='content') | join }}{{ tools }}");
         let arguments: Map<_, _> = [("a".to_owned(), json!(1))].into_iter().collect();
+        let tool = ToolText { name: "f".into(), description: "F.".into(), parameters: json!({}) };
         for format in FORMATS {
             let dialect = choose(&smol, "auto", Some(format));
-            let (before, after) = dialect.call_marks();
-            let text = format!("{before}{}{after}", dialect.write_call("f", &arguments));
-            assert_eq!(dialect.read_calls(&text).len(), 1, "{text}");
-            let tool = ToolText { name: "f".into(), description: "F.".into(), parameters: json!({}) };
-            let messages = [Message::system("Help."), Message::calling("So:", dialect.read_calls(&text))];
-            let prompt = dialect.render(Chat { tools: &[tool], ..Chat::from(&messages) }).flat();
-            let call = format!(
-                "{before}{}{after}",
-                dialect.write_call("NAME", &json!({ "ARGUMENT": "value" }).as_object().unwrap().clone())
-            );
+            let calls = &dialect.notation.calls;
+            let text = calls.write("f", &arguments);
+            let read: Vec<RawCall> = dialect.read(&text, &[tool.clone()]).into_iter().map(|(call, _)| call).collect();
+            assert_eq!(read.len(), 1, "{text}");
+            let messages = [Message::system("Help."), Message::calling("So:", read)];
+            let prompt = dialect.render(Chat { tools: &[tool.clone()], ..Chat::from(&messages) }).flat();
+            let call = calls.write("NAME", &json!({ "ARGUMENT": "value" }).as_object().unwrap().clone());
             let expected = format!("<|im_start|>Help.\n\nTools:\n1. f(): F.\n\nTo call one, write {call}So:\n{text}");
             assert_eq!(prompt, expected);
         }
-        assert!(choose(&smol, "auto", Some("native_json")).read_calls("[f(a=1)]").is_empty());
+        assert!(choose(&smol, "auto", Some("native_json")).read("[f(a=1)]", &[tool]).is_empty());
     }
 
     #[test]
     fn every_dialect_but_auto_is_found_by_its_name() {
         for name in DIALECTS {
-            assert_eq!(by_name(name).map_or("auto", |dialect| dialect.name), name);
-        }
-    }
-
-    #[test]
-    fn marks_of_calls_matter_in_replies_and_marks_of_turns_do_not() {
-        for mark in ["<|tool_call_start|>", "[TOOL_CALLS]", "<|channel|>", "<｜tool▁sep｜>"] {
-            assert!(is_said(mark), "{mark}");
-        }
-        for mark in ["<|im_start|>", "<|im_end|>", "<|eot_id|>", "</s>", "<end_of_turn>", ""] {
-            assert!(!is_said(mark), "{mark}");
+            assert_eq!(by_name(name).is_some(), name != "auto", "{name}");
         }
     }
 
@@ -231,15 +239,15 @@ mod tests {
         let arguments = json!({ "path": "0042", "content": "a\nb </x>" }).as_object().cloned().unwrap();
         let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" }, "content": { "type": "string" } } });
         let tool = ToolText { name: "write_file".into(), description: String::new(), parameters };
-        let text = dialect.written("write_file", &arguments);
+        let text = dialect.notation.calls.write("write_file", &arguments);
         assert!(
-            text.contains("<function=write_file>") && dialect.around_calls().0.starts_with("<tool_call>"),
+            text.contains("<function=write_file>") && dialect.notation.calls.mark().starts_with("<tool_call>"),
             "{text}"
         );
-        let read = dialect.noted(&format!("I write.\n{text}"), std::slice::from_ref(&tool));
+        let read = dialect.read(&format!("I write.\n{text}"), std::slice::from_ref(&tool));
         assert_eq!(read.len(), 1, "{text}");
         assert_eq!((read[0].0.name.as_str(), &read[0].0.arguments, read[0].1), ("write_file", &arguments, true));
-        assert_eq!(dialect.noted(&text[..text.len() / 2], &[tool]), []);
+        assert_eq!(dialect.read(&text[..text.len() / 2], &[tool]), []);
     }
 
     #[test]
@@ -247,11 +255,15 @@ mod tests {
         let own = TAGS.replace("<tool_call>", "<|do|>").replace("</tool_call>", "<|done|>");
         let (dialect, other) = (choose(&header("own", &own), "auto", None), by_name("chatml").unwrap());
         for mark in ["<|do|>", "<|done|>"] {
-            assert!(dialect.is_said(mark) && !other.is_said(mark), "{mark}");
+            assert!(dialect.notation.is_of_calls(mark) && !other.notation.is_of_calls(mark), "{mark}");
         }
-        assert!(!dialect.is_said("<|im_start|>") && !dialect.is_said("<|im_end|>") && dialect.is_said("[TOOL_CALLS]"));
+        assert!(
+            !dialect.notation.is_of_calls("<|im_start|>")
+                && !dialect.notation.is_of_calls("<|im_end|>")
+                && dialect.notation.is_of_calls("[TOOL_CALLS]")
+        );
         let calls = vec![RawCall { name: "f".into(), arguments: Map::from_iter([("a".to_owned(), json!("x"))]) }];
-        let text = format!("I look.\n{}", dialect.written("f", &calls[0].arguments));
+        let text = format!("I look.\n{}", dialect.notation.calls.write("f", &calls[0].arguments));
         assert_eq!(dialect.replied(&text, &calls, true), Message::calling("I look.", calls.clone()), "{text}");
     }
 }

@@ -1,13 +1,16 @@
 //! A template together with the ways in which it takes a conversation, which are found out by rendering.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::{Map, Value, json};
 
 use super::chat::{Message, RawCall, Speaker, ToolText};
-use super::families::{BRACKET, Family};
 use super::input::{self, Ways};
+use super::notation::Calls;
 use super::template::{self, Template};
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Form {
     template: Template,
     /// Names of the begin- and the end-of-text token; empty if there is none.
@@ -16,6 +19,8 @@ pub struct Form {
     ways: Ways,
     /// A list of tools in the system message says how to write a call.
     told: bool,
+    /// For the repairs that may help a conversation: those with which the template took one of that kind.
+    taken: Mutex<HashMap<Ways, Ways>>,
 }
 
 /// The input of a template besides messages and tools.
@@ -27,31 +32,40 @@ pub struct Wanted {
 }
 
 impl Form {
-    /// `own_notation`: calls are written in the notation of `family` whatever the template does, and the model is told so. `None` if
+    /// `own_notation`: calls are written as `calls` whatever the template does, and the model is told so. `None` if
     /// the template shows no message of the user.
-    pub fn of(template: Template, begin: &str, end: &str, family: &Family, own_notation: bool) -> Option<Form> {
+    pub fn of(template: Template, begin: &str, end: &str, calls: &Calls, own_notation: bool) -> Option<Form> {
         let (begin, end) = (begin.to_owned(), end.to_owned());
         // Calls in brackets are what models write that know no notation.
-        let told = own_notation || family.name != BRACKET.name;
-        let mut form = Form { template, begin, end, ways: Ways::default(), told };
-        form.find_out(family, own_notation).then_some(form)
-    }
-
-    /// The text for `input`, the whole input of the template but for its tokens; `None` if it refuses.
-    pub fn raw(&self, input: &Value) -> Option<String> {
-        self.template.render(&self.whole(input.as_object()?.clone())).ok()
+        let told = own_notation || *calls != Calls::default();
+        let mut form = Form { template, begin, end, ways: Ways::default(), told, taken: Mutex::default() };
+        form.find_out(calls, own_notation).then_some(form)
     }
 
     /// The text of a conversation, with as few repairs as the template takes it with; `None` if it takes it with none.
-    pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, family: &Family) -> Option<String> {
-        for ways in self.ways.repaired(messages, tools) {
-            match self.rendered(messages, tools, ways, wanted, family) {
-                Ok(text) => return Some(text),
+    pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, calls: &Calls) -> Option<String> {
+        let kind = self.ways.helped(messages, tools);
+        // What the template refused and took before, it refuses and takes again.
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied();
+        let all = [self.ways].into_iter().chain(taken).chain(self.ways.repaired(kind));
+        for ways in all {
+            match self.rendered(messages, tools, ways, wanted, calls) {
+                Ok(text) => {
+                    if ways != self.ways && taken != Some(ways) {
+                        self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, ways);
+                    }
+                    return Some(text);
+                }
                 Err(why) if template::costs_too_much(&why) => return None,
                 Err(why) => tracing::debug!(%why, ?ways, "the template refuses"),
             }
         }
         None
+    }
+
+    #[cfg(test)]
+    pub fn kinds_taken(&self) -> usize {
+        self.taken.lock().unwrap().len()
     }
 
     fn rendered(
@@ -60,9 +74,9 @@ impl Form {
         tools: &[ToolText],
         ways: Ways,
         wanted: Wanted,
-        family: &Family,
+        calls: &Calls,
     ) -> Result<String, template::Refusal> {
-        let mut given = input::input(messages.to_vec(), tools, ways, family, self.told);
+        let mut given = input::input(messages.to_vec(), tools, ways, calls, self.told);
         given.insert("add_generation_prompt".to_owned(), wanted.opened.into());
         if let Some(thinks) = wanted.thinks {
             // Qwen, GLM, Gemma and most others; DeepSeek and Granite.
@@ -79,20 +93,20 @@ impl Form {
     }
 
     /// Finds the ways by which messages of every kind stand in the rendered text; false if not even the user's do.
-    fn find_out(&mut self, family: &Family, own_notation: bool) -> bool {
+    fn find_out(&mut self, calls: &Calls, own_notation: bool) -> bool {
         let user = [Message::user(USER)];
-        if !self.shows(&user, &[], self.ways, family, &[USER]) {
+        if !self.shows(&user, &[], self.ways, calls, &[USER]) {
             self.ways = input::CONTENT_IN_PARTS;
-            if !self.shows(&user, &[], self.ways, family, &[USER]) {
+            if !self.shows(&user, &[], self.ways, calls, &[USER]) {
                 return false;
             }
         }
         let system = [Message::system(SYSTEM), Message::user(USER)];
-        if !self.shows(&system, &[], self.ways, family, &[SYSTEM, USER]) {
+        if !self.shows(&system, &[], self.ways, calls, &[SYSTEM, USER]) {
             self.ways = self.ways.and(input::SYSTEM_IN_USER);
         }
         let again = [Message::system(SYSTEM), Message::user(USER), Message::system(RESULT), Message::user(USER)];
-        if !self.shows(&again, &[], self.ways, family, &[SYSTEM, USER, RESULT]) {
+        if !self.shows(&again, &[], self.ways, calls, &[SYSTEM, USER, RESULT]) {
             self.ways = self.ways.and(input::SYSTEM_FIRST);
         }
         let tools = [ToolText {
@@ -100,7 +114,7 @@ impl Form {
             description: "Looks".to_owned(),
             parameters: json!({ "type": "object", "properties": { KEY: { "type": "string", "description": "Text" } } }),
         }];
-        if own_notation || !self.shows(&system, &tools, self.ways, family, &[TOOL, SYSTEM, USER]) {
+        if own_notation || !self.shows(&system, &tools, self.ways, calls, &[TOOL, SYSTEM, USER]) {
             self.ways = self.ways.and(input::TOOLS_IN_SYSTEM);
         }
         let called = || {
@@ -115,25 +129,25 @@ impl Form {
                 contents.iter().flat_map(|content| arguments.map(|argument| (*content, argument)))
             {
                 let ways = self.ways.and(results_by).and(content).and(argument);
-                if self.shows(&results, &tools, ways, family, &[CALLED, KEY, VALUE, RESULT]) {
+                if self.shows(&results, &tools, ways, calls, &[CALLED, KEY, VALUE, RESULT]) {
                     self.ways = ways;
                     return true;
                 }
             }
         }
         self.ways = self.ways.and(input::CALLS_IN_WORDS);
-        if !self.shows(&results, &tools, self.ways, family, &[CALLED, RESULT]) {
+        if !self.shows(&results, &tools, self.ways, calls, &[CALLED, RESULT]) {
             self.ways = self.ways.and(input::RESULTS_BY_USER);
         }
         true
     }
 
     /// Whether all `marks` stand in the rendered text, and no map as Python prints it, or text of JSON within a text of JSON.
-    fn shows(&self, messages: &[Message], tools: &[ToolText], ways: Ways, family: &Family, marks: &[&str]) -> bool {
+    fn shows(&self, messages: &[Message], tools: &[ToolText], ways: Ways, calls: &Calls, marks: &[&str]) -> bool {
         let wanted =
             Wanted { thinks: None, opened: messages.last().is_none_or(|last| last.speaker != Speaker::Assistant) };
         let bad = [format!("'{KEY}': '"), format!("\\\"{KEY}\\\"")];
-        self.rendered(messages, tools, ways, wanted, family).is_ok_and(|text| {
+        self.rendered(messages, tools, ways, wanted, calls).is_ok_and(|text| {
             marks.iter().all(|mark| text.contains(mark)) && !bad.iter().any(|bad| text.contains(bad.as_str()))
         })
     }

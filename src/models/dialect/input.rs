@@ -5,11 +5,11 @@ use std::mem::take;
 use serde_json::{Map, Value, json};
 
 use super::chat::{Message, RawCall, Speaker, ToolText};
-use super::families::Family;
 use super::list;
+use super::notation::Calls;
 
 /// In which ways a conversation differs from OpenAI's form, because a template takes it only so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ways(u16);
 
 /// Contents are lists of parts.
@@ -60,11 +60,16 @@ impl Ways {
         self.0 & other.0 == other.0
     }
 
-    /// These ways as they are, then with repairs of what the template may refuse: fewer first.
-    pub fn repaired(self, messages: &[Message], tools: &[ToolText]) -> impl Iterator<Item = Ways> {
+    /// All repairs of what a template may refuse that have an effect on this conversation.
+    pub fn helped(self, messages: &[Message], tools: &[ToolText]) -> Ways {
         let apply = REPAIRS.iter().filter(|(way, applies)| !self.has(*way) && applies(messages, tools));
-        let repairs: Vec<Ways> = apply.map(|(way, _)| *way).collect();
-        let mut sets: Vec<u32> = (0..1 << repairs.len()).collect();
+        apply.fold(Ways::default(), |all, (way, _)| all.and(*way))
+    }
+
+    /// These ways with some of the repairs in `helped`: fewer first.
+    pub fn repaired(self, helped: Ways) -> impl Iterator<Item = Ways> {
+        let repairs: Vec<Ways> = REPAIRS.iter().map(|(way, _)| *way).filter(|way| helped.has(*way)).collect();
+        let mut sets: Vec<u32> = (1..1 << repairs.len()).collect();
         sets.sort_by_key(|set| set.count_ones());
         sets.into_iter().map(move |set| {
             let chosen = repairs.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
@@ -73,19 +78,13 @@ impl Ways {
     }
 }
 
-/// `messages` and `tools` of a template's input. Calls in words are written in the notation of `family`; `told` adds how to
+/// `messages` and `tools` of a template's input. Calls in words are written in the notation of the model; `told` adds how to
 /// write them to a list of tools in the system message.
-pub fn input(
-    messages: Vec<Message>,
-    tools: &[ToolText],
-    ways: Ways,
-    family: &Family,
-    told: bool,
-) -> Map<String, Value> {
+pub fn input(messages: Vec<Message>, tools: &[ToolText], ways: Ways, calls: &Calls, told: bool) -> Map<String, Value> {
     let mut messages = messages;
     let mut given = Map::new();
     if !tools.is_empty() && ways.has(TOOLS_IN_SYSTEM) {
-        in_system(&mut messages, &listed(tools, family, told));
+        in_system(&mut messages, &listed(tools, calls, told));
     } else if !tools.is_empty() {
         given.insert("tools".to_owned(), tools.iter().map(ToolText::json).collect());
     }
@@ -93,7 +92,7 @@ pub fn input(
         messages.iter_mut().for_each(|message| message.thinking.clear());
     }
     if ways.has(CALLS_IN_WORDS) {
-        messages.iter_mut().for_each(|message| in_words(message, family));
+        messages.iter_mut().for_each(|message| in_words(message, calls));
     }
     if ways.has(RESULTS_BY_USER) {
         for message in messages.iter_mut().filter(|message| message.speaker == Speaker::Tool) {
@@ -115,11 +114,11 @@ pub fn input(
 }
 
 /// The text that lists `tools` in a system message.
-fn listed(tools: &[ToolText], family: &Family, told: bool) -> String {
+fn listed(tools: &[ToolText], calls: &Calls, told: bool) -> String {
     let list = list::numbered(tools);
     let arguments = Map::from_iter([("ARGUMENT".to_owned(), Value::from("value"))]);
-    let call =
-        if told { format!("\n\nTo call one, write {}", family.written("NAME", &arguments)) } else { String::new() };
+    let call = if told { calls.write("NAME", &arguments) } else { String::new() };
+    let call = if told { format!("\n\nTo call one, write {}", call.trim()) } else { call };
     format!("Tools:\n{list}{call}")
 }
 
@@ -133,10 +132,10 @@ fn in_system(messages: &mut Vec<Message>, text: &str) {
 }
 
 /// Writes the calls of a message into its content.
-fn in_words(message: &mut Message, family: &Family) {
+fn in_words(message: &mut Message, calls: &Calls) {
     let words = Some(take(&mut message.content)).filter(|words| !words.is_empty());
-    let calls = take(&mut message.calls).into_iter().map(|call| family.written(&call.name, &call.arguments));
-    message.content = words.into_iter().chain(calls).collect::<Vec<_>>().join("\n");
+    let written = take(&mut message.calls).into_iter().map(|call| calls.write(&call.name, &call.arguments));
+    message.content = words.into_iter().chain(written).collect::<Vec<_>>().join("\n");
 }
 
 /// Each further call of a message becomes a message of its own behind the result of the call before it.

@@ -4,18 +4,14 @@
 
 pub(crate) mod chat;
 mod detect;
-pub(crate) mod families;
 mod form;
 mod input;
-mod json;
-mod lfm2;
 mod list;
 pub(crate) mod literal;
 mod marks;
 pub mod notation;
 pub mod prompt;
 pub mod python_json;
-mod pythonic;
 pub mod template;
 
 use std::sync::LazyLock;
@@ -24,38 +20,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Map, Value};
 
 pub use chat::{Chat, Message, RawCall, Speaker, ToolText};
-#[cfg(test)]
-pub use detect::in_notation_of;
 pub use detect::{DIALECTS, by_name, choose};
-pub use families::is_said;
+#[cfg(test)]
+pub use detect::{in_notation_of, with_calls};
 pub use prompt::{Piece, Prompt};
 
-use families::{BRACKET, Family};
 use form::{Form, Wanted};
 use marks::Marks;
-use notation::{Notation, Piece as Part};
+use notation::{Calls, Notation, Piece as Part};
 use template::Template;
 
 /// The chat format of a model, with its tool list and calls.
 #[derive(Debug)]
 pub struct Dialect {
-    name: &'static str,
     form: Form,
     /// The variant of the template for conversations with tools, if the file has one.
     with_tools: Option<Form>,
     marks: Marks,
-    family: &'static Family,
-    /// The notation of calls and thoughts that the file's template shows; nothing of either for a built-in template.
     notation: Notation,
     refused: Notice,
 }
 
 impl Dialect {
-    /// The built-in template, or the family that the file's template belongs to: for messages.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     /// The whole conversation, ending where the assistant has to continue.
     pub fn render<'a>(&self, chat: impl Into<Chat<'a>>) -> Prompt {
         let chat = chat.into();
@@ -90,47 +76,25 @@ impl Dialect {
         static LAST_RESORT: LazyLock<Form> = LazyLock::new(|| {
             let template = Template::compile(include_str!("builtin/chatml.jinja"));
             let template = template.expect("a built-in template compiles; else this is a bug in it");
-            Form::of(template, "", "", &BRACKET, false).expect("ChatML shows every message; else this is a bug in it")
+            Form::of(template, "", "", &Calls::default(), false)
+                .expect("ChatML shows every message; else this is a bug in it")
         });
         let has_calls = messages.iter().any(|message| message.speaker == Speaker::Tool || !message.calls.is_empty());
         let form = self.with_tools.as_ref().filter(|_| has_calls || !tools.is_empty()).unwrap_or(&self.form);
-        form.text(messages, tools, wanted, self.family).unwrap_or_else(|| {
+        form.text(messages, tools, wanted, &self.notation.calls).unwrap_or_else(|| {
             self.refused.say("the model's chat template refuses this conversation, in whatever order; ChatML is used");
-            let text = LAST_RESORT.text(messages, tools, wanted, self.family);
+            let text = LAST_RESORT.text(messages, tools, wanted, &self.notation.calls);
             text.expect("ChatML takes every conversation; else this is a bug in its template")
         })
     }
 
-    /// Renders `input`, which is all that it reads but the begin and the end token; `None` if it refuses.
-    pub fn raw(&self, input: &Value) -> Option<String> {
-        self.form.raw(input)
+    /// How the model writes calls, thoughts and words.
+    pub fn notation(&self) -> &Notation {
+        &self.notation
     }
 
-    /// Marks before a reply that is not a call: GPT-OSS names the channel.
-    pub fn words_mark(&self) -> &'static str {
-        self.family.words
-    }
-
-    /// Text before and after a call; brackets for families without a notation of their own.
-    pub fn call_marks(&self) -> (&'static str, &'static str) {
-        (self.family.open, self.family.close)
-    }
-
-    /// A call as this family writes it, without the marks: `name(a="x", n=1` or `name", "arguments": {…}`.
-    pub fn write_call(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        self.family.inner(name, arguments)
-    }
-
-    /// Whether a control token of this name belongs to the text of a reply, because calls or channels are read by it.
-    pub fn is_said(&self, control: &str) -> bool {
-        is_said(control) || self.notation.is_of_calls(control)
-    }
-
-    /// The calls in the words of a reply, by the notation of the template, with whether each is certain.
-    pub fn noted(&self, text: &str, tools: &[ToolText]) -> Vec<(RawCall, bool)> {
-        if self.notation.calls.is_none() {
-            return Vec::new();
-        }
+    /// The calls in the words of a reply, with whether each is certain.
+    pub fn read(&self, text: &str, tools: &[ToolText]) -> Vec<(RawCall, bool)> {
         let mut reader = self.notation.reader(tools, false);
         let mut parts = reader.push(text);
         parts.extend(reader.finish());
@@ -141,39 +105,12 @@ impl Dialect {
         parts.into_iter().filter_map(call).collect()
     }
 
-    /// A whole call as the model writes it.
-    pub fn written(&self, name: &str, arguments: &Map<String, Value>) -> String {
-        match &self.notation.calls {
-            Some(calls) => calls.write(name, arguments),
-            None => self.family.written(name, arguments),
-        }
-    }
-
-    /// The marks that begin and end what is written as calls.
-    pub fn around_calls(&self) -> (&str, &str) {
-        let calls = self.notation.calls.as_ref().filter(|calls| calls.is_marked());
-        let Some(calls) = calls.filter(|calls| calls.form != notation::Form::Channels) else {
-            return self.call_marks();
-        };
-        let first = |outer: &str, inner: &str| !outer.trim().is_empty() || inner.trim().is_empty();
-        let open = if first(&calls.section.open, &calls.call.open) { &calls.section.open } else { &calls.call.open };
-        let close =
-            if first(&calls.section.close, &calls.call.close) { &calls.section.close } else { &calls.call.close };
-        (open.trim(), close.trim())
-    }
-
-    /// Every call in `text` in the exact notation of this family, in order.
-    pub fn read_calls(&self, text: &str) -> Vec<RawCall> {
-        (self.family.read)(text)
-    }
-
     /// The message of a reply in which these calls were read: its words and the calls, or the whole text if the calls are not `certain`,
     /// written as the model writes them.
     pub fn replied(&self, text: &str, calls: &[RawCall], certain: bool) -> Message {
-        // Inside a grammar calls are written as the family has them.
-        let marks = [self.around_calls().0, self.family.open].map(|open| open.lines().next().unwrap_or_default());
-        let begun = marks.iter().filter(|mark| !mark.is_empty()).find_map(|mark| text.find(mark));
-        match begun.filter(|_| certain && !calls.is_empty()) {
+        let mark = self.notation.calls.mark().lines().next().unwrap_or_default();
+        let begun = text.find(mark).filter(|_| certain && !calls.is_empty() && !mark.is_empty());
+        match begun {
             Some(at) => Message::calling(text[..at].trim_end(), calls.to_vec()),
             None => Message::assistant(text),
         }
@@ -188,7 +125,7 @@ pub fn for_api(messages: &[Message], tools: &[ToolText], fields: bool) -> Map<St
     let always = [ARGUMENTS_AS_TEXT, NO_EMPTY_CONTENT, NO_THOUGHTS, SYSTEM_FIRST, ALTERNATING];
     let in_words = [TOOLS_IN_SYSTEM, CALLS_IN_WORDS, RESULTS_BY_USER].into_iter().filter(|_| !fields);
     let ways = always.into_iter().chain(in_words).fold(input::Ways::default(), input::Ways::and);
-    input::input(messages.to_vec(), tools, ways, &families::HERMES, true)
+    input::input(messages.to_vec(), tools, ways, &Notation::usual().calls, true)
 }
 
 /// A warning that is logged once.

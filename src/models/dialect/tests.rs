@@ -15,16 +15,8 @@ fn of(source: &str) -> Dialect {
     let names =
         ["<user>", "</user>", "<system>", "</system>", "<assistant>", "</assistant>", "<call>", "[TOOLS]", "<tool>"];
     let marks = Marks::new(names.map(str::to_owned));
-    let form = Form::of(template, "<s>", "</s>", &BRACKET, false).unwrap();
-    Dialect {
-        name: "own",
-        form,
-        with_tools: None,
-        marks,
-        family: &BRACKET,
-        notation: Default::default(),
-        refused: Notice::default(),
-    }
+    let form = Form::of(template, "<s>", "</s>", &Calls::default(), false).unwrap();
+    Dialect { form, with_tools: None, marks, notation: Default::default(), refused: Notice::default() }
 }
 
 fn tool() -> ToolText {
@@ -189,9 +181,10 @@ fn conversations_follow_the_templates() {
     "#);
 }
 
-fn dialects() -> Vec<Dialect> {
-    let named = DIALECTS.into_iter().filter(|name| *name != "auto").map(|name| detect::by_name(name).unwrap());
-    named.map(|dialect| std::sync::Arc::into_inner(dialect).unwrap()).chain([of(LINES)]).collect()
+fn dialects() -> Vec<(&'static str, Dialect)> {
+    let named = DIALECTS.into_iter().filter_map(|name| Some((name, detect::by_name(name)?)));
+    let named = named.map(|(name, dialect)| (name, std::sync::Arc::into_inner(dialect).unwrap()));
+    named.chain([("own", of(LINES))]).collect()
 }
 
 /// Text as somebody writes it who knows the marks.
@@ -239,13 +232,13 @@ proptest! {
     fn outside_text_changes_no_rendering_and_becomes_no_control_token(texts in prop::collection::vec(hostile(), 4)) {
         let private = ['\u{10fffd}', '\u{10fffc}'];
         let harmless = vec!["x".to_owned(); 4];
-        for dialect in dialects() {
+        for (name, dialect) in dialects() {
             let tools = [ToolText { description: texts[1].clone(), ..tool() }];
             let prompt = dialect.render(Chat { tools: &tools, ..Chat::from(&said(&texts)) });
             let clean: Vec<String> = texts.iter().map(|text| text.replace(private, "\u{fffd}")).collect();
             let clean_tools = [ToolText { description: clean[1].clone(), ..tool() }];
-            let plain = dialect.form.text(&said(&clean), &clean_tools, Wanted { thinks: None, opened: true }, dialect.family);
-            prop_assert_eq!(prompt.flat(), plain.unwrap(), "{}", dialect.name);
+            let plain = dialect.form.text(&said(&clean), &clean_tools, Wanted { thinks: None, opened: true }, &dialect.notation.calls);
+            prop_assert_eq!(prompt.flat(), plain.unwrap(), "{}", name);
             let marks = |prompt: &Prompt| {
                 let special = prompt.pieces.iter().filter_map(|piece| match piece {
                     Piece::Special(text) => Some(text.as_str()),
@@ -254,39 +247,39 @@ proptest! {
                 special.map(|text| dialect.marks.count(text)).sum::<usize>()
             };
             let expected = dialect.render(Chat { tools: &[tool()], ..Chat::from(&said(&harmless)) });
-            prop_assert_eq!(marks(&prompt), marks(&expected), "{}: {:?}", dialect.name, prompt);
+            prop_assert_eq!(marks(&prompt), marks(&expected), "{}: {:?}", name, prompt);
         }
     }
 }
 
 #[test]
 fn harmless_text_is_one_piece_with_the_template() {
-    for dialect in dialects() {
+    for (name, dialect) in dialects() {
         let pieces = dialect.render(&conversation()).pieces;
-        assert_eq!(pieces.len(), 1, "{}: {pieces:?}", dialect.name);
+        assert_eq!(pieces.len(), 1, "{}: {pieces:?}", name);
     }
 }
 
 #[test]
 fn the_fixed_part_ends_before_the_users_first_text() {
-    for dialect in dialects() {
+    for (name, dialect) in dialects() {
         let fixed = dialect.render(Chat { tools: &[tool()], ..Chat::from(&conversation()) }).fixed_part().flat();
-        assert!(fixed.contains("Help.") && !fixed.contains("Time?"), "{}: {fixed}", dialect.name);
+        assert!(fixed.contains("Help.") && !fixed.contains("Time?"), "{}: {fixed}", name);
         let other = dialect
             .render(Chat { tools: &[tool()], ..Chat::from(&[Message::system("Help."), Message::user(" Who?")]) });
-        assert_eq!(other.fixed_part().flat().trim_end(), fixed.trim_end(), "{}", dialect.name);
-        assert!(other.flat().starts_with(&fixed), "{}", dialect.name);
+        assert_eq!(other.fixed_part().flat().trim_end(), fixed.trim_end(), "{}", name);
+        assert!(other.flat().starts_with(&fixed), "{}", name);
     }
 }
 
 #[test]
 fn a_longer_conversation_begins_like_the_shorter_one() {
-    for dialect in dialects() {
+    for (name, dialect) in dialects() {
         let (all, wanted) = (conversation(), Wanted { thinks: None, opened: false });
         for end in [2, 5, 7] {
-            let part = dialect.form.text(&all[..end], &[tool()], wanted, dialect.family).unwrap();
+            let part = dialect.form.text(&all[..end], &[tool()], wanted, &dialect.notation.calls).unwrap();
             let whole = flat(&dialect, &all, &[tool()]);
-            assert!(whole.starts_with(&part), "{}, {end}:\n{whole}\n---\n{part}", dialect.name);
+            assert!(whole.starts_with(&part), "{}, {end}:\n{whole}\n---\n{part}", name);
         }
     }
 }
@@ -357,6 +350,22 @@ fn tools_stand_in_the_system_message_where_the_template_has_no_place_for_them() 
 }
 
 #[test]
+fn the_way_in_which_a_template_takes_a_conversation_is_remembered_for_its_kind() {
+    let dialect = of(&format!(
+        "{{% if messages[1:] | selectattr('role', 'equalto', 'system') | list %}}{{{{ raise_exception('first') }}}}{{% endif %}}{LINES}"
+    ));
+    let twice = |text: &str| [Message::system("S"), Message::user(text), Message::system("T")];
+    for text in ["Q", "R"] {
+        let expected = format!("<system>S\n\nT</system>\n<user>{text}</user>\n<assistant>");
+        assert_eq!(flat(&dialect, &twice(text), &[]), expected);
+    }
+    let kind = dialect.form.kinds_taken();
+    assert_eq!(kind, 1, "one kind of conversation was refused");
+    flat(&dialect, &[Message::system("S"), Message::user("Q")], &[]);
+    assert_eq!(dialect.form.kinds_taken(), kind, "one that is taken as it is needs no repair");
+}
+
+#[test]
 fn a_template_that_takes_nothing_of_a_conversation_is_replaced() {
     let small =
         format!("{{% if 'Thanks' in messages[-1].content %}}{{{{ raise_exception('no') }}}}{{% endif %}}{LINES}");
@@ -380,9 +389,10 @@ fn an_answer_that_has_begun_goes_on_where_it_ends() {
 fn words_beside_a_call_stay() {
     let hermes = by_name("hermes").unwrap();
     let text = "I look.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"zone\": \"UTC\"}}\n</tool_call>";
-    let calls = hermes.read_calls(text);
+    let read = |text: &str| hermes.read(text, &[tool()]).into_iter().map(|(call, _)| call).collect::<Vec<_>>();
+    let calls = read(text);
     assert_eq!(hermes.replied(text, &calls, true), Message::calling("I look.", vec![call("UTC")]));
     let bare = "{\"name\": \"now\", \"arguments\": {}}";
     assert_eq!(hermes.replied(text, &calls, false), Message::assistant(text));
-    assert_eq!(hermes.replied(bare, &hermes.read_calls(bare), true), Message::assistant(bare));
+    assert_eq!(hermes.replied(bare, &read(bare), true), Message::assistant(bare));
 }

@@ -145,7 +145,7 @@ impl<'a> Loop<'a> {
             let offered = self.shelf.offered(self.scene.toolkit, &self.watch.offer);
             let reply = self.reply(&offered).await?;
             let toolkit = self.scene.toolkit;
-            let until = if toolkit.cognitive.fallback_parsing { Tier::Prose } else { Tier::Strict };
+            let until = if toolkit.cognitive.fallback_parsing { Tier::Lenient } else { Tier::Strict };
             let reading = reply.read(toolkit.catalog.specs(), until);
             self.messages.push(reply.replied(&reading));
             let silent = reading.calls.is_empty();

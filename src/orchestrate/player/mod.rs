@@ -135,7 +135,7 @@ impl Player {
     /// A call as the model writes it.
     pub fn written(&self, name: &str, arguments: &Map<String, Value>) -> String {
         match &self.seat {
-            Seat::Here(model) => model.dialect.written(name, arguments),
+            Seat::Here(model) => model.dialect.notation().calls.write(name, arguments),
             Seat::Away(_) => json!({ "name": name, "arguments": arguments }).to_string(),
         }
     }

@@ -140,7 +140,7 @@ impl Probe<'_> {
                 return Ok(false);
             }
             let (output, _) = self.call(talk, &tools, false).await?;
-            let called = !output.read(&tools, Tier::Prose).calls.is_empty();
+            let called = !output.read(&tools, Tier::Lenient).calls.is_empty();
             self.found.restraint.add(!called && !output.text.trim().is_empty());
         }
         for (count, requests) in &PLANS {
@@ -176,7 +176,7 @@ impl Probe<'_> {
     }
 
     fn is_right(&self, output: &Output, task: &Task, tools: &[ToolSpec]) -> bool {
-        let calls = output.read(tools, Tier::Prose).calls;
+        let calls = output.read(tools, Tier::Lenient).calls;
         let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
         checked.is_some_and(|checked| {
             let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
@@ -191,7 +191,7 @@ impl Probe<'_> {
         let chat = Chat { tools: &texts, ..Chat::from(&messages) };
         let form = if grammar { Form::Call(Reply::Either) } else { Form::Free };
         let output = self.ask(chat, CALL_TOKENS, form).await?;
-        let reading = output.read(tools, Tier::Prose);
+        let reading = output.read(tools, Tier::Lenient);
         let known = reading.calls.first().is_some_and(|raw| call::check(raw, tools).is_ok());
         Ok((output, known && reading.tier == Some(Tier::Strict)))
     }

@@ -3,7 +3,6 @@
 pub mod check;
 pub(crate) mod fit;
 pub(crate) mod lenient;
-pub(crate) mod prose;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,8 +12,7 @@ use crate::tools::spec::ToolSpec;
 
 pub use check::{CallProblem, Checked, check};
 
-/// Bytes of a text that are searched for calls in prose; the rest is ignored. The notations are read whole, because an argument
-/// may be a file: what their readers do is bounded by their fuel and by the number of places where they begin.
+/// Bytes of a text that are searched for the markers of calls; the rest is ignored.
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 pub const CALLS_MAX: usize = 32;
 
@@ -28,12 +26,10 @@ pub struct ToolCall {
 /// How a call was parsed; a call of a later tier is less certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// In the format of the model's family.
+    /// In the notation of the model.
     Strict,
     /// Any usual notation: JSON, `name(a=1)`, fenced or bare.
     Lenient,
-    /// A tool named in prose, with its arguments.
-    Prose,
 }
 
 /// Calls found in a text, all by one tier.
@@ -45,36 +41,28 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether every call is in the notation of the model's family, closed as the notation demands. Only such calls may change
-    /// or run something: the later tiers guess the meaning.
+    /// Whether every call is in the notation of the model, closed as the notation demands. Only such calls may change
+    /// or run something: the others are a guess at what was meant.
     pub fn is_certain(&self) -> bool {
         self.tier == Some(Tier::Strict)
     }
 }
 
-/// Parses calls with the first tier that finds any; no tier after `until` is tried.
-pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
+/// Parses calls in the notation of `dialect`; if there are none that are certain and `until` allows it, what may be meant as calls.
+pub fn read(text: &str, dialect: &Dialect, specs: &[ToolSpec], until: Tier) -> Reading {
     let tools: Vec<ToolText> = specs.iter().map(shown).collect();
-    let noted = dialect.map_or(Vec::new(), |dialect| dialect.noted(text, &tools));
-    let is_certain = !noted.is_empty() && noted.iter().all(|(_, is_certain)| *is_certain);
-    let noted: Vec<RawCall> = noted.into_iter().map(|(call, _)| call).collect();
-    let strict = || match dialect {
-        _ if is_certain => noted.clone(),
-        Some(dialect) => dialect.read_calls(text),
-        None => Vec::new(),
-    };
-    // The notation's reader guesses too at a call that is not whole, and better.
-    let lenient = || if noted.is_empty() { lenient::read(text, specs) } else { noted.clone() };
-    let tiers: [(Tier, &dyn Fn() -> Vec<RawCall>); 3] =
-        [(Tier::Strict, &strict), (Tier::Lenient, &lenient), (Tier::Prose, &|| prose::read(bounded(text), specs))];
-    for (tier, find) in tiers.into_iter().filter(|(tier, _)| *tier <= until) {
-        let mut calls = find();
-        if !calls.is_empty() {
-            calls.truncate(CALLS_MAX);
-            return Reading { calls, tier: Some(tier) };
-        }
+    let read = dialect.read(text, &tools);
+    let is_certain = !read.is_empty() && read.iter().all(|(_, is_certain)| *is_certain);
+    let mut calls: Vec<RawCall> = read.into_iter().map(|(call, _)| call).collect();
+    let tier = if is_certain { Tier::Strict } else { Tier::Lenient };
+    if tier > until {
+        calls.clear();
+    } else if calls.is_empty() {
+        calls = lenient::read(text, specs);
     }
-    Reading { calls: Vec::new(), tier: None }
+    calls.truncate(CALLS_MAX);
+    let tier = (!calls.is_empty()).then_some(tier);
+    Reading { calls, tier }
 }
 
 fn shown(spec: &ToolSpec) -> ToolText {
@@ -102,19 +90,27 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn the_first_tier_that_finds_calls_wins_and_none_after_the_last_allowed_one_is_tried() {
-        let both = r#"I call read_file with path "b". {"name":"read_file","arguments":{"path":"a"}}"#;
+    fn what_is_not_in_the_notation_of_the_model_is_a_guess() {
+        let hermes = by_name("hermes").expect("a dialect");
+        let call = r#"{"name":"read_file","arguments":{"path":"a"}}"#;
+        let (tagged, fenced) = (format!("So: <tool_call>{call}</tool_call>"), format!("```json\n{call}\n```"));
         for (text, until, expected) in [
-            (both, Tier::Prose, Some((Tier::Lenient, "a"))),
-            (both, Tier::Strict, None),
-            ("I will use read_file with path `src/a.rs`.", Tier::Prose, Some((Tier::Prose, "src/a.rs"))),
+            (tagged.as_str(), Tier::Strict, Some(Tier::Strict)),
+            (call, Tier::Strict, Some(Tier::Strict)),
+            (&fenced, Tier::Strict, Some(Tier::Strict)),
+            (&format!("So: {fenced}"), Tier::Strict, None),
+            (&format!("So: {fenced}"), Tier::Lenient, Some(Tier::Lenient)),
+            (&format!("So: {call}"), Tier::Strict, None),
+            (&format!("So: {call}"), Tier::Lenient, Some(Tier::Lenient)),
+            (&format!("<tools>\n{call}\n</tools>"), Tier::Lenient, Some(Tier::Lenient)),
+            (r#"I will use read_file("a")."#, Tier::Lenient, Some(Tier::Lenient)),
             ("I will use read_file with path `src/a.rs`.", Tier::Lenient, None),
-            ("The file has 12 lines.", Tier::Prose, None),
-            ("", Tier::Prose, None),
+            ("The file has 12 lines.", Tier::Lenient, None),
+            ("", Tier::Lenient, None),
         ] {
-            let Reading { calls, tier } = read(text, None, Catalog::builtin().specs(), until);
-            let got = calls.first().map(|call| (tier.unwrap(), call.arguments["path"].as_str().unwrap()));
-            assert_eq!(got, expected, "{text}");
+            let reading = read(text, &hermes, Catalog::builtin().specs(), until);
+            assert_eq!(reading.tier, expected, "{text}");
+            assert!(reading.calls.len() == usize::from(expected.is_some()), "{text}");
         }
     }
 
@@ -125,7 +121,7 @@ mod tests {
         let call = serde_json::json!({ "name": "write_file", "arguments": { "path": "a", "content": file } });
         let hermes = by_name("hermes").expect("a dialect");
         for text in [format!("<tool_call>\n{call}\n</tool_call>"), format!("I write it: {call}")] {
-            let reading = read(&text, Some(&*hermes), Catalog::builtin().specs(), Tier::Lenient);
+            let reading = read(&text, &hermes, Catalog::builtin().specs(), Tier::Lenient);
             assert_eq!(reading.calls.len(), 1, "{:?}", reading.tier);
             assert_eq!(reading.calls[0].arguments["content"], file.as_str());
         }
@@ -153,7 +149,7 @@ mod tests {
             let text = part.repeat(TEXT_MAX_BYTES * 8 / part.len());
             let hermes = by_name("hermes").expect("a dialect");
             let before = worked();
-            read(&text, Some(&*hermes), specs.specs(), Tier::Prose);
+            read(&text, &hermes, specs.specs(), Tier::Lenient);
             textual_patterns(&text);
             let took = worked() - before;
             assert!(took < Duration::from_secs(2), "{part} took {took:?}");
@@ -181,15 +177,18 @@ mod tests {
         /// A call counts only once it is whole, wherever the reply was cut and whatever its text looks like.
         #[test]
         fn no_beginning_of_a_call_is_read_as_a_certain_call(content in content(), keep in 0.0..1.0f64) {
-            for name in ["hermes", "llama3", "mistral", "gemma", "harmony", "deepseek", "phi", "lfm2", "chatml"] {
+            let signs =
+                ["<tool_call>", "<|start_header_id|>", "<start_of_turn>", "<|constrain|>", "functools[", "<|tool_list_start|>", ""];
+            let kimi = "<|tool_calls_section_begin|>";
+            for name in signs.into_iter().chain([kimi]) {
                 let dialect = crate::models::dialect::in_notation_of(name);
                 let arguments = serde_json::json!({ "path": "a", "content": content });
                 let arguments = arguments.as_object().cloned().expect("an object");
-                let (open, close) = dialect.call_marks();
-                let text = format!("{open}{}{close}", dialect.write_call("write_file", &arguments));
+                let calls = &dialect.notation().calls;
+                let (text, close) = (calls.write("write_file", &arguments), calls.around().1);
                 let whole = RawCall { name: "write_file".to_owned(), arguments };
                 let calls = |text: &str| {
-                    let reading = read(text, Some(&*dialect), Catalog::builtin().specs(), Tier::Prose);
+                    let reading = read(text, &dialect, Catalog::builtin().specs(), Tier::Lenient);
                     if reading.is_certain() { reading.calls } else { Vec::new() }
                 };
                 prop_assert_eq!(calls(&text), vec![whole.clone()], "{}", text);
@@ -202,12 +201,12 @@ mod tests {
 
         #[test]
         fn reading_never_panics(text in "\\PC{0,300}") {
-            read(&text, None, Catalog::builtin().specs(), Tier::Prose);
+            read(&text, &by_name("chatml").expect("a dialect"), Catalog::builtin().specs(), Tier::Lenient);
         }
 
         #[test]
         fn reading_broken_calls_never_panics(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
-            for call in read(&text, None, Catalog::builtin().specs(), Tier::Prose).calls {
+            for call in read(&text, &by_name("chatml").expect("a dialect"), Catalog::builtin().specs(), Tier::Lenient).calls {
                 let _ = super::check(&call, Catalog::builtin().specs());
             }
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cursor::{Cursor, Read, Stop};
 use super::reader::{Piece, Reader, State, Step, half};
-use super::{Form, Notation, json, parse, tagged};
+use super::{Calls, Form, Notation, json, parse, tagged};
 use crate::models::dialect::{RawCall, ToolText};
 
 /// The marks of such messages.
@@ -72,7 +72,7 @@ pub fn header(notation: &Notation, text: &str, last: bool) -> Read<(usize, Chann
 }
 
 fn is_channels(notation: &Notation) -> bool {
-    notation.calls.as_ref().is_none_or(|calls| calls.form == Form::Channels)
+    notation.calls.form == Form::Channels || notation.calls == Calls::default()
 }
 
 /// The recipient and the last channel that a header names.
@@ -89,14 +89,14 @@ pub fn call(notation: &Notation, tools: &[ToolText], text: &str, last: bool) -> 
     let (end, _) = cursor.find(&[BODY])?;
     let (recipient, _) = parts(&text[..end]);
     cursor.at = end + BODY.len();
-    match &notation.calls {
-        Some(calls) if calls.form != Form::Channels => {
-            cursor.expect(&calls.section.open)?;
-            let mut found = parse::next(&mut cursor, calls, tools)?;
+    match is_channels(notation) {
+        false => {
+            cursor.expect(&notation.calls.section.open)?;
+            let mut found = parse::next(&mut cursor, &notation.calls, tools)?;
             let (call, is_exact) = found.calls.pop().ok_or(Stop::Not)?;
             Ok((cursor.at, call, is_exact))
         }
-        _ => {
+        true => {
             let name = recipient.ok_or(Stop::Not)?;
             let bare = name.strip_prefix("functions.").unwrap_or(name);
             let is_known = tools.iter().any(|tool| tool.name == bare);

@@ -40,19 +40,16 @@ pub fn derive(source: &str, render: Render<'_>) -> Notation {
         notation.begun = "<|start|>assistant".to_owned();
         notation.words = Marks::default();
     }
-    notation.calls = named::find(source).or_else(|| probe.calls(&notation));
-    if let Some(calls) = &notation.calls
-        && !calls.call.open.trim().is_empty()
-        && probe.on.ends_with(calls.call.open.trim())
-    {
-        notation.begun = calls.call.open.trim().to_owned();
+    let found = named::find(source).or_else(|| probe.calls(&notation)).or_else(|| named::untold(source));
+    notation.calls = found.unwrap_or_default();
+    let open = notation.calls.call.open.trim();
+    if !open.is_empty() && probe.on.ends_with(open) {
+        notation.begun = open.to_owned();
         let inner = std::mem::take(&mut notation.words.open);
         notation.words.open = format!("{}{inner}", notation.begun);
     }
-    if !notation.begun.is_empty()
-        && let Some(calls) = &mut notation.calls
-    {
-        for marks in [&mut calls.section, &mut calls.call] {
+    if !notation.begun.is_empty() {
+        for marks in [&mut notation.calls.section, &mut notation.calls.call] {
             marks.open = marks.open.rsplit_once(channels::BODY).map_or(&*marks.open, |(_, own)| own).to_owned();
         }
     }

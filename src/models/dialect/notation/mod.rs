@@ -5,7 +5,7 @@ mod channels;
 mod cursor;
 mod derive;
 mod json;
-mod named;
+pub(super) mod named;
 mod parse;
 mod python;
 mod reader;
@@ -17,6 +17,7 @@ mod values;
 mod write;
 
 pub use reader::{Piece, Reader};
+pub use values::types;
 
 /// Text before and after something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,8 +114,7 @@ pub struct Tagged {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notation {
     pub thoughts: Option<Thoughts>,
-    /// `None` if the template writes no calls and nothing in it tells how they look.
-    pub calls: Option<Calls>,
+    pub calls: Calls,
     /// Around the words of a reply.
     pub words: Marks,
     /// The end of the turn, which may follow a reply.
@@ -132,25 +132,28 @@ impl Notation {
     /// The notation of most models, for replies of which no template is known: `<tool_call>{"name": …, "arguments": …}</tool_call>`, and
     /// thoughts in `<think>`. The reader takes the other usual marks too.
     pub fn usual() -> Notation {
-        let keys = Keys { name: "name".to_owned(), arguments: "arguments".to_owned() };
-        let form = Form::Json { keys: Some(keys), list: false };
-        let call = Marks::new("<tool_call>\n", "\n</tool_call>");
         let thoughts = Thoughts { open: "<think>".to_owned(), close: "</think>".to_owned(), ..Thoughts::default() };
-        let calls = Some(Calls { section: Marks::default(), call, form });
-        Notation { thoughts: Some(thoughts), calls, ..Notation::default() }
+        Notation { thoughts: Some(thoughts), calls: named::hermes(), ..Notation::default() }
     }
 
     /// Whether a control token of this name is in a mark by which calls are read, or one of a channel.
     pub fn is_of_calls(&self, name: &str) -> bool {
-        let calls = self.calls.iter().flat_map(|calls| calls.marks().chain(parse::usual()));
+        let calls = self.calls.marks().chain(parse::usual());
         let channels = channels::MARKS.into_iter().filter(|_| self.has_channels());
         !name.is_empty() && calls.chain(channels).any(|mark| mark.contains(name))
     }
 }
 
+/// Calls in brackets, for models whose template says nothing of calls.
+impl Default for Calls {
+    fn default() -> Calls {
+        Calls { section: Marks::default(), call: Marks::default(), form: Form::Python { list: true } }
+    }
+}
+
 impl Calls {
     /// Every mark of a call.
-    fn marks(&self) -> impl Iterator<Item = &str> {
+    pub fn marks(&self) -> impl Iterator<Item = &str> {
         let form: Vec<&String> = match &self.form {
             Form::Named(named) => vec![&named.prefix, &named.id, &named.mark],
             Form::Tagged(tags) => vec![&tags.name_end, &tags.key, &tags.text, &tags.other, &tags.close],

@@ -20,6 +20,20 @@ pub fn harmony() -> Calls {
     calls(("", ""), ("", ""), Form::Channels)
 }
 
+/// JSON in `<tool_call>` tags, as most families write it.
+pub fn hermes() -> Calls {
+    calls(("<tool_call>\n", "\n</tool_call>"), ("", ""), Form::Json { keys: keys("name", "arguments"), list: false })
+}
+
+/// The calls of templates that write none, by the marks of their turns: what the family was trained with.
+pub fn untold(source: &str) -> Option<Calls> {
+    if source.contains("<start_of_turn>") {
+        return Some(calls(("```tool_code\n", "\n```"), ("", ""), Form::Python { list: false }));
+    }
+    let llama3 = Form::Json { keys: keys("name", "parameters"), list: false };
+    source.contains("<|start_header_id|>").then(|| calls(("", ""), ("", ""), llama3))
+}
+
 /// Kimi K2: the name with a number behind it, then JSON.
 fn kimi() -> Calls {
     let mark = "<|tool_call_argument_begin|>".to_owned();
@@ -48,7 +62,7 @@ fn minimax() -> Calls {
 pub fn find(source: &str) -> Option<Calls> {
     let has = |sign: &str| source.contains(sign);
     let list = || Form::Json { keys: keys("name", "arguments"), list: false };
-    if has("<|tool_list_start|>") || has("\"List of tools: ") && !has("<tool_call>") {
+    if has("<|tool_list_start|>") || has("<|tool_call_start|>") || has("\"List of tools: ") && !has("<tool_call>") {
         return Some(lfm2());
     }
     if has("<|constrain|>") || has("<|channel|>analysis<|message|>") {
@@ -98,7 +112,7 @@ pub fn adjust(source: &str, notation: &mut Notation) {
     if source.contains("<|extra_0|>") {
         notation.words = Marks::new("<answer>", "</answer>");
     }
-    if let Some(Calls { form: Form::Tagged(tags), .. }) = &mut notation.calls
+    if let Form::Tagged(tags) = &mut notation.calls.form
         && source.contains("CDATA")
     {
         tags.raw = Some(Marks::new("<![CDATA[", "]]>"));

@@ -5,8 +5,9 @@ use super::{Calls, Form, Marks, braces, json, python, tagged};
 use crate::models::dialect::{RawCall, ToolText};
 
 /// Marks that models write though their own notation has none, or their template none at all.
-const USUAL: [(&str, &str); 11] = [
+const USUAL: [(&str, &str); 12] = [
     ("<tool_call>", "</tool_call>"),
+    ("<tools>", "</tools>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<|tool_call|>", "<|/tool_call|>"),
     ("[TOOL_CALLS]", ""),
@@ -41,21 +42,17 @@ pub struct Found {
 }
 
 /// Each text that may begin calls.
-pub fn openers(calls: Option<&Calls>) -> Vec<(String, Opener)> {
+pub fn openers(calls: &Calls) -> Vec<(String, Opener)> {
     let mut all = Vec::new();
-    let own = |mark: &str| {
-        calls.is_some_and(|calls| [&calls.section.open, &calls.call.open].iter().any(|own| own.contains(mark)))
+    let own = |mark: &str| [&calls.section.open, &calls.call.open].iter().any(|own| own.contains(mark));
+    let own_marks = [&calls.section.open, &calls.call.open].into_iter().filter(|mark| !mark.trim().is_empty());
+    all.extend(own_marks.zip([Opener::Own, Opener::Inner]).map(|(mark, opener)| (mark.clone(), opener)));
+    let bare: &[&str] = match &calls.form {
+        _ if all.is_empty() => &["{", "["],
+        Form::Json { .. } => &["{"],
+        _ => &[],
     };
-    match calls {
-        Some(calls) if !calls.section.open.trim().is_empty() => {
-            all.push((calls.section.open.clone(), Opener::Own));
-            if !calls.call.open.trim().is_empty() {
-                all.push((calls.call.open.clone(), Opener::Inner));
-            }
-        }
-        Some(calls) if !calls.call.open.trim().is_empty() => all.push((calls.call.open.clone(), Opener::Own)),
-        _ => all.extend(["{", "["].map(|open| (open.to_owned(), Opener::Bare))),
-    }
+    all.extend(bare.iter().map(|open| ((*open).to_owned(), Opener::Bare)));
     let usual = USUAL.into_iter().filter(|(open, _)| !own(open));
     all.extend(usual.map(|(open, close)| (open.to_owned(), Opener::Usual(Marks::new(open, close)))));
     all
@@ -66,37 +63,37 @@ pub fn usual<'n>() -> impl Iterator<Item = &'n str> {
     USUAL.into_iter().flat_map(|(open, close)| [open, close])
 }
 
-/// Reads what `opener` begins here.
-pub fn begin(cursor: &mut Cursor<'_>, calls: Option<&Calls>, opener: &Opener, tools: &[ToolText]) -> Read<Found> {
+/// Reads what `opener` begins here; `first`: no words stand before it.
+pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[ToolText], first: bool) -> Read<Found> {
     let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
-    match (opener, calls) {
-        (Opener::Own, Some(calls)) => {
+    // Models leave out the marks around JSON, or fence it, though their template demands them.
+    let is_meant = !calls.is_marked() || first && matches!(calls.form, Form::Json { .. });
+    match opener {
+        Opener::Own => {
             let mark = if calls.section.open.trim().is_empty() { &calls.call.open } else { &calls.section.open };
             // Some models write the mark twice.
             let has_section = !calls.section.open.trim().is_empty();
             while has_section && cursor.eat(mark)? {}
             next(cursor, calls, tools)
         }
-        (Opener::Inner, Some(calls)) => {
+        Opener::Inner => {
             let is_first = cursor.is_at_line_start();
             let found = next(cursor, calls, tools)?;
             let known = found.calls.iter().all(|(call, _)| is_known(&call.name));
             if is_first && known { Ok(found) } else { Err(Stop::Not) }
         }
-        (Opener::Usual(marks), _) => {
+        Opener::Usual(marks) => {
             cursor.expect(&marks.open)?;
             let mut found = bare(cursor, tools)?;
             let is_closed = cursor.eat(&marks.close)?;
-            // Marks of another notation than the model's own.
-            let is_foreign = calls.is_some_and(Calls::is_marked);
             for (_, is_exact) in &mut found.calls {
-                *is_exact &= is_closed && !is_foreign;
+                *is_exact &= is_closed && is_meant && (marks.open.starts_with('`') || !calls.is_marked());
             }
             Ok(found)
         }
-        _ => {
-            let is_first = cursor.is_at_line_start();
-            if !is_first && cursor.rest().starts_with('[') {
+        Opener::Bare => {
+            let is_list = cursor.rest().starts_with('[');
+            if !is_meant || is_list && !cursor.is_at_line_start() {
                 return Err(Stop::Not);
             }
             bare(cursor, tools)

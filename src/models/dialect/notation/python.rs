@@ -8,6 +8,29 @@ use super::cursor::{Cursor, Read, Stop};
 use super::tagged::is_name;
 use super::values;
 
+/// What a name may contain besides letters and digits.
+const NAME: &str = "_-./:";
+
+/// The text between the parentheses of a call, with strings as in JSON, which are valid in Python too.
+pub fn written(arguments: &Map<String, Value>) -> String {
+    let arguments: Vec<String> = arguments.iter().map(|(key, value)| format!("{key}={}", literal(value))).collect();
+    arguments.join(", ")
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), literal(value));
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
 /// One or more calls with or without brackets around them, and whether they are written as Python has it.
 pub fn calls(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(Vec<RawCall>, bool)> {
     let is_list = cursor.eat("[")?;
@@ -33,10 +56,10 @@ pub fn calls(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(Vec<RawCall>,
     if all.is_empty() { Err(Stop::Not) } else { Ok((all, is_exact)) }
 }
 
-fn word<'a>(cursor: &mut Cursor<'a>) -> Read<&'a str> {
+fn word<'a>(cursor: &mut Cursor<'a>, marks: &str) -> Read<&'a str> {
     cursor.skip_blank();
     let rest = cursor.rest();
-    let end = rest.find(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).unwrap_or(rest.len());
+    let end = rest.find(|c: char| !c.is_alphanumeric() && !marks.contains(c)).unwrap_or(rest.len());
     if end == rest.len() {
         return Err(cursor.end());
     }
@@ -50,7 +73,7 @@ fn call(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
     let mut prints = 0;
     loop {
         let mut inner = *cursor;
-        if word(&mut inner)? != "print" || is_known("print") {
+        if word(&mut inner, NAME)? != "print" || is_known("print") {
             break;
         }
         inner.expect("(")?;
@@ -65,7 +88,7 @@ fn call(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
 }
 
 fn bare(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
-    let name = word(cursor)?;
+    let name = word(cursor, NAME)?;
     if !is_name(name) {
         return Err(Stop::Not);
     }
@@ -81,7 +104,7 @@ fn bare(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<(RawCall, bool)> {
         let (value, exact) = value(cursor)?;
         is_exact &= exact;
         match (key, value) {
-            (Some(key), value) => drop(arguments.insert(key, value)),
+            (Some(key), value) => is_exact &= arguments.insert(key, value).is_none(),
             (None, Value::Object(fields)) if position == 0 => arguments.extend(fields),
             (None, value) => {
                 let key = keys.get(position).ok_or(Stop::Not)?;
@@ -102,7 +125,7 @@ fn key(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
     if probe.peek()?.is_none_or(|c| !c.is_alphabetic() && c != '_') {
         return Ok(None);
     }
-    let key = word(&mut probe)?;
+    let key = word(&mut probe, "_-")?;
     if !probe.eat("=")? {
         return Ok(None);
     }

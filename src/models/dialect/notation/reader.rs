@@ -66,8 +66,8 @@ pub(super) enum Step {
 impl Notation {
     /// A reader of replies that may call `tools`; `opened`: the prompt ends inside a thought.
     pub fn reader<'n>(&'n self, tools: &'n [ToolText], opened: bool) -> Reader<'n> {
-        let openers = if tools.is_empty() { Vec::new() } else { parse::openers(self.calls.as_ref()) };
-        let is_channels = self.calls.as_ref().is_some_and(|calls| calls.form == Form::Channels) || self.has_channels();
+        let openers = if tools.is_empty() { Vec::new() } else { parse::openers(&self.calls) };
+        let is_channels = self.calls.form == Form::Channels || self.has_channels();
         // If words always stand in marks of their own, what stands before them is a thought that the prompt has opened.
         let always = self.thoughts.as_ref().is_some_and(|thoughts| thoughts.opened_by_prompt && thoughts.off.is_none());
         let opened = self.thoughts.is_some() && (opened || always && !self.words.open.trim().is_empty());
@@ -143,8 +143,7 @@ impl Reader<'_> {
 
     fn give_calls(&mut self, found: Found, end: usize) {
         // Without marks of its own a call among words may be an example.
-        let is_marked = self.notation.calls.as_ref().is_some_and(|calls| calls.is_marked());
-        let may = is_marked || !self.has_words;
+        let may = self.notation.calls.is_marked() || !self.has_words;
         let is_exact = found.calls.iter().all(|(_, is_exact)| *is_exact);
         let calls = found.calls.into_iter();
         self.pieces.extend(calls.map(|(call, is_exact)| Piece::Call { call, is_certain: is_exact && may }));
@@ -198,7 +197,7 @@ impl Reader<'_> {
                     self.openers.iter().find(|(mark, _)| mark == marks[number]).map(|(_, opener)| opener.clone());
                 let mut probe = Cursor { at, ..cursor };
                 let opener = opener.expect("one of the openers");
-                match parse::begin(&mut probe, self.notation.calls.as_ref(), &opener, self.tools) {
+                match parse::begin(&mut probe, &self.notation.calls, &opener, self.tools, false) {
                     Ok(_) => {
                         self.give(at, Piece::Thinking);
                         self.state = State::Words;
@@ -258,7 +257,8 @@ impl Reader<'_> {
                         let opener = self.openers[number].1.clone();
                         let mut cursor = Cursor::new(&self.held, at, last);
                         cursor.at_line = self.at_line;
-                        match parse::begin(&mut cursor, notation.calls.as_ref(), &opener, self.tools) {
+                        let first = !self.has_words && self.held[..at].trim().is_empty();
+                        match parse::begin(&mut cursor, &notation.calls, &opener, self.tools, first) {
                             Ok(found) => {
                                 let end = cursor.at - at;
                                 self.give(at, Piece::Content);
@@ -268,6 +268,15 @@ impl Reader<'_> {
                             Err(Stop::More) => {
                                 self.give(at, Piece::Content);
                                 return self.wait();
+                            }
+                            // The end of the text may be inside this call: what looks like calls there is none.
+                            Err(Stop::Not) if last => {
+                                let mut cursor = Cursor { at, last: false, ..cursor };
+                                let read = parse::begin(&mut cursor, &notation.calls, &opener, self.tools, first);
+                                if read.is_err_and(|stop| stop == Stop::More) {
+                                    self.give(self.held.len(), Piece::Content);
+                                    return Step::Wait;
+                                }
                             }
                             Err(Stop::Not) => {}
                         }
@@ -285,10 +294,12 @@ impl Reader<'_> {
                         self.state = State::Opened;
                         return Step::Go;
                     }
-                    // A thought that was never opened, or a mark too many behind one, before the first word.
-                    Ok(true) if number < own && !self.has_words && self.held[..at].trim().is_empty() => {
-                        self.held.drain(..cursor.at);
-                        return Step::Go;
+                    // The end of a thought that was never opened, or one too many, is text behind the first word.
+                    Ok(true) if number < own => {
+                        if !self.has_words && self.held[..at].trim().is_empty() {
+                            self.held.drain(..cursor.at);
+                            return Step::Go;
+                        }
                     }
                     Ok(true) if number < ends => {
                         let end = cursor.at - at;
@@ -338,10 +349,7 @@ impl Reader<'_> {
 
     /// Skips what separates calls and what closes their section; other text is words again.
     fn after_call(&mut self, in_section: bool, is_exact: bool, last: bool) -> Step {
-        let Some(calls) = &self.notation.calls else {
-            self.state = State::Words;
-            return Step::Go;
-        };
+        let calls = &self.notation.calls;
         let mut cursor = Cursor::new(&self.held, 0, last);
         let separators: &[char] = if is_exact && !in_section { &[',', ';'] } else { &[',', ';', '}', ']', ')'] };
         let length = self.held.len()

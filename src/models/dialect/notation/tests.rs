@@ -113,7 +113,7 @@ fn read(notation: &Notation, opened: bool, parts: &[&str]) -> (String, String, V
 fn every_kind_of_notation_is_read_off_a_template_and_read_and_written() {
     let wanted = call("write_file", json!({ "path": "a b", "content": "x\ny <z>", "count": 3 }));
     for (kind, notation) in families() {
-        let calls = notation.calls.as_ref().unwrap_or_else(|| panic!("{kind}: {notation:?}"));
+        let calls = &notation.calls;
         let fits = match kind {
             "json in marks" => matches!(calls.form, Form::Json { list: false, .. }),
             "list of json" => matches!(calls.form, Form::Json { list: true, .. }),
@@ -133,7 +133,7 @@ fn every_kind_of_notation_is_read_off_a_template_and_read_and_written() {
 #[test]
 fn several_calls_in_a_row_are_read() {
     for (kind, notation) in families() {
-        let calls = notation.calls.as_ref().expect("calls");
+        let calls = &notation.calls;
         let one = |path: &str| calls.write("write_file", &call("", json!({ "path": path })).arguments);
         let (content, _, read) = read(&notation, false, &[&one("a"), "\n", &one("b")]);
         let paths: Vec<&Value> = read.iter().map(|(call, _)| &call.arguments["path"]).collect();
@@ -191,7 +191,7 @@ fn tokens_of_calls_are_told_from_those_of_turns() {
 fn a_long_reply_is_read_in_bounded_time() {
     let start = std::time::Instant::now();
     let bare = derive(&template("", "", "{\"name\": \"{{ c.name }}\", \"arguments\": {{ c.arguments|tojson }}}", ""));
-    assert!(!bare.calls.as_ref().expect("calls").is_marked());
+    assert!(!bare.calls.is_marked());
     for text in ["{ [".repeat(40_000), "{\n[\n".repeat(20_000)] {
         let (content, _, calls) = read(&bare, false, &[&text]);
         assert_eq!((content.len(), calls.len()), (text.len(), 0));
@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn where_a_text_is_cut_changes_nothing(content in content(), keep in 0.0..1.0f64) {
         for (kind, notation) in families() {
-            let calls = notation.calls.as_ref().expect("calls");
+            let calls = &notation.calls;
             let arguments: Map<String, Value> = call("", json!({ "path": "a", "content": content })).arguments;
             let text = format!("Words. {}", calls.write("write_file", &arguments));
             let whole = read(&notation, false, &[&text]);

@@ -1,47 +1,69 @@
 //! Writes a call as the model would.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::super::pythonic;
-use super::{Calls, Form, Tagged};
+use super::super::python_json::{self, Style};
+use super::{Calls, Form, Tagged, python};
 
 impl Calls {
     /// Whether calls stand in marks of their own, which no words contain.
     pub fn is_marked(&self) -> bool {
-        self.form == Form::Channels || ![&self.section.open, &self.call.open].iter().all(|mark| mark.trim().is_empty())
+        !self.mark().is_empty()
+    }
+
+    /// The mark by which calls are told from words; empty if there is none.
+    pub fn mark(&self) -> &str {
+        let own = [&self.section.open, &self.call.open].into_iter().map(|mark| mark.trim());
+        match self.form {
+            Form::Channels => "<|channel|>commentary to=",
+            _ => own.into_iter().find(|mark| !mark.is_empty()).unwrap_or_default(),
+        }
+    }
+
+    /// The text before and after a call that stands alone, up to its name and behind its arguments.
+    pub fn around(&self) -> (String, String) {
+        let (first, last) = match &self.form {
+            Form::Json { list: true, .. } | Form::Python { list: true } => ("[", "]"),
+            Form::Channels => ("<|channel|>commentary to=functions.", "<|call|>"),
+            Form::Named(named) => (named.prefix.as_str(), ""),
+            _ => ("", ""),
+        };
+        let (section, call) = (&self.section, &self.call);
+        (format!("{}{}{first}", section.open, call.open), format!("{last}{}{}", call.close, section.close))
     }
 
     /// One whole call with every mark.
     pub fn write(&self, name: &str, arguments: &Map<String, Value>) -> String {
+        let (open, close) = self.around();
+        let (head, tail) = self.named(name);
         let inner = match &self.form {
-            Form::Json { keys, list } => {
-                let call = match keys {
-                    Some(keys) => json!({ keys.name.as_str(): name, keys.arguments.as_str(): arguments }),
-                    None => json!({ name: arguments }),
-                };
-                if *list { format!("[{call}]") } else { call.to_string() }
+            Form::Tagged(tags) => arguments.iter().map(|(key, value)| parameter(tags, key, value)).collect(),
+            Form::Python { .. } => python::written(arguments),
+            Form::Braces { quote } => {
+                let fields = arguments.iter().map(|(key, value)| format!("{key}:{}", braces(value, quote)));
+                fields.collect::<Vec<_>>().join(",")
             }
-            Form::Named(named) => {
-                let object = Value::Object(arguments.clone());
-                format!("{}{name}{}{}{object}", named.prefix, named.suffix, named.mark)
-            }
-            Form::Tagged(tags) => {
-                let parts: String = arguments.iter().map(|(key, value)| parameter(tags, key, value)).collect();
-                format!("{name}{}{parts}", tags.name_end.replace('\u{2}', "1"))
-            }
-            Form::Python { list } => {
-                let call = format!("{name}({})", pythonic::arguments(arguments));
-                if *list { format!("[{call}]") } else { call }
-            }
-            Form::Braces { quote } => format!("{name}{}", braces(&Value::Object(arguments.clone()), quote)),
-            Form::Channels => {
-                let object = Value::Object(arguments.clone());
-                return format!(
-                    "<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{object}<|call|>"
-                );
+            Form::Json { .. } | Form::Named(_) | Form::Channels => {
+                python_json::write(&Value::Object(arguments.clone()), &Style::default())
             }
         };
-        format!("{}{}{inner}{}{}", self.section.open, self.call.open, self.call.close, self.section.close)
+        format!("{open}{head}{inner}{tail}{close}")
+    }
+
+    /// The text between [`Calls::around`] and the arguments of a call with this name.
+    pub fn named(&self, name: &str) -> (String, &'static str) {
+        let quoted = |text: &str| Value::from(text).to_string();
+        match &self.form {
+            Form::Json { keys: Some(keys), .. } => {
+                (format!("{{{}: {}, {}: ", quoted(&keys.name), quoted(name), quoted(&keys.arguments)), "}")
+            }
+            Form::Json { keys: None, .. } => (format!("{{{}: ", quoted(name)), "}"),
+            Form::Named(named) => (format!("{name}{}{}", named.suffix, named.mark), ""),
+            Form::Tagged(tags) => (format!("{name}{}", tags.name_end.replace('\u{2}', "1")), ""),
+            Form::Python { .. } => (format!("{name}("), ")"),
+            Form::Braces { .. } => (format!("{name}{{"), "}"),
+            Form::Channels => (format!("{name} <|constrain|>json<|message|>"), ""),
+        }
     }
 }
 
