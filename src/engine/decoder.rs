@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::marks::Marks;
 use crate::models::dialect::Prompt;
 
 /// Index into a model's vocabulary.
@@ -130,6 +131,11 @@ pub trait Vocabulary: Send + Sync {
     /// Whether a control token of this name belongs to the text of a reply, because calls or channels are read by it.
     fn is_said(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The marks around thoughts.
+    fn marks(&self) -> Arc<Marks> {
+        Marks::in_tags()
     }
 
     /// Whether a generation ends with this token.

@@ -1,7 +1,10 @@
-//! Knows the marks around a model's thoughts, by the tokens of its vocabulary.
+//! Knows the marks around a model's thoughts, by the notation of its template.
+
+use std::sync::{Arc, LazyLock};
 
 use super::decoder::Vocabulary;
 use crate::models::dialect::Prompt;
+use crate::models::dialect::notation::{Form, Notation};
 
 pub const OPEN: &str = "<think>";
 pub const CLOSE: &str = "</think>";
@@ -9,10 +12,10 @@ pub const CLOSE: &str = "</think>";
 /// The marks around a model's thoughts.
 #[derive(Debug, PartialEq)]
 pub struct Marks {
-    pub open: &'static str,
-    pub close: &'static str,
+    pub open: String,
+    pub close: String,
     /// Text between an opening mark and the thought.
-    pub inside: &'static str,
+    pub inside: String,
     /// Text between a thought and the answer.
     text_between: &'static str,
     /// Marks in place of that text.
@@ -20,100 +23,70 @@ pub struct Marks {
     /// Marks of an answer, behind those: after them no thought can be opened.
     pub answer: &'static str,
     /// Tags that are removed from the text and, if they open thinking, the tag that closes it.
-    pub tags: &'static [Tag],
+    pub tags: Vec<Tag>,
     /// Marks that begin a call, which ends a thought without its closing mark.
-    pub calls: &'static [&'static str],
+    pub calls: Vec<String>,
 }
 
-pub type Tag = (&'static str, Option<&'static str>);
+pub type Tag = (String, Option<String>);
 
-pub const IN_TAGS: Marks = Marks {
-    open: OPEN,
-    close: CLOSE,
-    inside: "\n",
-    text_between: "\n\n",
-    marks_between: "",
-    answer: "",
-    tags: &[(OPEN, Some(CLOSE))],
-    calls: &["<tool_call>"],
-};
-
-/// The marks if the vocabulary has channel tokens. Other models may write these marks as text.
-pub const IN_CHANNELS: Marks = Marks {
-    open: "<|channel|>analysis<|message|>",
-    close: "<|end|>",
-    inside: "",
-    text_between: "",
-    marks_between: "<|start|>assistant",
-    answer: "<|channel|>final<|message|>",
-    tags: &[
-        (OPEN, Some(CLOSE)),
-        ("<|channel|>analysis<|message|>", Some("<|end|>")),
-        ("<|channel|>final<|message|>", None),
-        // Text between tool calls.
-        ("<|channel|>commentary<|message|>", None),
-        ("<|start|>assistant", None),
-        ("<|end|>", None),
-    ],
-    calls: &[],
-};
-
-/// Marks of families that write thoughts in others than `<think>`: a vocabulary has the opening one as a token.
-pub static IN_OTHER_TAGS: [Marks; 5] = [
-    in_tags("[THINK]", "[/THINK]", "", &[("[THINK]", Some("[/THINK]"))], &["[TOOL_CALLS]"]),
-    in_tags(
-        "<|START_THINKING|>",
-        "<|END_THINKING|>",
-        "",
-        &[("<|START_THINKING|>", Some("<|END_THINKING|>"))],
-        &["<|START_ACTION|>"],
-    ),
-    in_tags("<seed:think>", "</seed:think>", "", &[("<seed:think>", Some("</seed:think>"))], &["<seed:tool_call>"]),
-    in_tags(
-        "<|inner_prefix|>",
-        "<|inner_suffix|>",
-        "",
-        &[("<|inner_prefix|>", Some("<|inner_suffix|>"))],
-        &["<|tools_prefix|>"],
-    ),
-    // Gemma 4 names the kind of thought behind the mark.
-    in_tags("<|channel>", "<channel|>", "thought\n", &[("<|channel>thought\n", Some("<channel|>"))], &["<|tool_call>"]),
-];
-
-const fn in_tags(
-    open: &'static str,
-    close: &'static str,
-    inside: &'static str,
-    tags: &'static [Tag],
-    calls: &'static [&'static str],
-) -> Marks {
-    Marks { open, close, inside, text_between: "", marks_between: "", answer: "", tags, calls }
-}
+/// `<think>`, which reasoning models write whether or not their template knows it.
+static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::default())));
 
 impl Marks {
-    pub fn of(vocabulary: &dyn Vocabulary) -> &'static Marks {
-        // A mark may be a control token or one that the maker has added as text.
-        let knows = |mark: &str| vocabulary.continued(&Prompt::default().special(mark)).len() == 1;
-        if knows("<|channel|>") {
-            return &IN_CHANNELS;
+    pub fn in_tags() -> Arc<Marks> {
+        Arc::clone(&IN_TAGS)
+    }
+
+    /// The marks of a model that writes like this.
+    pub fn of(notation: &Notation) -> Marks {
+        if notation.calls.form == Form::Channels {
+            return in_channels();
         }
-        IN_OTHER_TAGS.iter().find(|marks| knows(marks.open)).unwrap_or(&IN_TAGS)
+        let (open, close, label) = match &notation.thoughts {
+            Some(thoughts) => (thoughts.open.trim(), thoughts.close.trim(), thoughts.label.as_str()),
+            None => (OPEN, CLOSE, ""),
+        };
+        let inside = if open == OPEN || !label.is_empty() { format!("{label}\n") } else { String::new() };
+        // A label must stand there, a line break may.
+        let tag = if label.is_empty() { open.to_owned() } else { format!("{open}{inside}") };
+        // The first word of the mark: models differ in the blanks.
+        let call = notation.calls.mark().split_whitespace().next();
+        Marks {
+            open: open.to_owned(),
+            close: close.to_owned(),
+            inside,
+            text_between: if open == OPEN { "\n\n" } else { "" },
+            marks_between: "",
+            answer: "",
+            tags: vec![(tag, Some(close.to_owned()))],
+            calls: call.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    pub fn are_channels(&self) -> bool {
+        !self.answer.is_empty()
     }
 
     /// The beginning of a thought.
     pub fn opening(&self) -> Prompt {
-        Prompt::default().special(self.open).text(self.inside)
+        Prompt::default().special(self.open.as_str()).text(self.inside.as_str())
     }
 
     /// The end of a thought, with `last_words` in it.
     pub fn closing(&self, last_words: &str) -> Prompt {
         let line = if self.inside.ends_with('\n') { "\n" } else { "" };
-        Prompt::default().text(format!("{last_words}{line}")).special(self.close)
+        Prompt::default().text(format!("{last_words}{line}")).special(self.close.as_str())
     }
 
-    /// Whether the vocabulary has them.
+    /// Whether the vocabulary has them, or the template writes them.
     pub fn are_known(&self, vocabulary: &dyn Vocabulary) -> bool {
-        *self != IN_TAGS || vocabulary.marks_thoughts()
+        self.open != OPEN || vocabulary.marks_thoughts()
+    }
+
+    /// Whether a control token of this name opens or closes thoughts.
+    pub fn has(&self, name: &str) -> bool {
+        [&self.open, &self.close, OPEN, CLOSE].contains(&name)
     }
 
     /// The text between a thought and the answer.
@@ -122,8 +95,27 @@ impl Marks {
     }
 }
 
-/// Whether a control token of this name opens or closes thoughts.
-pub fn is_mark(name: &str) -> bool {
-    let others = IN_OTHER_TAGS.iter().flat_map(|marks| [marks.open, marks.close]);
-    others.chain([OPEN, CLOSE]).any(|mark| mark == name)
+/// The marks of gpt-oss.
+fn in_channels() -> Marks {
+    let (open, close) = ("<|channel|>analysis<|message|>", "<|end|>");
+    let tag = |tag: &str, close: Option<&str>| (tag.to_owned(), close.map(str::to_owned));
+    let answer = "<|channel|>final<|message|>";
+    Marks {
+        open: open.to_owned(),
+        close: close.to_owned(),
+        inside: String::new(),
+        text_between: "",
+        marks_between: "<|start|>assistant",
+        answer,
+        tags: vec![
+            tag(OPEN, Some(CLOSE)),
+            tag(open, Some(close)),
+            tag(answer, None),
+            // Text between tool calls.
+            tag("<|channel|>commentary<|message|>", None),
+            tag("<|start|>assistant", None),
+            tag(close, None),
+        ],
+        calls: Vec::new(),
+    }
 }

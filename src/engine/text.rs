@@ -3,8 +3,10 @@
 //! Reasoning models write `<think>…</think>` before the answer; GPT-OSS uses a channel of its own. Half a tag or half a
 //! character is held back until it is complete, and returned as it is when the generation ends.
 
+use std::sync::Arc;
+
 use super::decoder::{Token, Vocabulary};
-use super::marks::{self, IN_CHANNELS, Marks, Tag};
+use super::marks::{Marks, Tag};
 use super::request::Piece;
 use crate::base;
 use crate::models::dialect::Prompt;
@@ -16,9 +18,9 @@ pub struct TextStream {
     bytes: Vec<u8>,
     /// Complete characters that may be the beginning of a tag.
     held: String,
-    marks: &'static Marks,
+    marks: Arc<Marks>,
     /// Inside thinking: the tag that ends it.
-    thinking: Option<&'static str>,
+    thinking: Option<String>,
     /// The last thought was ended by a call.
     is_call: bool,
 }
@@ -26,34 +28,44 @@ pub struct TextStream {
 /// The bytes of a token for the reader of a reply: control tokens have none, except thinking tags and the marks of calls and
 /// channels in the model's dialect, which give their name.
 pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
-    let is_text =
-        |name: &&[u8]| std::str::from_utf8(name).is_ok_and(|name| marks::is_mark(name) || vocabulary.is_said(name));
+    let is_text = |name: &&[u8]| {
+        std::str::from_utf8(name).is_ok_and(|name| vocabulary.marks().has(name) || vocabulary.is_said(name))
+    };
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
+}
+
+/// The end of `prompt`, as its reader sees it: more than a mark of one character a token and blank lines after it.
+fn end_of(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Vec<u8> {
+    let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len().max(marks.close.len()))..];
+    let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
+    text.trim_ascii_end().to_vec()
 }
 
 /// Whether `prompt` ends with an opened thought, as with templates that write the mark themselves: the first generated token then
 /// belongs to the thought. The mark that ends it.
-fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Option<&'static str> {
-    // Enough tokens for a mark of one character a token and blank lines after it.
-    let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len())..];
-    let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();
-    let opened = |tag: &&Tag| tag.1.is_some() && text.trim_ascii_end().ends_with(tag.0.as_bytes());
-    marks.tags.iter().find(opened).and_then(|tag| tag.1)
+fn opens_thinking(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Option<String> {
+    let text = end_of(vocabulary, prompt, marks);
+    let opened = |tag: &&Tag| tag.1.is_some() && text.ends_with(tag.0.trim_end().as_bytes());
+    marks.tags.iter().find(opened).and_then(|tag| tag.1.clone())
 }
 
 /// Tokens that open a thought behind `prompt`; none if it is open, or if the vocabulary does not mark thoughts.
 pub fn opening(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
-    let marks = Marks::of(vocabulary);
-    let opens = marks.are_known(vocabulary) && opens_thinking(vocabulary, prompt, marks).is_none();
+    let marks = vocabulary.marks();
+    let opens = marks.are_known(vocabulary) && opens_thinking(vocabulary, prompt, &marks).is_none();
     if opens { vocabulary.continued(&marks.opening()) } else { Vec::new() }
 }
 
-/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts, or writes channels.
+/// Tokens of an empty thought to append to `prompt`; none if the vocabulary does not mark thoughts, or writes channels, or if the
+/// template has closed the thought already.
 pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<Token> {
-    let marks = Marks::of(vocabulary);
-    let mut whole = match opens_thinking(vocabulary, prompt, marks).is_some() {
+    let marks = vocabulary.marks();
+    if end_of(vocabulary, prompt, &marks).ends_with(marks.close.as_bytes()) {
+        return Vec::new();
+    }
+    let mut whole = match opens_thinking(vocabulary, prompt, &marks).is_some() {
         true => Prompt::default(),
-        false if marks.are_known(vocabulary) && *marks != IN_CHANNELS => marks.opening(),
+        false if marks.are_known(vocabulary) && !marks.are_channels() => marks.opening(),
         false => return Vec::new(),
     };
     whole.pieces.extend(marks.closing("").pieces);
@@ -64,16 +76,17 @@ pub fn thought_of_nothing(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> Vec<
 impl TextStream {
     /// A stream for what a model generates after `prompt`.
     pub fn after(vocabulary: &dyn Vocabulary, prompt: &[Token]) -> TextStream {
-        let marks = Marks::of(vocabulary);
-        TextStream::new(marks, opens_thinking(vocabulary, prompt, marks))
+        let marks = vocabulary.marks();
+        let thinking = opens_thinking(vocabulary, prompt, &marks);
+        TextStream::new(marks, thinking)
     }
 
-    fn new(marks: &'static Marks, thinking: Option<&'static str>) -> TextStream {
+    fn new(marks: Arc<Marks>, thinking: Option<String>) -> TextStream {
         TextStream { bytes: Vec::new(), held: String::new(), marks, thinking, is_call: false }
     }
 
-    pub fn marks(&self) -> &'static Marks {
-        self.marks
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// Whether what comes next belongs to a thought.
@@ -119,14 +132,14 @@ impl TextStream {
     /// Removes the tags in `held` and returns the text around them. Unless this is the `last` call, half a tag at the
     /// end stays in `held`.
     fn drain(&mut self, last: bool) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+        let (mut pieces, marks) = (Vec::new(), Arc::clone(&self.marks));
         loop {
-            let ending = self.thinking.map(|close| [(close, None)]);
-            let tags = ending.as_ref().map_or(self.marks.tags, |ending| ending);
+            let ending = self.thinking.clone().map(|close| [(close, None)]);
+            let tags: &[Tag] = ending.as_ref().map_or(&marks.tags, |ending| ending);
             // Outside thinking a call is for others to read.
-            let calls = if self.is_thinking() { self.marks.calls } else { &[] };
-            let tag_at = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag)?, *tag, *then))).min();
-            let call_at = calls.iter().filter_map(|call| self.held.find(call)).min();
+            let calls: &[String] = if self.is_thinking() { &marks.calls } else { &[] };
+            let found = tags.iter().filter_map(|(tag, then)| Some((self.held.find(tag.as_str())?, tag, then)));
+            let (tag_at, call_at) = (found.min(), calls.iter().filter_map(|call| self.held.find(call.as_str())).min());
             if let Some(at) = call_at.filter(|at| tag_at.is_none_or(|(tag, ..)| *at < tag)) {
                 self.give(&mut pieces, at);
                 (self.thinking, self.is_call) = (None, true);
@@ -135,7 +148,7 @@ impl TextStream {
             if let Some((at, tag, then)) = tag_at {
                 self.give(&mut pieces, at);
                 self.held.drain(..tag.len());
-                (self.thinking, self.is_call) = (then, false);
+                (self.thinking, self.is_call) = (then.clone(), false);
                 continue;
             }
             let marks = tags.iter().map(|(tag, _)| tag).chain(calls);
@@ -156,12 +169,14 @@ impl TextStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::marks::{CLOSE, IN_OTHER_TAGS, IN_TAGS, OPEN};
+    use crate::engine::marks::{CLOSE, OPEN};
     use crate::engine::scripted::Letters;
+    use crate::models::dialect::in_notation_of;
+    use crate::models::dialect::notation::{Notation, Thoughts};
     use proptest::prelude::*;
 
     fn check(chunks: &[&[u8]], expected: &[Piece]) {
-        check_with(TextStream::new(&IN_TAGS, None), chunks, expected);
+        check_with(TextStream::new(Marks::in_tags(), None), chunks, expected);
     }
 
     fn check_with(mut stream: TextStream, chunks: &[&[u8]], expected: &[Piece]) {
@@ -194,9 +209,12 @@ mod tests {
     fn thinking_is_separated_however_the_bytes_are_cut() {
         check(&[b"<think>why</think>so"], &[thinking("why"), answer("so")]);
         check(&[b"<thi", b"nk>wh", b"y</thin", b"k>so"], &[thinking("why"), answer("so")]);
-        let opened_by_the_prompt = TextStream::new(&IN_TAGS, Some(CLOSE));
+        let opened_by_the_prompt = TextStream::new(Marks::in_tags(), Some(CLOSE.to_owned()));
         check_with(opened_by_the_prompt, &[b"why</th", b"ink>so"], &[thinking("why"), answer("so")]);
-        for marks in &IN_OTHER_TAGS {
+        for (open, close, label) in [("[THINK]", "[/THINK]", ""), ("<|channel>", "<channel|>", "thought")] {
+            let thoughts =
+                Thoughts { open: open.into(), close: close.into(), label: label.into(), ..Thoughts::default() };
+            let marks = Arc::new(Marks::of(&Notation { thoughts: Some(thoughts), ..Notation::default() }));
             let text = format!("{}{}why{}so", marks.open, marks.inside, marks.close);
             check_with(TextStream::new(marks, None), &[text.as_bytes()], &[thinking("why"), answer("so")]);
         }
@@ -205,6 +223,10 @@ mod tests {
     #[test]
     fn a_call_ends_a_thought_and_belongs_to_the_answer() {
         let call = "<tool_call>\n{}";
+        let marks = Arc::new(Marks::of(in_notation_of("<tool_call>").notation()));
+        let check = |chunks: &[&[u8]], expected: &[Piece]| {
+            check_with(TextStream::new(Arc::clone(&marks), None), chunks, expected);
+        };
         let thought_and_call = [thinking("I call."), answer(call)];
         check(&[b"<think>I call.<tool_call>\n{}"], &thought_and_call);
         check(&[b"<think>I call.<tool_", b"call>\n{}"], &thought_and_call);
@@ -215,7 +237,11 @@ mod tests {
     #[test]
     fn the_channels_of_a_reply_are_separated_if_the_vocabulary_has_them() {
         let check = |chunks: &[&[u8]], expected: &[Piece]| {
-            check_with(TextStream::new(&IN_CHANNELS, None), chunks, expected);
+            check_with(
+                TextStream::new(Arc::new(Marks::of(in_notation_of("<|constrain|>").notation())), None),
+                chunks,
+                expected,
+            );
         };
         let reply = b"<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>so";
         check(&[reply], &[thinking("why"), answer("so")]);
@@ -268,7 +294,7 @@ mod tests {
         let letters = Letters::new();
         let opens = |text: &str| {
             let prompt = letters.tokenize(&Prompt::default().text(text));
-            opens_thinking(&letters, &prompt, &IN_TAGS).is_some()
+            opens_thinking(&letters, &prompt, &Marks::in_tags()).is_some()
         };
         assert!(opens("<|im_start|>assistant\n<think>\n"));
         assert!(!opens("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
@@ -284,12 +310,13 @@ mod tests {
             let thought: Vec<u8> = thought.iter().flat_map(|&token| letters.bytes(token)).copied().collect();
             assert_eq!(String::from_utf8_lossy(&thought), expected);
             let whole = [prompt, letters.tokenize(&Prompt::default().text(expected))].concat();
-            assert_eq!(opens_thinking(letters, &whole, &IN_TAGS), None);
+            assert_eq!(opens_thinking(letters, &whole, &Marks::in_tags()), None);
         };
         let mut thoughtful = Letters::new();
         thoughtful.thoughtful = true;
         check(&thoughtful, "assistant\n", "<think>\n\n</think>\n\n");
         check(&thoughtful, "assistant\n<think>\n", "\n</think>\n\n");
+        check(&thoughtful, "assistant\n<think>\n\n</think>\n\n", "");
         check(&Letters::new(), "assistant\n", "");
     }
 

@@ -127,6 +127,11 @@ impl Toolkit {
         if self.thinks(think) == Think::Off { manner.silent } else { manner.thinking }
     }
 
+    /// The template's own switch, if the model has to answer without a thought.
+    pub fn switch(&self, player: &Player) -> Option<bool> {
+        (self.thinks(player.manner().1) == Think::Off).then_some(false)
+    }
+
     /// How far a model may think in this conversation that by itself thinks so far.
     pub(super) fn thinks(&self, own: Think) -> Think {
         if self.cognitive.cot { self.think.unwrap_or(own) } else { Think::Off }

@@ -174,7 +174,7 @@ impl ModelReply {
 
     /// The calls in `text`, repaired where they can mean only one thing. What does not fit a schema is the client's to refuse.
     fn read(&self, text: &str, tier: Tier) -> Vec<Call> {
-        let reading = call::read(text, &self.model.dialect, &self.tools, tier);
+        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, tier);
         let named = |name: &str| self.tools.iter().any(|tool| tool.name == name);
         let calls = reading.calls.into_iter().filter_map(|raw| match check::check(&raw, &self.tools) {
             Ok(checked) => Some(self.with_others(&raw, checked)),

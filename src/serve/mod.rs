@@ -183,7 +183,8 @@ impl Server {
 
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
         let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
-        Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect)).len()))
+        let silent = !prompt::thinks(ask, &model);
+        Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect, silent)).len()))
     }
 
     /// The model of `role`, loaded now if it is not yet. What a server plays is not passed on.

@@ -14,12 +14,12 @@ use crate::orchestrate::notation::{self, Reply};
 /// Longest time of one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
-/// The conversation in the marks of the model's family.
-pub fn prompt(ask: &Ask, dialect: &Dialect) -> Prompt {
+/// The conversation in the marks of the model's template; `silent`: it has to answer without a thought.
+pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     let begun = ask.begun();
     let whole = &ask.turns[..ask.turns.len() - usize::from(begun.is_some())];
     let messages: Vec<Message> = whole.iter().map(message).collect();
-    dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: None, begun })
+    dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: silent.then_some(false), begun })
 }
 
 fn message(turn: &Turn) -> Message {
@@ -58,16 +58,20 @@ pub fn request(ask: &Ask, model: &Leased) -> Request {
         (Format::Schema(schema), _) => Some(Grammar::JsonSchema(schema.clone())),
         (Format::Text, _) => None,
     };
-    let request = model.engine.request(&prompt(ask, &model.dialect), 0);
+    let request = model.engine.request(&prompt(ask, &model.dialect, !thinks(ask, model)), 0);
     plain(ask, model, Request { grammar, ..request })
+}
+
+/// Whether the model may think before it answers.
+pub fn thinks(ask: &Ask, model: &Leased) -> bool {
+    ask.thoughts != Thoughts::Off && (ask.thoughts != Thoughts::Own || model.think != Think::Off)
 }
 
 /// `request` with the limits and the sampling of `ask`.
 pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
-    let thinks = ask.thoughts != Thoughts::Off && (ask.thoughts != Thoughts::Own || model.think != Think::Off);
     let own = match request.grammar {
         Some(_) => Sampling::greedy(),
-        None if thinks => model.manner.thinking,
+        None if thinks(ask, model) => model.manner.thinking,
         None => model.manner.silent,
     };
     // A client that asks again wants another answer, unless somebody has named a seed.
@@ -103,7 +107,7 @@ mod tests {
 
     fn flat(turns: Vec<Turn>, choice: Choice) -> String {
         let ask = Ask { choice, ..Ask::new(Model::Planner, turns) };
-        prompt(&ask, &by_name("chatml").expect("a dialect")).flat()
+        prompt(&ask, &by_name("chatml").expect("a dialect"), false).flat()
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Inner {
         let leases = adapters.into_iter().chain([admitted.context.commit(need.takes.context)]).collect();
         let (header, format) = (&need.spec.header, self.options.tool_call_format.as_deref());
         let dialect = dialect::choose(header, &need.spec.dialect, format);
-        let vocabulary = Spoken { held: held.clone(), dialect: dialect.clone() };
+        let vocabulary = Spoken::new(held.clone(), dialect.clone());
         let engine = self.start(&need, vocabulary, leases, released)?;
         let known = self.options.memory.capabilities.as_ref().and_then(|folder| {
             let fingerprint = digest::fingerprint(&need.key.path).ok()?;

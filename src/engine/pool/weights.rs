@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::budget::{Lease, LoadSettings};
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::llama::Weights;
+use crate::engine::marks::Marks;
 use crate::models::dialect::{Dialect, Prompt};
 
 /// The order of the fields is the order of release: the weights, their memory, then what the others wait for.
@@ -20,6 +21,14 @@ pub struct Held {
 pub struct Spoken {
     pub held: Arc<Held>,
     pub dialect: Arc<Dialect>,
+    marks: Arc<Marks>,
+}
+
+impl Spoken {
+    pub fn new(held: Arc<Held>, dialect: Arc<Dialect>) -> Spoken {
+        let marks = Arc::new(Marks::of(dialect.notation()));
+        Spoken { held, dialect, marks }
+    }
 }
 
 impl Vocabulary for Spoken {
@@ -41,6 +50,10 @@ impl Vocabulary for Spoken {
 
     fn is_said(&self, name: &str) -> bool {
         self.dialect.notation().is_of_calls(name)
+    }
+
+    fn marks(&self) -> Arc<Marks> {
+        Arc::clone(&self.marks)
     }
 
     fn is_end(&self, token: Token) -> bool {

@@ -200,9 +200,11 @@ impl<'a> Loop<'a> {
         self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
         let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
         let context = model.context().min(capability.max_context_tokens);
-        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools, ..Chat::default() });
+        let thinks = self.scene.toolkit.switch(model);
+        let count =
+            |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools, thinks, ..Chat::default() });
         prompt::make_room(&mut self.messages, &mut self.request_at, context, reply, &count);
-        let chat = Chat { tools: &tools, ..Chat::from(&self.messages) };
+        let chat = Chat { tools: &tools, thinks, ..Chat::from(&self.messages) };
         let free = Query {
             sampling: self.scene.toolkit.manner(model),
             reuse: Reuse::Continue,

@@ -133,7 +133,7 @@ pub fn example(model: &Player, offered: &[ToolText]) -> String {
 }
 
 /// Shrinks `messages` until a reply of `reply` tokens fits beside them in `context` tokens. Earlier turns, before the request at
-/// `request_at`, are dropped first; then the oldest results are cut to a line; then the oldest messages are dropped, except the system
+/// `request_at`, are dropped first, then all thoughts; then the oldest results are cut to a line; then the oldest messages are dropped, except the system
 /// message, the request and the last two; at last all but the system message are shortened.
 pub fn make_room(
     messages: &mut Vec<Message>,
@@ -152,6 +152,7 @@ pub fn make_room(
     if fits(messages) {
         return;
     }
+    messages.iter_mut().for_each(|message| message.thinking.clear());
     let mut at = KEPT_FIRST;
     while !fits(messages) && at + KEPT_LAST < messages.len() {
         if messages[at].speaker != Speaker::Assistant {

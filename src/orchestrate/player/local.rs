@@ -41,7 +41,7 @@ pub async fn stream(
 ) -> Result<Output, TurnError> {
     let system_tokens = request.fixed;
     let mut generation: Generation = model.engine.generate(request)?;
-    let mut text = String::new();
+    let (mut text, mut thinking) = (String::new(), String::new());
     loop {
         let piece = tokio::select! {
             piece = generation.next() => piece?,
@@ -60,14 +60,24 @@ pub async fn stream(
         match piece {
             Some(Piece::Queued { position, eta_ms }) => host.emit(Event::QueueUpdate { position, eta_ms }),
             Some(Piece::Pulse { waited_ms }) => host.emit(Event::Pulse { phase: phase.to_owned(), waited_ms }),
-            Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
+            Some(Piece::Thinking(text)) => {
+                thinking.push_str(&text);
+                host.emit(Event::Thinking { text });
+            }
             Some(Piece::Answer(part)) => {
                 take(&part);
                 text.push_str(&part);
             }
             Some(Piece::Finished { finish, tally }) => {
                 toolkit.meter.note((model.role, model.engine.model()), phase, &tally, system_tokens);
-                return Ok(Output { text, calls: Vec::new(), dialect: Some(model.dialect.clone()), finish, tally });
+                return Ok(Output {
+                    text,
+                    thinking,
+                    calls: Vec::new(),
+                    dialect: Some(model.dialect.clone()),
+                    finish,
+                    tally,
+                });
             }
             None => return Err(TurnError::Engine(EngineError::Cancelled)),
         }

@@ -60,6 +60,8 @@ impl<'a> Query<'a> {
 #[derive(Clone, Debug)]
 pub struct Output {
     pub text: String,
+    /// The thoughts before the text, without their marks; of a model of this process alone.
+    pub thinking: String,
     /// The calls that came beside the text, with whether each is certain; a model of this process writes them in it.
     pub calls: Vec<(RawCall, bool)>,
     /// How the model writes calls, if it runs in this process.
@@ -86,11 +88,13 @@ impl Output {
 
     /// The message of the answer in which these calls were read.
     pub fn replied(&self, reading: &Reading) -> Message {
-        match &self.dialect {
+        let said = match &self.dialect {
             Some(dialect) => dialect.replied(&self.text, &reading.calls, reading.is_certain()),
             None if reading.is_certain() => Message::calling(self.text.trim_end(), reading.calls.clone()),
             None => Message::assistant(self.text.as_str()),
-        }
+        };
+        // Templates keep the thoughts between the calls of a turn.
+        Message { thinking: self.thinking.trim().to_owned(), ..said }
     }
 }
 

@@ -48,10 +48,10 @@ impl Reading {
     }
 }
 
-/// Parses calls in the notation of `dialect`; if there are none that are certain and `until` allows it, what may be meant as calls.
-pub fn read(text: &str, dialect: &Dialect, specs: &[ToolSpec], until: Tier) -> Reading {
+/// Parses calls in the notation of `dialect`, if that is known; if there are none that are certain and `until` allows it, what may be meant as calls.
+pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let tools: Vec<ToolText> = specs.iter().map(shown).collect();
-    let read = dialect.read(text, &tools);
+    let read = dialect.map_or_else(Vec::new, |dialect| dialect.read(text, &tools));
     let is_certain = !read.is_empty() && read.iter().all(|(_, is_certain)| *is_certain);
     let mut calls: Vec<RawCall> = read.into_iter().map(|(call, _)| call).collect();
     let tier = if is_certain { Tier::Strict } else { Tier::Lenient };
@@ -108,7 +108,7 @@ mod tests {
             ("The file has 12 lines.", Tier::Lenient, None),
             ("", Tier::Lenient, None),
         ] {
-            let reading = read(text, &hermes, Catalog::builtin().specs(), until);
+            let reading = read(text, Some(&*hermes), Catalog::builtin().specs(), until);
             assert_eq!(reading.tier, expected, "{text}");
             assert!(reading.calls.len() == usize::from(expected.is_some()), "{text}");
         }
@@ -121,7 +121,7 @@ mod tests {
         let call = serde_json::json!({ "name": "write_file", "arguments": { "path": "a", "content": file } });
         let hermes = by_name("hermes").expect("a dialect");
         for text in [format!("<tool_call>\n{call}\n</tool_call>"), format!("I write it: {call}")] {
-            let reading = read(&text, &hermes, Catalog::builtin().specs(), Tier::Lenient);
+            let reading = read(&text, Some(&*hermes), Catalog::builtin().specs(), Tier::Lenient);
             assert_eq!(reading.calls.len(), 1, "{:?}", reading.tier);
             assert_eq!(reading.calls[0].arguments["content"], file.as_str());
         }
@@ -149,7 +149,7 @@ mod tests {
             let text = part.repeat(TEXT_MAX_BYTES * 8 / part.len());
             let hermes = by_name("hermes").expect("a dialect");
             let before = worked();
-            read(&text, &hermes, specs.specs(), Tier::Lenient);
+            read(&text, Some(&*hermes), specs.specs(), Tier::Lenient);
             textual_patterns(&text);
             let took = worked() - before;
             assert!(took < Duration::from_secs(2), "{part} took {took:?}");
@@ -188,7 +188,7 @@ mod tests {
                 let (text, close) = (calls.write("write_file", &arguments), calls.around().1);
                 let whole = RawCall { name: "write_file".to_owned(), arguments };
                 let calls = |text: &str| {
-                    let reading = read(text, &dialect, Catalog::builtin().specs(), Tier::Lenient);
+                    let reading = read(text, Some(&*dialect), Catalog::builtin().specs(), Tier::Lenient);
                     if reading.is_certain() { reading.calls } else { Vec::new() }
                 };
                 prop_assert_eq!(calls(&text), vec![whole.clone()], "{}", text);
@@ -201,12 +201,12 @@ mod tests {
 
         #[test]
         fn reading_never_panics(text in "\\PC{0,300}") {
-            read(&text, &by_name("chatml").expect("a dialect"), Catalog::builtin().specs(), Tier::Lenient);
+            read(&text, None, Catalog::builtin().specs(), Tier::Lenient);
         }
 
         #[test]
         fn reading_broken_calls_never_panics(text in "(read_file|name|path|[\\[\\](){}\"'`:=,.\\\\ \n]|é|1|-){0,40}") {
-            for call in read(&text, &by_name("chatml").expect("a dialect"), Catalog::builtin().specs(), Tier::Lenient).calls {
+            for call in read(&text, None, Catalog::builtin().specs(), Tier::Lenient).calls {
                 let _ = super::check(&call, Catalog::builtin().specs());
             }
         }

@@ -84,7 +84,7 @@ pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[T
         }
         Opener::Usual(marks) => {
             cursor.expect(&marks.open)?;
-            let mut found = bare(cursor, tools)?;
+            let mut found = bare(cursor, calls, tools)?;
             let is_closed = cursor.eat(&marks.close)?;
             for (_, is_exact) in &mut found.calls {
                 *is_exact &= is_closed && is_meant && (marks.open.starts_with('`') || !calls.is_marked());
@@ -96,25 +96,30 @@ pub fn begin(cursor: &mut Cursor<'_>, calls: &Calls, opener: &Opener, tools: &[T
             if !is_meant || is_list && !cursor.is_at_line_start() {
                 return Err(Stop::Not);
             }
-            bare(cursor, tools)
+            bare(cursor, calls, tools)
         }
     }
 }
 
-/// Calls of known tools, as JSON or Python.
-fn bare(cursor: &mut Cursor<'_>, tools: &[ToolText]) -> Read<Found> {
-    let read = match json::may_be_call(cursor) {
-        Ok(()) => json::value(cursor).map(|(value, is_exact)| (json::calls(&value, None), is_exact))?,
+/// Calls of known tools, as JSON or Python; exact if the notation writes them so.
+fn bare(cursor: &mut Cursor<'_>, calls: &Calls, tools: &[ToolText]) -> Read<Found> {
+    let (found, is_exact) = match json::may_be_call(cursor) {
+        Ok(()) => {
+            let (value, is_exact) = json::value(cursor)?;
+            (json::calls(&value, None), is_exact && matches!(calls.form, Form::Json { .. }))
+        }
         Err(Stop::More) => return Err(Stop::More),
         Err(Stop::Not) if cursor.rest().trim_start().starts_with('{') => return Err(Stop::Not),
-        Err(Stop::Not) => python::calls(cursor, tools)?,
+        Err(Stop::Not) => {
+            let (found, is_exact) = python::calls(cursor, tools)?;
+            (found, is_exact && matches!(calls.form, Form::Python { .. }))
+        }
     };
-    let (calls, is_exact) = read;
-    let known = !calls.is_empty() && calls.iter().all(|call| tools.iter().any(|tool| tool.name == call.name));
+    let known = !found.is_empty() && found.iter().all(|call| tools.iter().any(|tool| tool.name == call.name));
     if !known {
         return Err(Stop::Not);
     }
-    Ok(Found { calls: calls.into_iter().map(|call| (call, is_exact)).collect(), in_section: false })
+    Ok(Found { calls: found.into_iter().map(|call| (call, is_exact)).collect(), in_section: false })
 }
 
 /// The next call of a section, or all of a list, with the section's closing mark if it follows.
