@@ -31,7 +31,7 @@ pub struct Marks {
 pub type Tag = (String, Option<String>);
 
 /// `<think>`, which reasoning models write whether or not their template knows it.
-static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::default())));
+static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::usual())));
 
 impl Marks {
     pub fn in_tags() -> Arc<Marks> {

@@ -351,18 +351,16 @@ fn tools_stand_in_the_system_message_where_the_template_has_no_place_for_them() 
 
 #[test]
 fn the_way_in_which_a_template_takes_a_conversation_is_remembered_for_its_kind() {
-    let dialect = of(&format!(
-        "{{% if messages[1:] | selectattr('role', 'equalto', 'system') | list %}}{{{{ raise_exception('first') }}}}{{% endif %}}{LINES}"
-    ));
-    let twice = |text: &str| [Message::system("S"), Message::user(text), Message::system("T")];
+    let refuses = "{% for m in messages if m.reasoning_content %}{{ raise_exception('no') }}{% endfor %}";
+    let dialect = of(&format!("{refuses}{LINES}"));
+    let thoughtful = |text: &str| [Message::user(text), Message { thinking: "Hm.".into(), ..Message::assistant("A") }];
     for text in ["Q", "R"] {
-        let expected = format!("<system>S\n\nT</system>\n<user>{text}</user>\n<assistant>");
-        assert_eq!(flat(&dialect, &twice(text), &[]), expected);
+        let expected = format!("<user>{text}</user>\n<assistant>A</assistant>\n<assistant>");
+        assert_eq!(flat(&dialect, &thoughtful(text), &[]), expected);
     }
-    let kind = dialect.form.kinds_taken();
-    assert_eq!(kind, 1, "one kind of conversation was refused");
-    flat(&dialect, &[Message::system("S"), Message::user("Q")], &[]);
-    assert_eq!(dialect.form.kinds_taken(), kind, "one that is taken as it is needs no repair");
+    assert_eq!(dialect.form.kinds_taken(), 1, "one kind of conversation was refused");
+    flat(&dialect, &[Message::user("Q")], &[]);
+    assert_eq!(dialect.form.kinds_taken(), 1, "a conversation that is taken as it is needs no repair");
 }
 
 #[test]
