@@ -209,10 +209,11 @@ mod tests {
             let dialect = choose(&smol, "auto", Some(format));
             let calls = &dialect.notation.calls;
             let text = calls.write("f", &arguments);
-            let read: Vec<RawCall> = dialect.read(&text, &[tool.clone()]).into_iter().map(|(call, _)| call).collect();
+            let read: Vec<RawCall> =
+                dialect.read(&text, std::slice::from_ref(&tool)).into_iter().map(|(call, _)| call).collect();
             assert_eq!(read.len(), 1, "{text}");
             let messages = [Message::system("Help."), Message::calling("So:", read)];
-            let prompt = dialect.render(Chat { tools: &[tool.clone()], ..Chat::from(&messages) }).flat();
+            let prompt = dialect.render(Chat { tools: std::slice::from_ref(&tool), ..Chat::from(&messages) }).flat();
             let call = calls.write("NAME", &json!({ "ARGUMENT": "value" }).as_object().unwrap().clone());
             let expected = format!("<|im_start|>Help.\n\nTools:\n1. f(): F.\n\nTo call one, write {call}So:\n{text}");
             assert_eq!(prompt, expected);

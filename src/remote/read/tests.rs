@@ -11,8 +11,10 @@ fn tools() -> Vec<ToolText> {
     vec![tool("read_file"), tool("delete_file")]
 }
 
-/// The text, the thoughts, the calls and the end of a reply of these chunks.
-fn read(chunks: &[Value]) -> Result<(String, String, Vec<(RawCall, bool)>, Finish), Why> {
+/// The text, the thoughts, the calls and the end of a reply.
+type Whole = (String, String, Vec<(RawCall, bool)>, Finish);
+
+fn read(chunks: &[Value]) -> Result<Whole, Why> {
     let (notation, tools) = (Notation::usual(), tools());
     let mut reader = Chunks::new(&notation, &tools);
     let mut pieces = Vec::new();

@@ -295,11 +295,10 @@ impl Reader<'_> {
                         return Step::Go;
                     }
                     // The end of a thought that was never opened, or one too many, is text behind the first word.
+                    Ok(true) if number < own && (self.has_words || !self.held[..at].trim().is_empty()) => {}
                     Ok(true) if number < own => {
-                        if !self.has_words && self.held[..at].trim().is_empty() {
-                            self.held.drain(..cursor.at);
-                            return Step::Go;
-                        }
+                        self.held.drain(..cursor.at);
+                        return Step::Go;
                     }
                     Ok(true) if number < ends => {
                         let end = cursor.at - at;
