@@ -138,8 +138,10 @@ fn value(form: &Form, text: Text, key: Option<&str>, schema: &Value) -> Text {
     let types = types(schema);
     let may_be = |wanted: &str| types.is_empty() || types.contains(&wanted);
     let is_text = may_be("string");
-    // References start at the root of the whole schema.
-    let json = if schema.to_string().contains("\"$ref\"") { json!({}) } else { with_few_blanks(schema.clone()) };
+    // References start at the root of the whole schema, and nothing may satisfy all schemas of a list: both are checked in the call.
+    let text_of = schema.to_string();
+    let is_open = ["\"$ref\"", "\"allOf\""].iter().any(|key| text_of.contains(key));
+    let json = if is_open { json!({}) } else { with_few_blanks(schema.clone()) };
     let choices = schema.get("enum").and_then(Value::as_array).filter(|_| types == ["string"]);
     let choices = choices.map(|all| all.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" | "));
     match form {

@@ -116,7 +116,8 @@ async fn a_call_of_a_servers_tool_that_was_cut_is_not_made() {
         name: "water".to_owned(),
         description: "Water the plants in a bed".to_owned(),
         server: "garden".to_owned(),
-        parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}}, "required": ["bed"]}),
+        parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}, "note": {"type": "string"}},
+            "required": ["bed"]}),
         ..ToolSpec::default()
     };
     let blanks = lines(400, |number| format!(" {number} "));

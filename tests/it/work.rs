@@ -214,7 +214,7 @@ async fn a_tool_of_a_server_is_called_if_a_step_needs_it() {
         parameters: json!({"type": "object", "properties": {"bed": {"type": "integer"}}, "required": ["bed"]}),
     };
     let tools = vec![garden("water", "Water the plants in a bed"), garden("weed", "Weed a bed of the garden")];
-    for (reply, called) in [("[water(bed=3)]", true), ("[sow(bed=3)]", false)] {
+    for (reply, called) in [("[water(bed=3)]", true), ("[weed(bed=3)]", false)] {
         let (_project, toolkit) = prepared(Script::saying("Nothing.").on("Call the one tool", reply));
         let catalog = Catalog::described(tools.clone()).expect("a catalogue");
         let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));

@@ -86,7 +86,7 @@ fn a_forced_call_that_is_cut_is_no_call_in_any_protocol() {
     let request = json!({ "model": "planner", "input": "Book a table.", "max_output_tokens": 6, "tools": own, "tool_choice": "required" });
     let cut = server.client.post("/v1/responses", &request).json(200);
     assert_eq!((&cut["status"], &cut["output"]), (&json!("incomplete"), &json!([])));
-    let stopped = server.client.post(CHAT, &with(forced(60), "stop", json!("arguments"))).json(400);
+    let stopped = server.client.post(CHAT, &with(forced(60), "stop", json!("guest"))).json(400);
     assert_eq!(stopped["error"]["param"], "stop");
 }
 
