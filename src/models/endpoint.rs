@@ -165,7 +165,7 @@ fn of_owner(path: &Path) -> Result<String, String> {
     let mut file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let about = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
     if !about.is_file() || about.len() > KEY_MAX {
-        return Err(format!("is no file of at most {KEY_MAX} bytes; put the key alone into it"));
+        return Err(format!("is not a file of at most {KEY_MAX} bytes; put the key alone into it"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err("can be read by other users; run `chmod 600` on it".to_owned());

@@ -99,7 +99,7 @@ pub struct ModelSpec {
     pub sha256: Option<String>,
 }
 
-/// What settings and models.toml say of the model that plays a role, whichever it is.
+/// The wishes of settings and models.toml for the model that plays a role, whichever it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoleWishes {
     pub capable: Option<bool>,
@@ -248,7 +248,7 @@ impl Registry {
         }
     }
 
-    /// What settings and models.toml say of the model of a role, whichever it is.
+    /// The wishes of settings and models.toml for the model of a role, whichever it is.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         let table = self.manifest.table(role);
         let capable = table.capability.map(|said| said == "capable");

@@ -121,7 +121,7 @@ impl Toolkit {
         }
     }
 
-    /// How a free text is drawn. What is held to a grammar is greedy.
+    /// How a free text is drawn. Text in a grammar is greedy.
     pub fn manner(&self, player: &Player) -> Sampling {
         let (manner, think) = player.manner();
         if self.thinks(think) == Think::Off { manner.silent } else { manner.thinking }

@@ -1,4 +1,4 @@
-//! What the model behind a URL can do, as a probe found it.
+//! The abilities of the model behind a URL, as a probe found them.
 
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ impl Kind {
 }
 
 impl Abilities {
-    /// What is known of a model before it was asked anything.
+    /// The abilities that are assumed before a model was asked anything.
     pub fn unknown(model: &str) -> Abilities {
         Abilities {
             model: model.to_owned(),
@@ -105,7 +105,7 @@ impl Abilities {
         }
     }
 
-    /// What it cannot do, in words, for people.
+    /// The missing abilities, in words, for people.
     pub fn missing(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
         let mut say = |missing: bool, what: &'static str| {

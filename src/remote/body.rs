@@ -89,7 +89,7 @@ fn call_schema(tool: &ToolText) -> Value {
     })
 }
 
-/// What is asked for in words, because no field of the request does.
+/// The wishes that go into the text, because no field of the request takes them.
 fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     let mut all = Vec::new();
     match &ask.form {

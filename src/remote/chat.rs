@@ -24,7 +24,7 @@ const BUSY_MAX: Duration = Duration::from_secs(600);
 const SIGNS_MAX: u32 = 6;
 /// Time in which a stream has to end after the model has.
 const END_MAX: Duration = Duration::from_secs(5);
-/// More bytes than this for each token, and so many more, are no reply any longer.
+/// More bytes than this for each token, and so many more, are not a reply any longer.
 const TOKEN_BYTES: usize = 64;
 const REPLY_BYTES: usize = 64 << 10;
 /// Chunks without content, beside four for each token.

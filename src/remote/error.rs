@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What went wrong with the server at `url`.
+/// A failure of the server at `url`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{url}: {why}")]
 pub struct RemoteError {

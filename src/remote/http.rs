@@ -168,7 +168,7 @@ fn request(endpoint: &Endpoint, key: Option<&str>, sent: &Sent<'_>) -> Result<Re
     }
     if let Some(key) = key {
         let mut value =
-            HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| "the key is no printable ASCII".to_owned())?;
+            HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| "the key is not printable ASCII".to_owned())?;
         value.set_sensitive(true);
         request = request.header(header::AUTHORIZATION, value);
     }

@@ -51,7 +51,7 @@ pub struct Remote {
     tokens: Tokens,
 }
 
-/// The folder with what servers can do.
+/// The folder with the abilities of servers, one file for each URL and model.
 pub fn folder() -> PathBuf {
     crate::base::places::cache_dir().join("servers")
 }
@@ -160,7 +160,7 @@ impl Remote {
         RemoteError { url: self.url().to_owned(), why }
     }
 
-    /// What the model can do, to be changed for one request.
+    /// The abilities of the model, to be changed for one request.
     fn can(&self) -> Abilities {
         (*self.can).clone()
     }

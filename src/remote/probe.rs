@@ -20,7 +20,7 @@ const EDITION: u32 = 1;
 const FEW: usize = 16;
 const ENOUGH: usize = 256;
 
-/// What is kept of the model, else what is found out now.
+/// The stored abilities of the model, else those found out now.
 pub async fn known(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why> {
     let model = server::choose(remote, false).await?;
     let Some(kept) = file::read_json::<Abilities>(&place(remote, folder, &model.name)) else {
@@ -33,7 +33,7 @@ pub async fn known(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why>
     Ok(Abilities { context, context_from, ..kept })
 }
 
-/// What is found out now.
+/// The abilities found out now.
 pub async fn anew(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why> {
     let model = server::choose(remote, false).await?;
     find(remote, folder, model).await

@@ -38,7 +38,7 @@ pub fn shown(text: &str, key: Option<&str>) -> String {
     crate::base::visible(&format!("{short}{dots}"))
 }
 
-/// What a status other than 200 means. `text` is the beginning of the body.
+/// The meaning of a status other than 200. `text` is the beginning of the body.
 pub fn judged(status: u16, path: &str, text: &str, key: Option<&str>) -> Why {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     let said = shown(&error_in(&value).unwrap_or_else(|| text.to_owned()), key);

@@ -16,7 +16,7 @@ const FACTOR: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 /// Shorter prompts teach nothing, because a server's own template is a large part of them.
 const LEARN_MIN: f64 = 200.0;
 
-/// What was learned of the tokens of one model; clones share it.
+/// The measured length of one model's tokens; clones share it.
 #[derive(Clone, Debug)]
 pub struct Tokens(Arc<Mutex<f64>>);
 

@@ -187,7 +187,7 @@ impl Server {
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect, silent)).len()))
     }
 
-    /// The model of `role`, loaded now if it is not yet. What a server plays is not passed on.
+    /// The model of `role`, loaded now if it is not yet. A model of another server is not passed on.
     async fn lease(&self, role: Role) -> Result<Leased, Problem> {
         if let Some(server) = self.inner.pool.endpoint(role)? {
             let text = format!("{role} is played by {}; ask it there, or ask `agent`, which uses it", server.url());

@@ -96,7 +96,7 @@ fn row(active: &Active) -> ModelRow {
 
 /// Every model file of the model folder and every file that plays a role, with the memory it would take.
 pub fn files(pool: &Pool) -> Vec<ModelFile> {
-    // What a server plays, no file does.
+    // A role that a server plays has no file.
     let here = |role: &Role| matches!(pool.endpoint(*role), Ok(None));
     let roles = [Role::Planner, Role::Router].map(|role| (role, pool.file_of(role).filter(|_| here(&role))));
     let mut paths = pool.files();

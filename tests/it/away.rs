@@ -130,7 +130,7 @@ fn the_planner_of_a_server_answers_and_is_named() {
     let body = asked.last().expect("a request");
     assert_eq!((&body["model"], &body["stream"]), (&json!("boxed"), &json!(true)));
     assert!(body["temperature"].is_number(), "{body}");
-    // What the server can do is asked once.
+    // The server is probed once.
     let before = server.asked().len();
     ask(&project, &server, true, &[GREETING]).succeeded();
     assert_eq!(server.asked().len(), before + 1);

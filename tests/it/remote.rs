@@ -20,7 +20,7 @@ struct Got {
     body: Value,
 }
 
-/// What a server does with one request: the connection is closed when this returns.
+/// The server's behaviour for one request: the connection is closed when this returns.
 type Plays = dyn Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync;
 
 struct Server {

@@ -232,7 +232,7 @@ impl Pool {
         Ok(registry.endpoint(role)?.filter(|_| !swapped).cloned())
     }
 
-    /// What settings and models.toml say about the model of `role`, whichever it is.
+    /// The wishes of settings and models.toml for the model of `role`, whichever it is.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         self.inner.registry.as_ref().map(|registry| registry.wishes(role)).unwrap_or_default()
     }

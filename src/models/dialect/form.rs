@@ -45,7 +45,7 @@ impl Form {
     /// The text of a conversation, with as few repairs as the template takes it with; `None` if it takes it with none.
     pub fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted, calls: &Calls) -> Option<String> {
         let kind = self.ways.helped(messages, tools);
-        // What the template refused and took before, it refuses and takes again.
+        // A template refuses and takes the same forms every time.
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied();
         let all = [self.ways].into_iter().chain(taken).chain(self.ways.repaired(kind));
         for ways in all {

@@ -15,7 +15,7 @@ use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::protocol::Event;
 use crate::remote::{self, Ask, Piece, Remote, Switch};
 
-/// Most tokens that a thought may take whose length no setting says.
+/// Maximum length of a thought, in tokens, where no setting gives one.
 const THOUGHT_MAX: usize = 4_096;
 /// Part of the context that such a thought may fill.
 const THOUGHT_SHARE: usize = 4;

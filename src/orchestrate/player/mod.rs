@@ -1,6 +1,6 @@
 //! A model that plays a role in a turn: what it is called, what it can do, how much it can read.
 //!
-//! Nothing above knows how a model is asked. What differs between models of this process and others is in this folder alone.
+//! Callers are the same for models of this process and of servers: the differences are in this folder alone.
 
 mod away;
 mod gbnf;
@@ -92,7 +92,7 @@ impl Player {
         }
     }
 
-    /// What the probe found, if it was probed before this run.
+    /// The results of the probe, if it was probed before this run.
     pub fn measured(&self) -> Option<&Measured> {
         match &self.seat {
             Seat::Here(model) => model.measured.as_ref(),

@@ -1,4 +1,4 @@
-//! What a turn asks of a model, in no model's notation: a conversation, the form of the answer, how long and how urgent it is.
+//! A question to a model, independent of its notation: a conversation, the form of the answer, how long and how urgent it is.
 
 use std::sync::Arc;
 

@@ -1,18 +1,17 @@
 //! Opens the servers that play roles, each at its first use and with the user's consent; lets one that went away rest for a while.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::Player;
 use super::away::Away;
-use crate::base::{StepId, lock, places};
+use crate::base::{StepId, lock};
 use crate::models::{Endpoint, Measured, Role, digest};
 use crate::orchestrate::Host;
 use crate::orchestrate::toolkit::{Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Proposal};
-use crate::remote::{Remote, consent};
+use crate::remote::{self, Remote, consent};
 
 /// A server that went away is left alone for so long, if a model here can play its role.
 const REST: Duration = Duration::from_secs(60);
@@ -48,11 +47,6 @@ impl Remotes {
     fn set(&self, role: Role, state: State) {
         lock(&self.roles).insert(role, state);
     }
-}
-
-/// The folder with what servers can do, one file for each URL and model.
-pub fn abilities() -> PathBuf {
-    places::cache_dir().join("servers")
 }
 
 impl Toolkit {
@@ -101,7 +95,7 @@ impl Toolkit {
         if !consent::given(&consent::store(), endpoint) {
             self.consented(role, endpoint, host).await?;
         }
-        let remote = Remote::open(endpoint, &abilities(), &self.cancel).await.map_err(|why| {
+        let remote = Remote::open(endpoint, &remote::folder(), &self.cancel).await.map_err(|why| {
             match self.cancel.is_cancelled() {
                 true => TurnError::Cancelled,
                 false => TurnError::Remote(why),
@@ -149,7 +143,7 @@ impl Toolkit {
         Err(TurnError::NotSent { url: url.to_owned(), why })
     }
 
-    /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is no reason for another.
+    /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is not a reason for another.
     pub(super) async fn stand_in(
         &self,
         role: Role,

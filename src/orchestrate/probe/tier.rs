@@ -88,7 +88,7 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
         return Ok(known);
     }
     let model = toolkit.model(Role::Planner, host).await?;
-    // What a server has is known once it is open.
+    // The abilities of a server are known once it is open.
     if let Some(known) = known(toolkit) {
         return Ok(known);
     }

@@ -138,7 +138,7 @@ fn a_call_written_as_text_is_read() {
     let chunks = [delta(json!({ "content": first })), delta(json!({ "content": second })), end("stop")];
     check_calls(&chunks, &[a_call("read_file", "a")]);
     let (words, _, _, _) = read(&chunks).unwrap();
-    assert_eq!(words.trim(), "", "its text is no answer");
+    assert_eq!(words.trim(), "", "its text is not an answer");
 }
 
 #[test]

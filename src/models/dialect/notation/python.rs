@@ -8,7 +8,7 @@ use super::cursor::{Cursor, Read, Stop};
 use super::tagged::is_name;
 use super::values;
 
-/// What a name may contain besides letters and digits.
+/// Characters that a name may contain besides letters and digits.
 const NAME: &str = "_-./:";
 
 /// The text between the parentheses of a call, with strings as in JSON, which are valid in Python too.
