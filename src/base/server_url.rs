@@ -8,7 +8,7 @@ const WAY: &str = "write it as http://HOST:PORT/v1 or https://HOST/v1";
 /// The base of an API at `text`, with the path `/v1` if it has none. The error goes on from "which" or from the name of a value, and repeats
 /// no password.
 pub fn server_url(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text.trim()).map_err(|error| format!("is no URL ({error}); {WAY}"))?;
+    let mut url = Url::parse(text.trim()).map_err(|error| format!("is not a URL ({error}); {WAY}"))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err("has a user name or password in it; leave it out, and name a key by key_file or key_env".to_owned());
     }

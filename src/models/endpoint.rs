@@ -201,7 +201,7 @@ mod tests {
         check("http://box:8000", "http://box:8000/v1");
         check("https://box/openai/v1/chat/completions", "https://box/openai/v1");
         check("box:8000", "begins with `box:`");
-        check("", "is no URL");
+        check("", "is not a URL");
         check("ftp://box", "begins with `ftp:`");
         check("http://box/v1?a=b", "`?` or `#`");
     }

@@ -409,7 +409,7 @@ mod tests {
         check("[planner]\nsampling = { heat = 1 }", "unknown field `heat`");
         check("[planner]\nkeep_alive_s = 9999999", "[planner] has keep_alive_s = 9999999; allowed are 0 to 2678400");
         check("[planner]\nmodel = \"a\"", "[planner] has `model` without `url`; name the server too");
-        check("[planner]\nurl = \"box\"", "[planner] has a url that is no URL");
+        check("[planner]\nurl = \"box\"", "[planner] has a url that is not a URL");
         check("[planner]\nurl = \"http://a\"\nkey_file = \"k\"\nkey_env = \"K\"", "leave one out");
         check(
             "[planner]\nurl = \"http://a\"\ntimeout_silence_s = 0",
