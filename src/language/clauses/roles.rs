@@ -225,7 +225,7 @@ impl Assembly {
         {
             return;
         }
-        question.context = join(&question.context, &pointer.text);
+        question.context = join(&question.context, &pointer.full_text());
         question.paths.append(&mut pointer.paths);
         self.parts.pop();
     }
