@@ -175,12 +175,13 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 
-/// Removes white space of at most `margin` bytes from the beginning of each line.
+/// Removes white space of at most `margin` bytes from the beginning of each line; a character that is wider than one
+/// byte stays if the margin ends inside it.
 fn without_margin(text: &str, margin: usize) -> String {
     if margin == 0 {
         return text.to_owned();
     }
-    let lines = text.lines().map(|line| &line[margin.min(indent(line).len())..]);
+    let lines = text.lines().map(|line| &line[line.floor_char_boundary(margin.min(indent(line).len()))..]);
     lines.collect::<Vec<_>>().join("\n") + if text.ends_with('\n') { "\n" } else { "" }
 }
 
