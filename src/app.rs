@@ -15,6 +15,8 @@ pub use fit::{FitRequest, instead};
 pub use past::{Back, CheckpointRow, Went};
 pub use shared::{REQUEST_BYTES_MAX, SharedModels, without_vectors};
 
+use crate::agent::private_names::Names;
+use crate::agent::{Remotes, Toolkit};
 use crate::base::{Bytes, Cancel, Config, state, trial};
 use crate::budget::estimate::PROCESS;
 use crate::budget::machine::Machine;
@@ -31,8 +33,6 @@ use crate::index::{Index, Progress};
 use crate::measure::fit::alternatives;
 use crate::models::gguf::Header;
 use crate::models::{Registry, Role, places};
-use crate::orchestrate::private_names::Names;
-use crate::orchestrate::{Remotes, Toolkit};
 use crate::session::{self, Rewinder, Session};
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;

@@ -25,8 +25,8 @@ mod retrieve;
 pub mod tools;
 
 // A turn: what the request says, what the model sees, what is done.
+pub mod agent;
 mod context;
-pub mod orchestrate;
 pub mod request;
 
 // Around turns.

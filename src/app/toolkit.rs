@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::{App, database};
+use crate::agent::private_names::Names;
+use crate::agent::{Meter, Toolkit};
 use crate::base::mask::Mask;
 use crate::base::{ConversationId, state};
 use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::Index;
 use crate::lessons::Lessons;
-use crate::orchestrate::private_names::Names;
-use crate::orchestrate::{Meter, Toolkit};
 use crate::protocol::Mode;
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context};

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
+use crate::agent::Toolkit;
+use crate::agent::probe::{Depth, measure};
 use crate::models::{Measured, Role};
-use crate::orchestrate::Toolkit;
-use crate::orchestrate::probe::{Depth, measure};
 
 use super::eval::RejectingHost;
 

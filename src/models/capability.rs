@@ -52,7 +52,7 @@ impl ModelCapability {
     }
 }
 
-/// How much of a turn a model does itself: measured at its first use, see `orchestrate/probe/tier.rs`.
+/// How much of a turn a model does itself: measured at its first use, see `agent/probe/tier.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -94,7 +94,7 @@ impl Share {
     }
 }
 
-/// The results of a model on the prompts of the probe (`orchestrate/probe/`).
+/// The results of a model on the prompts of the probe (`agent/probe/`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.

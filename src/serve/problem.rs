@@ -2,10 +2,10 @@
 
 use axum::http::StatusCode;
 
+use crate::agent::TurnError;
 use crate::embed::EmbedError;
 use crate::engine::EngineError;
 use crate::engine::pool::PoolError;
-use crate::orchestrate::TurnError;
 
 /// The kinds of problems that clients tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::ask::{Ask, Call, Choice, Format, Thoughts, Turn};
+use crate::agent::allowance;
+use crate::agent::notation::{self, Reply};
 use crate::base::config::Think;
 use crate::budget::permit::Priority;
 use crate::engine::pool::Leased;
 use crate::engine::{Grammar, Request, Sampling, Thinking};
 use crate::models::dialect::{Chat, Dialect, Message, Prompt, RawCall, ToolText};
-use crate::orchestrate::allowance;
-use crate::orchestrate::notation::{self, Reply};
 
 /// Longest time of one answer: a long prompt takes minutes on a small machine.
 const DEADLINE: Duration = Duration::from_secs(3600);

@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::agent::{self, Deciding, Host, Meter, Toolkit, TurnError};
 use crate::base::mask::Mask;
 use crate::base::{Cancel, ConversationId, StepId};
 use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::orchestrate::{self, Deciding, Host, Meter, Toolkit, TurnError};
 use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
@@ -138,8 +138,8 @@ impl Session {
         }
         tokio::spawn(async move {
             let ended = match op {
-                Op::Plan(ask) => orchestrate::plan_turn(&toolkit, &ask.text, &host).await.map(|()| None),
-                Op::Ask(ask) => orchestrate::run_turn(&toolkit, &ask.text, &host).await.map(Some),
+                Op::Plan(ask) => agent::plan_turn(&toolkit, &ask.text, &host).await.map(|()| None),
+                Op::Ask(ask) => agent::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
             if let Some(turn) = turn {

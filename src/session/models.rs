@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use crate::agent::{Host, Toolkit, TurnError};
 use crate::engine::pool::{Active, Forecast, Pool, PoolError, Progress};
 use crate::models::Role;
-use crate::orchestrate::{Host, Toolkit, TurnError};
 use crate::protocol::{Event, LoadingRow, Memory, ModelFile, ModelRow, ModelsOp};
 
 /// Progress of a load is reported in steps of this share.

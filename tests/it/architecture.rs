@@ -24,19 +24,16 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("request", "tools edit index language base"),
     ("context", "request tools retrieve edit index language base"),
     (
-        "orchestrate",
+        "agent",
         "context request edit tools lessons retrieve index engine embed budget remote models protocol language base",
     ),
-    ("session", "orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base"),
-    (
-        "measure",
-        "orchestrate request edit tools lessons retrieve index embed engine budget models protocol language base",
-    ),
+    ("session", "agent edit tools lessons retrieve index embed engine budget models checkpoint protocol base"),
+    ("measure", "agent request edit tools lessons retrieve index embed engine budget models protocol language base"),
     (
         "app",
-        "session measure orchestrate edit tools lessons retrieve index embed engine budget models checkpoint protocol base",
+        "session measure agent edit tools lessons retrieve index embed engine budget models checkpoint protocol base",
     ),
-    ("serve", "app session orchestrate tools retrieve index engine embed budget models checkpoint protocol base"),
+    ("serve", "app session agent tools retrieve index engine embed budget models checkpoint protocol base"),
     ("ui", "serve app session measure edit tools lessons retrieve index embed remote models checkpoint protocol base"),
     ("main", "ui"),
     ("lib", ""),
@@ -47,7 +44,7 @@ pub const LAYERS: &[(&str, &str)] = &[
 pub const DOORS: &[(&str, &[&str])] = &[
     ("llama_cpp_*", &["src/engine/llama.rs", "src/engine/llama/"]),
     ("llguidance", &["src/engine/grammar.rs"]),
-    ("regex_syntax", &["src/orchestrate/player/gbnf.rs"]),
+    ("regex_syntax", &["src/agent/player/gbnf.rs"]),
     ("toktrie*", &["src/engine/grammar.rs"]),
     ("candle_*", &["src/embed/"]),
     ("tokenizers", &["src/embed/"]),

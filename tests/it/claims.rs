@@ -1,9 +1,9 @@
 //! An answer tells the truth about a change: it claims only results of runs, the change loses nothing, and no part of the request is dropped.
 
+use monobloc::agent::{Deciding, Host, TurnError, run_turn};
 use monobloc::base::Cancel;
 use monobloc::base::StepId;
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Deciding, Host, TurnError, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal};
 use monobloc::tools::policy::Policy;
 

@@ -1,8 +1,8 @@
 //! The cognitive loop with scripted models: drafts are judged and rewritten a limited number of times.
 
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::config::{Cognitive, Technique, Voice, When};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
 
 use crate::cli::Project;

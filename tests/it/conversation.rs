@@ -1,8 +1,8 @@
 //! Conversations with scripted models: what a later turn knows of the earlier ones.
 
+use monobloc::agent::Toolkit;
 use monobloc::base::config::{ApproveMode, Cognitive, Think};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::Toolkit;
 use monobloc::protocol::{Ask, Event, Op, Record, TurnFinished};
 use monobloc::session::{Message, Session};
 use monobloc::tools::policy::Policy;

@@ -1,9 +1,9 @@
 //! The tools that a free loop may use for each capability and mode, and how a model's capability is measured.
 
+use monobloc::agent::probe::{self, Depth, PLANS, TASKS};
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
-use monobloc::orchestrate::probe::{self, Depth, PLANS, TASKS};
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
 use serde_json::json;
 

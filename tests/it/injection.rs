@@ -2,7 +2,7 @@
 //!
 //! The scripted model is the worst case: it obeys everything it reads, so only code can prevent the harm.
 
-use monobloc::orchestrate::{Toolkit, run_turn};
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepStatus};
 use serde::Deserialize;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::Cancel;
 use monobloc::checkpoint::{self, About, Reach};
 use monobloc::engine::scripted::Script;
 use monobloc::lessons::Lessons;
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Event, Mode, Proposal};
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! The single-model loop with scripted models that misbehave: every case ends with a useful result and is counted.
 
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::StepId;
 use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{
     Decision, Detection, Event, Proposal, Recovery, Remedy, Repeat, Stall, StepReport, StepState, StepStatus, ToolMiss,
     TurnFinished,

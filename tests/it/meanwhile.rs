@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use monobloc::agent::{Deciding, Host, Toolkit, run_turn};
 use monobloc::base::StepId;
 use monobloc::base::config::{ApproveMode, file};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Deciding, Host, Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus};
 use monobloc::tools::policy::{Policy, Rules};
 

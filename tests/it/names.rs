@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use monobloc::agent::private_names::Names;
 use monobloc::base::config::FlashAttention;
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
@@ -12,7 +13,6 @@ use monobloc::budget::Ledger;
 use monobloc::budget::permit::Permit;
 use monobloc::engine::pool::{EngineMemory, Pool, PoolOptions};
 use monobloc::models::Registry;
-use monobloc::orchestrate::private_names::Names;
 
 use crate::cli::{Project, Run};
 use crate::models;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use monobloc::agent::run_turn;
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::run_turn;
 use monobloc::protocol::{Decision, Proposal};
 
 use crate::cli::Project;

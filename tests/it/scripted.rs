@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use monobloc::agent::{Deciding, Host, Meter, Remotes, Toolkit, TurnError, run_turn};
 use monobloc::base::config::{ApproveMode, Cognitive};
 use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
@@ -13,7 +14,6 @@ use monobloc::engine::scripted::Script;
 use monobloc::index::Index;
 use monobloc::models::Role;
 use monobloc::models::dialect::{self, Message};
-use monobloc::orchestrate::{Deciding, Host, Meter, Remotes, Toolkit, TurnError, run_turn};
 use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus, TurnFinished};
 use monobloc::tools::confine::Root;
 use monobloc::tools::policy::Policy;

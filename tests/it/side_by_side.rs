@@ -1,7 +1,7 @@
 //! The steps of a plan run in their order, so do their events and evidence, and no call runs twice.
 
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
 use crate::cli::Project;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Toolkit, run_turn};
 use monobloc::protocol::{Decision, Proposal};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use monobloc::agent::{Deciding, Host, Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::orchestrate::{Deciding, Host, Toolkit, run_turn};
 use monobloc::protocol::{Decision, Event, Proposal};
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};

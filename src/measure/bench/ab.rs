@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::agent::{Deciding, Host, Meter, Toolkit, probe, run_turn};
 use crate::base::StepId;
 use crate::base::config::ApproveMode;
 use crate::models::Role;
-use crate::orchestrate::{Deciding, Host, Meter, Toolkit, probe, run_turn};
 use crate::protocol::{Decision, Event, Proposal, Repeat, StepStatus, ToolMiss};
 use crate::tools::policy::Policy;
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::{Case, Report};
-use crate::orchestrate::Toolkit;
+use crate::agent::Toolkit;
 use crate::tools::adapter;
 use crate::tools::features::FEATURES;
 use crate::tools::prefilter::text_for_embedding;

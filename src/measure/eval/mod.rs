@@ -21,8 +21,8 @@ use serde_json::{Map, Value};
 
 use super::jsonl;
 use super::statistics::percentile;
+use crate::agent::{Deciding, Host, Toolkit};
 use crate::base::StepId;
-use crate::orchestrate::{Deciding, Host, Toolkit};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, ToolSpec};

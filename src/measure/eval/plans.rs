@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, tools};
+use crate::agent::guide::read;
+use crate::agent::question::Question;
+use crate::agent::{self, Toolkit, plan};
 use crate::models::Role;
-use crate::orchestrate::question::Question;
-use crate::orchestrate::work::read;
-use crate::orchestrate::{self, Toolkit, plan};
 use crate::request::{Step, steps};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
@@ -38,7 +38,7 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
         let planned = if planner_only {
             planned(toolkit, &case.prompt).await?
         } else {
-            let parts = orchestrate::parts(toolkit, &case.prompt);
+            let parts = agent::parts(toolkit, &case.prompt);
             plan::of(toolkit, &case.prompt, &parts, &RejectingHost::default()).await?.steps
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();

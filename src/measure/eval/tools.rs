@@ -6,9 +6,9 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, share};
+use crate::agent::{self, Toolkit, call};
 use crate::language::clauses::{Part, PartKind};
 use crate::language::{grounding, words};
-use crate::orchestrate::{self, Toolkit, call};
 use crate::request::{forms, small_talk};
 use crate::tools::Ranked;
 
@@ -65,7 +65,7 @@ pub(super) struct Choice {
 
 /// The planner's own call if it is trusted to write calls, else the choice by the request's form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
-    let parts = orchestrate::parts(toolkit, prompt);
+    let parts = agent::parts(toolkit, prompt);
     let Some(part) = whole(&parts, prompt) else { return Ok(Choice::default()) };
     let ranked = toolkit.ranked(&part.full_text(), toolkit.tools_offered).await;
     let chats = small_talk::is_all(&parts);

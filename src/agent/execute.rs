@@ -1,0 +1,318 @@
+//! Carries out one step without a model if its clause spells out what to do; runs tool calls with the user's consent.
+
+use std::pin::Pin;
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use crate::base::StepId;
+use crate::context::text_of;
+use crate::index::Index;
+use crate::language::words;
+use crate::protocol::{Event, StepReport, StepState, StepStatus};
+use crate::request::arguments::{removes, settle_removal};
+use crate::request::{Kind, Step, forms, kind, named, small_talk};
+use crate::tools::builtin::Builtin;
+use crate::tools::{self, Context, Outcome, ToolCall, ToolSpec};
+
+use super::Host;
+use super::consent::{Consented, Refused, Wanted, consent};
+use super::evidence::{Entry, Evidence};
+use super::guide::{self, Change, Done, Job};
+use super::toolkit::{Toolkit, TurnError};
+
+/// Longest text of a step in a message to the user, in characters.
+const STEP_CHARS: usize = 120;
+
+/// What a step is carried out with: toolkit and project, the request it is part of, and the host that gets its events.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub toolkit: &'a Toolkit,
+    pub context: &'a Context,
+    pub request: &'a str,
+    pub host: &'a dyn Host,
+}
+
+/// A step that is being carried out. Its type is erased: the compiler gives up on a future that names all that a step may do.
+pub type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
+
+/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for. The notes say why no call could
+/// be made, because no tool fits or the request lacks an argument.
+pub fn step<'a>(scene: Scene<'a>, step: &'a Step, evidence: &'a mut Evidence) -> CarriedOut<'a> {
+    Box::pin(as_spelled_out(scene, step, evidence))
+}
+
+#[tracing::instrument(name = "step", skip_all, fields(step = %step.id))]
+async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let toolkit = scene.toolkit;
+    let index = toolkit.index.as_deref();
+    let specs = toolkit.catalog.specs();
+    if let Some(spec) = toolkit.server_tools(&step.text).await.first().and_then(|best| specs.get(best.index)) {
+        let (tool, server) = (&spec.name, &spec.server);
+        return Ok(Done::note(format!("`{tool}` of {server} may do it; calling it takes a model that writes")));
+    }
+    scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
+    let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());
+    let named = super::named(toolkit, &step.part.text);
+    let unnamed = named::masked(&step.part.text, &named.iter().collect::<Vec<_>>());
+    let orders_change = kind::changes_what_is_there(&unnamed) && !unnamed.contains('?');
+    let may_change = match asked {
+        None => step.kind == Kind::Edit || orders_change,
+        Some(tool) => matches!(tool, Builtin::ReplaceInFile | Builtin::MoveFile),
+    } || guide::says_what_becomes_what(&step.part.text);
+    // A step that only asks to look at something changes nothing.
+    let may_change = may_change && !kind::asks_to_tell(&step.part.text);
+    let may_mend = asked.is_none() || kind::is_about_red_tests(scene.request);
+    let mut refusal = None;
+    if let Some(index) = index {
+        match if may_change { changed(scene, index, step, evidence).await? } else { Change::Unsaid } {
+            Change::Made(done) => return Ok(done),
+            Change::Refused { why, is_certain: true } => return Ok(Done::refused(&why)),
+            Change::Refused { why, is_certain: false } => refusal = Some(why),
+            Change::Unsaid => {}
+        }
+        if may_mend && let Some(done) = mended(scene, index, step, evidence).await? {
+            return Ok(done);
+        }
+    }
+    if let (Some(why), None | Some(Builtin::ReplaceInFile)) = (refusal, asked) {
+        return Ok(Done::refused(&why));
+    }
+    let (tool, calls) = match asked.filter(|tool| *tool != Builtin::ReplaceInFile) {
+        Some(tool) => (tool, forms::calls(toolkit.project(), tool, &step.part)),
+        None if may_change => (Builtin::ReplaceInFile, Err(why_not_changed(scene.context, step))),
+        None => (Builtin::IndexSearch, Err("no tool fits".to_owned())),
+    };
+    let asks = step.kind == Kind::Ask
+        && !orders_change
+        && asked != Some(Builtin::ReplaceInFile)
+        && !small_talk::is_all(std::slice::from_ref(&step.part));
+    match calls {
+        Ok(calls) => called(scene, step, (tool, calls), evidence).await,
+        // A question for which no call can be made goes to the index search as it is.
+        Err(_) if asks && index.is_some() => {
+            let calls = forms::calls(toolkit.project(), Builtin::IndexSearch, &step.part).unwrap_or_default();
+            called(scene, step, (Builtin::IndexSearch, calls), evidence).await
+        }
+        Err(reason) => Ok(Done::note(reason)),
+    }
+}
+
+/// Makes the edit, rename or move that a step spells out.
+async fn changed(scene: Scene<'_>, index: &Index, step: &Step, evidence: &mut Evidence) -> Result<Change, TurnError> {
+    // A removal is read from the clause alone, not from the sentences around it.
+    let text = if removes(&step.part.text) { &step.part.text } else { &step.text };
+    let edit = Step { kind: Kind::Edit, text: text.clone(), ..step.clone() };
+    let known = evidence.entries().len();
+    Ok(match guide::spelled_out(Job::by_code(scene, index, &edit), evidence).await? {
+        Change::Made(done) => {
+            let failed = !evidence.entries()[known..].iter().all(Entry::succeeded);
+            Change::Made(Done { failed, ..done })
+        }
+        other => other,
+    })
+}
+
+/// Repairs by code what a step reports to be wrong; `None` if it reports nothing that code can repair.
+async fn mended(
+    scene: Scene<'_>,
+    index: &Index,
+    step: &Step,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let tests_fail = kind::is_about_red_tests(scene.request);
+    let kind = if tests_fail { kind::ordered(&step.text) } else { Kind::Edit };
+    let ran = evidence.entries().iter().rfind(|entry| entry.tool == Builtin::RunCommand.name());
+    if let Some(known) = ran.filter(|ran| tests_fail && ran.succeeded() && kind != Kind::Fix).map(|ran| ran.id)
+        && kind::is_report(&step.text)
+    {
+        // `The tests fail. Fix the code.`: the report is settled once an earlier step's command succeeded.
+        evidence.answers(known, step.id);
+        return Ok(Some(Done::default()));
+    }
+    let report = Step { kind, ..step.clone() };
+    guide::mended(Job::by_code(scene, index, &report), evidence).await
+}
+
+/// Why code cannot make the change of a step, and how to word the request instead.
+fn why_not_changed(context: &Context, step: &Step) -> String {
+    let path = step.part.paths.iter().find(|path| guide::exists(context, path));
+    let removal = path.and_then(|path| settle_removal(&step.part.text, path, &text_of(context, path)?));
+    match removal {
+        Some(Err(reason)) => reason,
+        _ => format!(
+            "not changed: what `{}` changes cannot be told without a model that writes; say it as `change A to B in FILE`, or get such a model \
+             (scripts/fetch-models)",
+            words::shorten(&step.text, STEP_CHARS)
+        ),
+    }
+}
+
+/// Runs the calls of one tool, in order.
+async fn called(
+    scene: Scene<'_>,
+    step: &Step,
+    (tool, calls): (Builtin, Vec<Map<String, Value>>),
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
+    let Some(spec) = scene.toolkit.catalog.get(tool.name()) else {
+        return Ok(Done::note(format!("`{}` is not among the tools", tool.name())));
+    };
+    let mut done = Done::default();
+    for arguments in calls {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        if tool == Builtin::WriteFile && guide::exists(scene.context, path) {
+            return Ok(Done::note(format!(
+                "{path} exists and is not replaced; say what to change in it, from what to what"
+            )));
+        }
+        if let Some(known) = evidence.repeated(tool.name(), &arguments).map(|entry| entry.id) {
+            evidence.answers(known, step.id);
+        }
+        let call = ToolCall { tool: spec.name.clone(), arguments };
+        done.failed |= !perform(scene, step.id, call, spec, evidence).await?.succeeded();
+    }
+    Ok(done)
+}
+
+/// Runs one call with consent and records it. A call whose result is already in the evidence is not run again. Returns its entry.
+#[tracing::instrument(name = "call", skip_all, fields(%step, tool = %call.tool))]
+pub async fn perform<'e>(
+    scene: Scene<'_>,
+    step: StepId,
+    call: ToolCall,
+    spec: &ToolSpec,
+    evidence: &'e mut Evidence,
+) -> Result<&'e Entry, TurnError> {
+    let Scene { context, host, .. } = scene;
+    if let Some(place) = evidence.place_of(&call.tool, &call.arguments) {
+        let known = &evidence.entries()[place];
+        let report = StepReport {
+            step,
+            summary: format!("the same as {}: {}", known.id, known.summary()),
+            wall_ms: 0,
+            ..known.report()
+        };
+        host.emit(Event::StepCompleted(report));
+        return Ok(known);
+    }
+    let started = Instant::now();
+    let calls = [(call, spec)];
+    let wanted = Wanted { calls: &calls, basis: &[], notes: &[] };
+    let consented = match consent(step, wanted, context, host).await {
+        Ok(consented) => consented,
+        Err(refused) => return Ok(not_run(scene, step, wanted, refused, started, evidence)),
+    };
+    let Consented { mut approved, planned } = consented;
+    let arguments = approved[0].call().arguments.clone();
+    host.emit(Event::StepState { step, state: StepState::Executing });
+    host.emit(Event::CallStarted { step, tool: calls[0].0.tool.clone(), arguments: arguments.clone() });
+    let outcome = match planned {
+        // Not interrupted: it takes moments, and a half-made change would have to be taken back.
+        Some(planned) => {
+            let done = tools::execute_planned(approved, planned, context).await;
+            done.map(|mut all| all.remove(0)).unwrap_or_else(Outcome::error)
+        }
+        None => tokio::select! {
+            // Looked at first: a tool that ends because of it has not failed.
+            biased;
+            () = scene.toolkit.cancel.cancelled() => {
+                let [(call, spec)] = calls;
+                let call = (ToolCall { arguments, ..call }, spec);
+                record(scene, step, &call, (StepStatus::Cancelled, Outcome::error(CANCELLED)), started, evidence);
+                return Err(TurnError::Cancelled);
+            }
+            outcome = tools::execute(approved.remove(0), context) => outcome,
+        },
+    };
+    let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
+    let [(call, spec)] = calls;
+    Ok(record(scene, step, &(ToolCall { arguments, ..call }, spec), (status, outcome), started, evidence))
+}
+
+/// The result of a call that the user stopped.
+const CANCELLED: &str = "cancelled while it ran";
+
+/// How calls that belong together ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    All,
+    /// Nothing was done, and the evidence says why.
+    Nothing,
+    /// Nothing was done and nothing recorded: this file has another content than the calls were worked out from or shown for.
+    Stale(String),
+}
+
+/// Runs calls that change files and belong together, with one question: all of them are made or none. Each is recorded; if none is made, one
+/// record says why.
+#[tracing::instrument(name = "calls", skip_all, fields(%step, count = wanted.calls.len()))]
+pub async fn perform_all(
+    scene: Scene<'_>,
+    step: StepId,
+    wanted: Wanted<'_>,
+    evidence: &mut Evidence,
+) -> Result<Made, TurnError> {
+    let Scene { context, host, .. } = scene;
+    let started = Instant::now();
+    let Consented { approved, planned } = match consent(step, wanted, context, host).await {
+        Ok(consented) => consented,
+        Err(Refused::Stale(path)) => return Ok(Made::Stale(path)),
+        Err(refused) => {
+            not_run(scene, step, wanted, refused, started, evidence);
+            return Ok(Made::Nothing);
+        }
+    };
+    let Some(planned) = planned else {
+        return Err(TurnError::Lost("calls that do more than change files were joined; this is a bug".to_owned()));
+    };
+    let arguments: Vec<_> = approved.iter().map(|one| one.call().arguments.clone()).collect();
+    host.emit(Event::StepState { step, state: StepState::Executing });
+    // Not interrupted: it takes moments, and a half-made change would have to be taken back.
+    match tools::execute_planned(approved, planned, context).await {
+        Ok(outcomes) => {
+            for ((call, arguments), outcome) in wanted.calls.iter().zip(arguments).zip(outcomes) {
+                host.emit(Event::CallStarted { step, tool: call.0.tool.clone(), arguments: arguments.clone() });
+                let call = (ToolCall { arguments, ..call.0.clone() }, call.1);
+                record(scene, step, &call, (StepStatus::Succeeded, outcome), started, evidence);
+            }
+            Ok(Made::All)
+        }
+        Err(why) => {
+            not_run(scene, step, wanted, Refused::Ended(StepStatus::Failed, why), started, evidence);
+            Ok(Made::Nothing)
+        }
+    }
+}
+
+/// Records calls that did not run, under the first of them.
+fn not_run<'e>(
+    scene: Scene<'_>,
+    step: StepId,
+    wanted: Wanted<'_>,
+    refused: Refused,
+    started: Instant,
+    evidence: &'e mut Evidence,
+) -> &'e Entry {
+    let (status, why) = match refused {
+        Refused::Ended(status, why) => (status, why),
+        Refused::Stale(path) => {
+            (StepStatus::Failed, format!("{path} was changed meanwhile, so nothing was done; read it again"))
+        }
+    };
+    record(scene, step, &wanted.calls[0], (status, Outcome::error(why)), started, evidence)
+}
+
+fn record<'e>(
+    scene: Scene<'_>,
+    step: StepId,
+    (call, spec): &(ToolCall, &ToolSpec),
+    (status, outcome): (StepStatus, Outcome),
+    started: Instant,
+    evidence: &'e mut Evidence,
+) -> &'e Entry {
+    let wall_ms = started.elapsed().as_millis() as u64;
+    let looked = Entry::looked(step, &call.tool, call.arguments.clone(), outcome);
+    let entry = evidence.add(Entry { status, executing: spec.mutates, wall_ms, ..looked });
+    scene.host.emit(Event::StepCompleted(entry.report()));
+    entry
+}

@@ -1,0 +1,164 @@
+//! Lessons in the single-model loop: the model is shown calls that worked for similar steps, and calls that work now are stored.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::agent::Host;
+use crate::agent::evidence::{Entry, Evidence};
+use crate::agent::plan::Plan;
+use crate::agent::toolkit::Toolkit;
+use crate::language::words;
+use crate::lessons::{Found, Lesson, Lessons, Signal, Solution, Stored};
+use crate::protocol::{Event, StepStatus};
+use crate::request::Step;
+use crate::tools::ToolSpec;
+
+use super::offer;
+
+/// Most steps for which lessons are recalled; a small model's loop seldom gets further.
+const STEPS_MAX: usize = 8;
+/// Most lessons looked up for one step.
+const RECALLED_MAX: usize = 5;
+/// Lowest likeness of a step that counts: cosine of the vectors, or share of common words.
+const ALIKE_VECTOR: f32 = 0.85;
+const ALIKE_WORDS: f32 = 0.8;
+/// Longest step or call in the prompt, in characters.
+const CALL_CHARS: usize = 300;
+/// Longer arguments are not kept: they are the content of one file at one time.
+const ARGUMENT_CHARS_MAX: usize = 400;
+/// Longest text of an earlier problem in an event, in characters.
+const SHOWN_CHARS: usize = 80;
+
+/// The lessons recalled for the steps of one loop.
+pub struct Memory<'a> {
+    lessons: Arc<Lessons>,
+    steps: Vec<Recalled<'a>>,
+    /// Entries in the evidence, and tokens spent, before the loop.
+    entries: usize,
+    tokens: usize,
+}
+
+/// A step, and what was recalled for it.
+struct Recalled<'a> {
+    step: &'a Step,
+    /// The vector of its text.
+    vector: Option<Vec<f32>>,
+    /// The lesson of exactly this step, else of the most similar one, with the call that it suggests. Anybody may have written its text, so it
+    /// only suggests calls of tools that are offered without it; it grants no rights.
+    lesson: Option<(Stored, Solution)>,
+    /// The model was shown the lesson.
+    is_used: bool,
+}
+
+impl<'a> Memory<'a> {
+    /// Recalls lessons for the open steps; `None` if lessons are turned off.
+    pub async fn of(toolkit: &Toolkit, plan: &'a Plan, evidence: &Evidence) -> Option<Memory<'a>> {
+        let lessons = toolkit.context.as_ref()?.lessons.clone()?;
+        let mut steps = Vec::new();
+        let open = plan.steps.iter().filter(|step| !evidence.of(step.id).any(Entry::succeeded));
+        for step in open.take(STEPS_MAX) {
+            let vector = toolkit.vector(&step.text).await;
+            let lesson = recalled(lessons.clone(), step.text.clone(), vector.clone()).await;
+            steps.push(Recalled { step, vector, lesson, is_used: false });
+        }
+        Some(Memory { lessons, steps, entries: evidence.entries().len(), tokens: toolkit.meter.tokens() })
+    }
+
+    /// Prompt text with calls that worked for similar steps, only of tools that `allows` permits; `None` if there are none.
+    pub fn told(&mut self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
+        let mut lines = String::new();
+        for recalled in &mut self.steps {
+            let Some((stored, solution)) = &recalled.lesson else { continue };
+            if !toolkit.catalog.get(&solution.tool).is_some_and(&allows) {
+                continue;
+            }
+            recalled.is_used = true;
+            let call = format!("{}{}", solution.tool, Value::Object(solution.arguments.clone()));
+            let step = words::shorten(&recalled.step.text, CALL_CHARS);
+            lines.push_str(&format!("\n- {step}: {}", words::shorten(&call, CALL_CHARS)));
+            host.emit(Event::LessonsUsed {
+                step: Some(recalled.step.id),
+                lessons: vec![stored.name()],
+                problem: words::shorten(&stored.lesson.problem, SHOWN_CHARS),
+                instead_of: "trying tools".to_owned(),
+            });
+        }
+        (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
+    }
+
+    /// Stores the last call that worked for each step, and whether the lessons shown helped or failed.
+    pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence) {
+        let calls = &evidence.entries()[self.entries..];
+        let is_done = |step: &Step, call: &&Entry| {
+            call.step == step.id && call.succeeded() && (call.executing || !offer::executes(step))
+        };
+        let worked = |step: &Step| calls.iter().rev().find(|call| is_done(step, call));
+        let done: Vec<(&Recalled<'_>, &Entry)> =
+            self.steps.iter().filter_map(|recalled| Some((recalled, worked(recalled.step)?))).collect();
+        let tokens = (toolkit.meter.tokens() - self.tokens) / done.len().max(1);
+        let learned: Vec<Lesson> = done.iter().map(|(recalled, call)| recalled.lesson_of(call, tokens)).collect();
+        let helped: BTreeSet<i64> = done.iter().filter_map(|(recalled, call)| recalled.suggested(call)).collect();
+        let failed = calls.iter().filter(|call| call.status == StepStatus::Failed);
+        let blamed = failed.flat_map(|call| {
+            let of_step = self.steps.iter().filter(move |recalled| recalled.step.id == call.step);
+            of_step.filter_map(move |recalled| recalled.suggested(call))
+        });
+        // A lesson may have been shown for several steps: it is blamed once, and only if it helped none.
+        let blamed: BTreeSet<i64> = blamed.filter(|id| !helped.contains(id)).collect();
+        let lessons = self.lessons.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            learned.iter().try_for_each(|lesson| lessons.add(lesson).map(drop))?;
+            helped.iter().try_for_each(|id| lessons.record_success(*id).map(drop))?;
+            blamed.iter().try_for_each(|id| lessons.record_failure(*id).map(drop))
+        });
+        if let Ok(Err(error)) = written.await {
+            tracing::warn!(%error, "what was learned is not written down");
+        }
+    }
+}
+
+impl Recalled<'_> {
+    /// The id of the lesson if the model was shown it and `call` is the call that it suggests.
+    fn suggested(&self, call: &Entry) -> Option<i64> {
+        let (stored, solution) = self.lesson.as_ref().filter(|_| self.is_used)?;
+        (call.tool == solution.tool && kept(&call.arguments) == solution.arguments).then_some(stored.id)
+    }
+
+    /// What a successful call of the step teaches.
+    fn lesson_of(&self, call: &Entry, tokens: usize) -> Lesson {
+        let text = &self.step.text;
+        let solution = Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: text.clone() };
+        Lesson {
+            problem: text.clone(),
+            solution: solution.to_text(),
+            why_worked: call.summary(),
+            tokens_used: tokens as u64,
+            success: true,
+            vector: self.vector.clone(),
+        }
+    }
+}
+
+/// The lesson of the step that is most similar; `None` if there is none, or the search fails.
+async fn recalled(lessons: Arc<Lessons>, text: String, vector: Option<Vec<f32>>) -> Option<(Stored, Solution)> {
+    let found = tokio::task::spawn_blocking(move || lessons.search(&text, vector.as_deref(), RECALLED_MAX));
+    let alike = match found.await.ok()? {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(%error, "nothing is remembered");
+            return None;
+        }
+    };
+    let enough = |found: &Found| found.score >= if found.by == Signal::Vector { ALIKE_VECTOR } else { ALIKE_WORDS };
+    let read = |stored: Stored| Solution::read(&stored.lesson.solution).map(|solution| (stored, solution));
+    let alike = alike.into_iter().filter(|found| found.stored.lesson.success && enough(found));
+    alike.map(|found| found.stored).find_map(read)
+}
+
+/// The arguments without those that are too long to keep.
+fn kept(arguments: &Map<String, Value>) -> Map<String, Value> {
+    let short = |value: &Value| value.to_string().chars().count() <= ARGUMENT_CHARS_MAX;
+    arguments.iter().filter(|(_, value)| short(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}

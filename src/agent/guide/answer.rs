@@ -1,0 +1,158 @@
+//! Answers a question: from the output of this turn's commands, by a list of the index if it asks for one, else by the model, which reads whole definitions.
+
+use crate::agent::evidence::{Entry, Evidence};
+use crate::agent::execute;
+use crate::agent::player::Query;
+use crate::agent::synthesize::{stream_backed, tell};
+use crate::agent::toolkit::{Toolkit, TurnError};
+use crate::budget::permit::Priority;
+use crate::context::{Pack, Purpose, beside};
+use crate::language::clauses::Part;
+use crate::language::{grounding, words};
+use crate::models::dialect::Message;
+use crate::request::forms;
+use crate::tools::builtin::Builtin;
+
+use super::{Job, change, results};
+
+const PROMPT: &str = include_str!("../prompts/ask.md");
+/// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
+const TOKENS_MAX: usize = 150;
+/// Most characters of a tool's result in the prompt.
+const RESULT_CHARS: usize = 2_000;
+/// The answer if the code shown backs no sentence of the model.
+const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
+/// Places that are listed under an answer.
+const PLACES_MAX: usize = 3;
+
+/// Tools whose list is the whole answer.
+const LISTS: &[Builtin] = &[
+    Builtin::IndexCallers,
+    Builtin::IndexCallees,
+    Builtin::IndexImports,
+    Builtin::IndexDependents,
+    Builtin::IndexImpact,
+];
+/// Longest clause that asks for a list alone, in words.
+const LIST_WORDS_MAX: usize = 16;
+/// Tools whose result the model reads to answer.
+const LOOKS: &[Builtin] = &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::RunCommand];
+
+/// Words that ask to find files; without one, no files are searched for by name.
+const FINDS: &[&str] = &["files", "find", "list", "dateien", "fichiers", "archivos", "файлы"];
+
+/// Whether all that is asked for is a list that the index has.
+pub fn is_list(toolkit: &Toolkit, parts: &[Part]) -> bool {
+    let [part] = parts else { return false };
+    list_of(toolkit, part).is_some()
+}
+
+/// The tool whose list answers a clause. `None` if there is none, or the clause also asks what happens, how or why.
+fn list_of(toolkit: &Toolkit, part: &Part) -> Option<Builtin> {
+    const MORE: &[&str] = &["happens", "happen", "how", "why", "when", "explain", "if"];
+    let clause = words::split(&part.text);
+    let wants_more = |tool: Builtin| {
+        let impact = tool == Builtin::IndexImpact;
+        clause.iter().any(|word| MORE.contains(&word.as_str()) && !(impact && *word == "if"))
+    };
+    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
+    forms::asked(part, symbol.as_deref())
+        .filter(|tool| LISTS.contains(tool) && clause.len() <= LIST_WORDS_MAX && !wants_more(*tool))
+}
+
+/// Marks a sentence that the lines shown do not clearly say.
+const UNSURE: &str = "(not certain:)";
+
+/// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
+pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
+    let (toolkit, step) = (job.scene.toolkit, job.step);
+    if let Some(said) = results::answer(job, evidence).await? {
+        return Ok(said);
+    }
+    let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
+    let looks = |tool: &Builtin| LOOKS.contains(tool) && (*tool != Builtin::FindFiles || finds);
+    let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
+    let tool = list_of(toolkit, &step.part).or_else(|| asked().filter(looks));
+    let mut result = String::new();
+    if let Some(tool) = tool {
+        let known = evidence.entries().len();
+        let done = execute::step(job.scene, step, evidence).await?;
+        if done.notes.is_empty() && !done.failed && LISTS.contains(&tool) {
+            // The places are the answer; they are listed with the facts.
+            return Ok(String::new());
+        }
+        let text = |entry: &Entry| words::shorten(&entry.outcome.text, RESULT_CHARS);
+        let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
+        result = found.join("\n");
+    }
+    let (pack, mentions) = super::pack(job, &step.text, Purpose::Answer).await?;
+    let users = beside::users_of(job.scene.context, job.index, &mentions);
+    let code = format!("{}{users}", pack.text);
+    // Names that the question has and no line shown: nothing can be said about them.
+    let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
+    unknown.retain(|name| !grounding::is_backed(&code, name) && !grounding::is_backed(&result, name));
+    backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await
+}
+
+/// The sources that an answer may rest on.
+struct Shown<'a> {
+    code: &'a str,
+    pack: &'a Pack,
+    /// The result of a tool.
+    result: &'a str,
+    /// Names of the question that are nowhere in it.
+    unknown: &'a [String],
+}
+
+/// Has the model answer, keeps the sentences that the code shown backs, marks those that it does not clearly say, and adds the places where it was
+/// found.
+async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
+    let scene = job.scene;
+    let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
+    let result = match known.result {
+        "" => String::new(),
+        result => format!("A look into the project gave:\n{result}\n\n"),
+    };
+    let shown = format!("{}{}{result}", given.concat(), known.code);
+    let model = job.model().await?;
+    let mut messages = change::opening(job, &model, PROMPT);
+    messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
+    let query =
+        Query { priority: Priority::User, sampling: scene.toolkit.manner(&model), ..Query::of(&messages, TOKENS_MAX) };
+    let mut answer = String::new();
+    for name in known.unknown {
+        answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));
+    }
+    let backed = |sentence: &str| {
+        let is_about_unknown = known.unknown.iter().any(|name| sentence.contains(name.as_str()));
+        let is_known = grounding::has_known_marks(sentence, &[&shown], scene.request) && !is_about_unknown;
+        let is_said = || {
+            grounding::is_said_by(sentence, &shown, scene.request)
+                && !grounding::names_no_value(sentence, &shown, &job.step.text)
+        };
+        is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
+    };
+    let said = stream_backed(scene.toolkit, &model, query, scene.host, backed).await?;
+    answer.push_str(&said);
+    if answer.trim().is_empty() {
+        answer = tell(scene.host, NOTHING_BACKED);
+    }
+    let places = places(known.pack, &said);
+    if !places.is_empty() {
+        let gap = if answer.ends_with('\n') { "" } else { "\n" };
+        answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));
+    }
+    Ok(answer)
+}
+
+/// Places of the definitions that were found, those that the answer names first.
+fn places(pack: &Pack, answer: &str) -> Vec<String> {
+    let all = pack.files.iter().flat_map(|file| file.found.iter().map(move |found| (file, found)));
+    let named = all.clone().filter(|(_, (_, _, name))| grounding::is_backed(answer, name));
+    let mut places: Vec<String> =
+        named.chain(all).map(|(file, (line, ..))| format!("- {}:{line}", file.path)).collect();
+    let mut seen = std::collections::HashSet::new();
+    places.retain(|place| seen.insert(place.clone()));
+    places.truncate(PLACES_MAX);
+    places
+}

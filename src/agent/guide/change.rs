@@ -1,0 +1,302 @@
+//! Changes files: text passage by passage, code definition by definition, new files as a whole.
+
+mod text;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::player::{Form, Player, Query};
+use crate::agent::toolkit::TurnError;
+use crate::agent::{self, conversation, whole};
+use crate::context::mentions::Mentions;
+use crate::context::{Pack, Purpose};
+use crate::edit::{has_grammar, testing};
+use crate::engine::Sampling;
+use crate::engine::slot::Reuse;
+use crate::index::language_of;
+use crate::models::dialect::Message;
+use crate::request::kind;
+use crate::request::named::{self, Found, Role};
+
+use super::{Done, Job, code, grammar, pick, reply};
+
+const CREATE: &str = include_str!("../prompts/create.md");
+/// What the model is told about an answer without text.
+const NO_TEXT: &str = "There is no text in the answer.";
+/// Words that ask for an empty file.
+const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
+/// Longest passage or new file, in tokens.
+const TEXT_TOKENS: usize = 600;
+/// Attempts of the model at one change; the message of a failed check goes into the next prompt.
+const ROUNDS_MAX: usize = 3;
+/// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
+const DRAWN_FROM: usize = 2;
+
+/// Carries out an edit step: decides which files change as text, which as code, and which are new.
+pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let intended = Intended::of(job);
+    if let Intended::Again(path) = &intended {
+        return Ok(Done::refused(&format!("`{path}` exists already; say what to change in it, from what to what")));
+    }
+    let (pack, mut mentions) = super::pack(job, &job.step.text, Purpose::Change).await?;
+    if matches!(intended, Intended::Change) && !mentions.new_paths.is_empty() {
+        // A file that does not exist cannot be changed, and is not created for that.
+        if mentions.paths.is_empty() && mentions.symbols.is_empty() {
+            let (path, known) = (&mentions.new_paths[0], job.index.paths()?);
+            return Ok(Done::refused(&named::why_missing(path, &named::nearest(path, &known))));
+        }
+        mentions.new_paths.clear();
+    }
+    let makes_file = matches!(intended, Intended::NewFile) && mentions.new_paths.len() == 1;
+    if makes_file && !has_grammar(&mentions.new_paths[0]) && !job.exists(&mentions.new_paths[0]) {
+        return create(job, &mentions.new_paths[0], &pack, evidence).await;
+    }
+    let mut texts = to_change(&job.step.text, mentions.paths.iter().filter(|path| !has_grammar(path)).collect());
+    texts.retain(|_| !makes_file);
+    let names_code = mentions.paths.iter().any(|path| has_grammar(path));
+    let mut all = Done::default();
+    if !names_code && mentions.new_paths.len() == 1 && texts.is_empty() && only_creates(&mentions, &pack) {
+        let path = &mentions.new_paths[0];
+        if job.exists(path) {
+            return Ok(Done::note(format!(
+                "not done: {path} is there and not in the index (ignored, or no text); say what to change in it, from what to what"
+            )));
+        }
+        return create(job, path, &pack, evidence).await;
+    }
+    let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
+    if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
+        return text::change(job, &pack.files[0].path, evidence).await;
+    }
+    if texts.is_empty()
+        && let Some(done) = pick::change(job, &pack, evidence).await?
+    {
+        return Ok(done);
+    }
+    if texts.is_empty() || names_code {
+        tracing::debug!(way = "definitions", "written by the model");
+        let order = code::Order { pack: &pack, mentions: &mentions, task: task(job), command: None };
+        all = code::code(job, order, evidence).await?;
+    }
+    for path in texts {
+        let done = text::change(job, path, evidence).await?;
+        all.notes.extend(done.notes);
+    }
+    Ok(all)
+}
+
+/// The effect of a step on files.
+enum Intended {
+    /// It changes or removes existing text or code.
+    Change,
+    /// It makes the file that it names, from others perhaps.
+    NewFile,
+    /// It makes a file that exists already.
+    Again(String),
+    Any,
+}
+
+impl Intended {
+    fn of(job: Job<'_>) -> Intended {
+        let all = agent::named(job.scene.toolkit, &job.step.text);
+        let text = named::masked(&job.step.text, &all.iter().collect::<Vec<_>>());
+        match all.first().filter(|_| kind::creates_file(&text, named::MARK)).map(|one| &one.found) {
+            Some(Found::File(path)) => return Intended::Again(path.clone()),
+            // `create NOTES.md from what is in package.json` changes no other file.
+            Some(Found::Missing(_)) => return Intended::NewFile,
+            _ => {}
+        }
+        if kind::changes_what_is_there(&text) {
+            Intended::Change
+        } else if kind::makes_file(&text, named::MARK)
+            && !all.iter().any(|one| one.role == Role::Place && one.file().is_some())
+        {
+            Intended::NewFile
+        } else {
+            Intended::Any
+        }
+    }
+}
+
+/// The files to change: those after a preposition (`take a.txt out of MANIFEST.in`), or all of `paths` if there are none.
+fn to_change<'p>(text: &str, paths: Vec<&'p String>) -> Vec<&'p String> {
+    const PREPOSITIONS: &[&str] =
+        &["in", "inside", "from", "into", "to", "out of", "in der", "aus", "dans", "de", "en"];
+    let follows_preposition = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let before = text.find(name).map_or("", |at| &text[..at]);
+        let before = &before[..before.rfind(char::is_whitespace).unwrap_or(0)];
+        let before = ["file", "the", "our", "my"]
+            .iter()
+            .fold(before.trim_end(), |rest, word| rest.strip_suffix(word).map_or(rest, str::trim_end));
+        PREPOSITIONS
+            .iter()
+            .any(|word| before.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' ')))
+    };
+    let named: Vec<&String> = paths.iter().copied().filter(|path| follows_preposition(path)).collect();
+    if named.is_empty() { paths } else { named }
+}
+
+/// Whether the step only creates the new file that it names. A new code file for a named symbol, and one with tests, which have to run, is a change of
+/// code instead.
+fn only_creates(mentions: &Mentions, pack: &Pack) -> bool {
+    let path = &mentions.new_paths[0];
+    let is_alone = mentions.symbols.is_empty() || pack.files.is_empty();
+    !has_grammar(path) || is_alone && !testing::is_test(path)
+}
+
+/// The request for the prompt, with the part that this step does if there are several steps.
+pub fn task(job: Job<'_>) -> String {
+    if job.of_several {
+        format!("The developer asked: {}\nDo only this now: {}", job.scene.request, job.step.text)
+    } else {
+        format!("Request: {}", job.scene.request)
+    }
+}
+
+/// How an answer of the model is generated.
+pub struct Ask {
+    pub form: Form,
+    /// Longest answer.
+    pub tokens: usize,
+    /// Maximum number of lines of an answer; the grammar ends an answer that has as many, so it may be incomplete.
+    pub lines: usize,
+    /// Seed for sampling; without one decoding is greedy.
+    pub seed: Option<usize>,
+    pub phase: &'static str,
+}
+
+/// An answer of the model, which may lack its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub text: String,
+    /// Why it is not whole, for the model.
+    cut: Option<String>,
+}
+
+impl Answer {
+    /// The text, if it is whole: nothing else may be written to a file or run. The error tells the model what to do.
+    pub fn whole(&self) -> Result<&str, String> {
+        match &self.cut {
+            None => Ok(&self.text),
+            Some(why) => Err(format!("The answer did not come to its end, {why}. Write it shorter.")),
+        }
+    }
+
+    /// The lines that are whole, for an answer that only chooses.
+    pub fn whole_lines(&self) -> &str {
+        if self.cut.is_none() { &self.text } else { whole::lines(&self.text) }
+    }
+}
+
+/// Generates an answer to `messages` in its form.
+pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer, TurnError> {
+    let model = job.model().await?;
+    let sampling = match ask.seed {
+        None => Sampling::greedy(),
+        Some(seed) => Sampling { seed: seed as u64, temperature: 0.8, min_p: 0.05, ..Sampling::greedy() },
+    };
+    let query =
+        Query { form: ask.form, sampling, reuse: Reuse::Continue, repeats: true, ..Query::of(messages, ask.tokens) };
+    let output = job.scene.toolkit.ask(&model, query, ask.phase, job.scene.host).await?;
+    let lines = output.text.lines().count();
+    let at_limit = || (lines >= ask.lines).then(|| format!("it has {lines} lines, as many as may be written"));
+    let cut = whole::why_cut(&output).or_else(at_limit);
+    Ok(Answer { text: output.text, cut })
+}
+
+/// The first messages of a prompt: the system message and the earlier exchanges of the conversation.
+pub fn opening(job: Job<'_>, model: &Player, system: &str) -> Vec<Message> {
+    let mut messages = vec![Message::system(system.trim())];
+    messages.extend(conversation::messages(&job.scene.toolkit.earlier, model));
+    messages
+}
+
+/// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks.
+fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
+    let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
+    let most = grammar::ANY_LINES_MAX;
+    let form = Form::Lark(format!("start: \"````\\n\" LINE{{1,{most}}} \"````\"\nLINE: /{line}/\n"));
+    Ask { form, tokens, lines: most + grammar::FENCES, seed: (round >= DRAWN_FROM).then_some(round), phase }
+}
+
+/// Has the model answer until `take` accepts a whole answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
+/// prompt; the inner error is what was wrong last.
+pub async fn until_right<T>(
+    job: Job<'_>,
+    mut messages: Vec<Message>,
+    forms: impl Iterator<Item = Ask>,
+    mut take: impl FnMut(&str) -> Result<T, (String, &'static str)>,
+) -> Result<Result<T, String>, TurnError> {
+    let mut trouble = String::new();
+    for form in forms {
+        let answer = ask(job, &messages, form).await?;
+        tracing::debug!(answer.text, "written");
+        let taken = match answer.whole() {
+            Ok(text) => take(text),
+            Err(why) => Err((why, "Write it again, whole.")),
+        };
+        match taken {
+            Ok(right) => return Ok(Ok(right)),
+            Err((problem, again)) => {
+                messages.extend([Message::assistant(answer.text), Message::user(format!("{problem}\n{again}"))]);
+                trouble = problem;
+            }
+        }
+    }
+    Ok(Err(trouble))
+}
+
+/// Has the model write the new file `path`; what a check finds goes back to it. Code that a check refuses is not written; the last whole attempt at
+/// any other text is, with a note about what is wrong, and an empty one only if the step asks for an empty file.
+async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let before = job.text(path);
+    let mut messages = opening(job, &job.model().await?, CREATE);
+    messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
+    let forms = (0..ROUNDS_MAX).map(|round| {
+        let form = text_ask(true, TEXT_TOKENS, round, "writing a file");
+        // Only documentation contains fenced blocks.
+        let is_text = matches!(language_of(path), "markdown" | "text");
+        if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }
+    });
+    let may_be_empty = kind::has_word(&job.step.text, EMPTY);
+    let (mut content, mut found) = (String::new(), None);
+    let take = |answer: &str| {
+        content = reply::first(answer).map(|code| code + "\n").unwrap_or_default();
+        let lacks_text = content.is_empty() && !may_be_empty;
+        let problem = if lacks_text { Some(NO_TEXT.to_owned()) } else { job.problem(path, "", &content, &[]) };
+        found.clone_from(&problem);
+        problem.map_or(Ok(()), |problem| Err((problem, "Write the file again, whole.")))
+    };
+    let trouble = until_right(job, messages, forms, take).await?.err();
+    if let Some(trouble) = trouble.filter(|_| content.is_empty() || has_grammar(path)) {
+        return Ok(Done::note(format!("not done: {path}: {trouble}")));
+    }
+    let is_written = job.write(path, before.as_deref(), &content, evidence).await?;
+    let note = found.filter(|_| is_written);
+    let note = note.map(|problem| format!("{path} is written, but a check finds: {problem}"));
+    Ok(Done { notes: note.into_iter().collect(), ..Done::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_answer_without_its_end_only_whole_lines_choose_something() {
+        let cut = Answer { text: "change a\nadd b_o".into(), cut: Some("it was cut at 9 tokens".into()) };
+        assert_eq!(cut.whole_lines(), "change a");
+        assert!(cut.whole().is_err_and(|why| why.contains("9 tokens")));
+        assert_eq!(Answer { text: "change a".into(), cut: None }.whole(), Ok("change a"));
+    }
+
+    #[test]
+    fn only_the_file_after_a_preposition_is_changed() {
+        let check = |text: &str, expected: &[&str]| {
+            let paths = ["a.txt".to_owned(), "docs/b.md".to_owned()];
+            assert_eq!(to_change(text, paths.iter().collect()), expected, "{text}");
+        };
+        check("take a.txt out of docs/b.md", &["docs/b.md"]);
+        check("Mention a.txt in the file `docs/b.md`", &["docs/b.md"]);
+        check("update a.txt and docs/b.md", &["a.txt", "docs/b.md"]);
+        check("Say so in a.txt, and in b.md too", &["a.txt", "docs/b.md"]);
+    }
+}

@@ -1,0 +1,221 @@
+//! Changes a file without definitions: by its keys if it has any, else the model rewrites a passage or adds one after it.
+
+use std::collections::HashSet;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::guide::passage::{self, Passage, Place};
+use crate::agent::guide::{Done, Job, data, is_prose, reply};
+use crate::agent::player::Form;
+use crate::agent::toolkit::TurnError;
+use crate::context::{Pack, mentions, readable};
+use crate::edit::kept;
+use crate::language::words;
+use crate::models::dialect::Message;
+use crate::request::arguments::removes;
+use crate::request::kind;
+
+use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
+
+const PASSAGE: &str = include_str!("../../prompts/passage.md");
+/// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
+const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
+const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
+/// Tokens that a passage may have beyond twice its old length.
+const TEXT_MORE: usize = 120;
+
+/// Changes the file `path`, whatever it has: keys, passages, or no text yet.
+pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let before = match readable(job.scene.context, path) {
+        Ok(before) => before,
+        Err(why) => return Ok(Done::refused(&why)),
+    };
+    if let Some(done) = data::change(job, path, &before, evidence).await? {
+        return Ok(done);
+    }
+    let all = passage::passages(path, &before);
+    if all.is_empty() {
+        let pack = Pack::default();
+        return create(job, path, &pack, evidence).await;
+    }
+    let Some(wanted) = wanted(job, path, &before, &all).await? else {
+        return Ok(Done::note(format!("not done: which passage of {path} is meant is not clear; name its heading")));
+    };
+    let chosen = match wanted {
+        Place::Change(at) => passage::narrowed(&before, &all[at], &job.step.text),
+        Place::After(at) => all[at].clone(),
+    };
+    write(job, Target { path, before: &before, wanted, chosen }, evidence).await
+}
+
+/// Where the change belongs: at the passage that the step names or clearly means, else where the model says, if it does.
+async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
+    let adds = mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
+    let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let called = passage::called(all, &job.step.text);
+    match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
+        Some(at) => Ok(Some(Place::Change(at))),
+        None => place(job, path, all).await,
+    }
+}
+
+/// A passage that the model rewrites, or after which it adds one.
+struct Target<'a> {
+    path: &'a str,
+    /// The text of the file.
+    before: &'a str,
+    wanted: Place,
+    /// The passage that the model is shown: all of it, or the lines that the step is about.
+    chosen: Passage,
+}
+
+/// The text of the file with what the model wrote.
+struct Draft {
+    after: String,
+    /// Where it was put.
+    place: Place,
+    /// What is wrong with it.
+    problem: Option<String>,
+}
+
+impl Target<'_> {
+    /// Puts what the model wrote into the file: in place of the passage or after it.
+    fn put(&self, job: Job<'_>, written: &str) -> Draft {
+        let Target { path, before, wanted, chosen } = self;
+        let code = passage::own(before, chosen, written);
+        // An answer that begins with the first line of the passage rewrites it.
+        let begins =
+            passage::lines_of(before, chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
+        let place = match *wanted {
+            Place::After(at) if begins => Place::Change(at),
+            place => place,
+        };
+        let after = passage::put(before, chosen, place, &code);
+        let problem = if code.trim().is_empty() {
+            Some(NO_TEXT.to_owned())
+        } else if after == *before {
+            Some(NOTHING_CHANGED.to_owned())
+        } else if removes(&job.step.text) && after.len() >= before.len() {
+            Some(NOTHING_GONE.to_owned())
+        } else {
+            let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
+            let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
+            let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
+            let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
+            lost.or(twice).or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
+        };
+        Draft { after, place, problem }
+    }
+
+    /// The problem of documentation of something new that does not name it.
+    fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
+        let new = mentions::of(job.scene.request, job.index).ok()?.asked_for;
+        let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+        let is_of_new =
+            is_prose(self.path) && !names.is_empty() && !names.iter().any(|name| self.before.contains(name));
+        let is_silent = is_of_new && !names.iter().any(|name| after.contains(name));
+        is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
+    }
+
+    /// The problem of prose that changes without a word of the request.
+    fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
+        const OF_WORDING: &str =
+            "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
+        let asked = format!("{} {}", job.scene.request, job.step.text);
+        if !is_prose(self.path) || kind::has_word(&asked, OF_WORDING) {
+            return None;
+        }
+        let lines_without = |text: &str, other: &str| -> HashSet<String> {
+            let known: HashSet<&str> = other.lines().collect();
+            text.lines().filter(|line| !known.contains(line)).flat_map(words::content).collect()
+        };
+        let (gone, come) = (lines_without(self.before, after), lines_without(after, self.before));
+        let wanted = words::content(&asked);
+        let says = come.iter().any(|word| !gone.contains(word) && wanted.contains(word));
+        (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
+    }
+
+    /// What the model is asked for after `draft` was refused.
+    fn again(&mut self, draft: &Draft) -> &'static str {
+        // A model that repeats a passage unchanged may still know what to add to it.
+        match draft.place {
+            Place::Change(at) if draft.after == self.before && is_prose(self.path) => {
+                self.wanted = Place::After(at);
+                "Write only the new lines that come behind this passage."
+            }
+            _ => "Write the passage again as the request asks.",
+        }
+    }
+}
+
+/// A telling line of `after` that stands in it more often than in `before`, where it stood already.
+fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
+    const TELLING_CHARS: usize = 16;
+    let count = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line).count();
+    let is_telling = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= TELLING_CHARS;
+    let mut lines = after.lines().map(str::trim).filter(is_telling);
+    lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
+}
+
+/// Has the model write the passage until the checks accept the file.
+async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let (path, before) = (target.path, target.before);
+    // A passage hardly grows to more than twice its length.
+    let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(TEXT_TOKENS);
+    let mut messages = opening(job, &job.model().await?, PASSAGE);
+    messages.push(Message::user(passage_task(job, path, before, &target.chosen, target.wanted)));
+    let forms = (0..ROUNDS_MAX).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
+    let take = |answer: &str| {
+        let draft = target.put(job, &reply::first(answer).unwrap_or_default());
+        match draft.problem.clone() {
+            Some(problem) => Err((problem, target.again(&draft))),
+            None => Ok(draft.after),
+        }
+    };
+    match until_right(job, messages, forms, take).await? {
+        Ok(after) => job.replace(path, before, &after, evidence).await,
+        Err(trouble) if trouble == NOTHING_CHANGED || trouble == NOTHING_GONE => {
+            Ok(Done::note(format!("not changed: no change of {path} was found that does what you ask")))
+        }
+        Err(trouble) => Ok(Done::note(format!("not done: {path}: {trouble}"))),
+    }
+}
+
+fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place: Place) -> String {
+    let shown = passage::lines_of(before, chosen);
+    let task = task(job);
+    match place {
+        Place::Change(_) => {
+            format!("A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite the passage as it shall be.")
+        }
+        Place::After(_) => format!(
+            "A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite only the new passage that comes behind this one, in its style."
+        ),
+    }
+}
+
+/// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
+async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
+    if all.len() == 1 {
+        return Ok(Some(Place::Change(0)));
+    }
+    let listed: Vec<String> = all.iter().enumerate().map(|(at, one)| format!("{}. {}", at + 1, one.title)).collect();
+    let messages = [
+        Message::system(
+            "A request changes a file that has several passages. Say which passage has to change, as `change N`. If a passage of its own \
+             is to be added, say behind which one, as `new after N`. Answer with that alone.",
+        ),
+        Message::user(format!("Passages of {path}:\n{}\n\n{}", listed.join("\n"), task(job))),
+    ];
+    let places = (1..=all.len()).flat_map(|number| ["change", "new after"].map(|what| format!("{what} {number}")));
+    let form = Form::Choice(places.collect());
+    let form = Ask { form, tokens: 8, lines: usize::MAX, seed: None, phase: "finding the passage" };
+    let answer = ask(job, &messages, form).await?;
+    let Ok(answer) = answer.whole() else { return Ok(None) };
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);
+    let place = match answer.strip_prefix("new after ") {
+        Some(rest) => number(rest).map(Place::After),
+        None => answer.strip_prefix("change ").and_then(number).map(Place::Change),
+    };
+    Ok(place)
+}

@@ -1,0 +1,378 @@
+//! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
+
+mod choice;
+mod write;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::agent::evidence::{Check, Evidence};
+use crate::agent::player::Player;
+use crate::agent::probe;
+use crate::agent::toolkit::TurnError;
+use crate::context::Pack;
+use crate::context::mentions::Mentions;
+use crate::edit::failures::Report;
+use crate::language::words;
+use crate::models::Tier;
+use crate::models::dialect::Message;
+use crate::request::kind;
+
+use super::change::opening;
+use super::files::{Doubt, Files, Refusal};
+use super::items::{Choices, Item};
+use super::verify::{self, Wrong};
+use super::{Done, Job, copy, refusal, repair};
+use write::Writer;
+
+const WRITE: &str = include_str!("../prompts/write.md");
+const NAME: &str = "First name the definitions to write.";
+/// Attempts of the model at one change; what a check found goes into the next prompt.
+const ROUNDS_MAX: usize = 4;
+/// Attempts if the request reports a mistake and has failing examples, which small changes did not repair.
+const REPORT_ROUNDS: usize = 2;
+/// No further round begins after this time.
+const ROUNDS_TIME: Duration = Duration::from_secs(60);
+/// Time for small changes of the first version if an example fails, and the same again for lines that are filled in.
+const TRIALS_TIME: Duration = Duration::from_secs(8);
+/// Most characters of what a check found in the next prompt.
+const TROUBLE_CHARS: usize = 900;
+
+/// A change of code that is to be written.
+pub struct Order<'a> {
+    pub pack: &'a Pack,
+    pub mentions: &'a Mentions,
+    /// What the model is to do.
+    pub task: String,
+    /// The command that has to pass after the change; without one, the tests that cover the change are run.
+    pub command: Option<&'a str>,
+}
+
+/// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
+/// if no round succeeds.
+pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let mut rounds = Rounds::begin(job, order, evidence).await?;
+    let until = Instant::now() + ROUNDS_TIME;
+    for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
+        match rounds.round(round, until, evidence).await? {
+            Outcome::Accepted(more) => return Ok(rounds.done(more)),
+            Outcome::Refused(problem) => rounds.refused(round, &problem),
+            Outcome::Asked => {}
+        }
+    }
+    rounds.give_up(evidence).await
+}
+
+/// What the rounds of a change share.
+struct Rounds<'a> {
+    job: Job<'a>,
+    mentions: &'a Mentions,
+    /// The command that has to pass.
+    command: Option<&'a str>,
+    /// The request and the text of the step.
+    asked: String,
+    /// Most rounds.
+    count: usize,
+    files: Files,
+    /// The definitions that the model may still name.
+    choices: Choices,
+    /// Most items that it may name in the first round.
+    items_max: usize,
+    /// The mistake may be in a list or constant that the named definitions use.
+    may_be_data: bool,
+    messages: Vec<Message>,
+    /// Number of messages before the model's first answer.
+    prompt_len: usize,
+    /// What is written in the next round, if it is decided already.
+    next: Option<Given>,
+    /// What was wrong in the round before.
+    trouble: String,
+    /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
+    before: HashMap<String, Option<Report>>,
+    /// The round whose change the model was asked about; that change is kept if nothing better comes.
+    doubted: Option<usize>,
+}
+
+/// The items to write, and whether the model may name no others.
+type Given = (Vec<Item>, bool);
+
+/// What the model wrote in one round.
+struct Attempt {
+    round: usize,
+    /// No round follows.
+    is_last: bool,
+    pieces: Vec<(Item, String)>,
+}
+
+/// How a round ends.
+enum Outcome {
+    /// The change stays: what to say and note about it, and what else was changed.
+    Accepted(Done),
+    /// A check found something: the problem, for the model.
+    Refused(String),
+    /// The change looks unfinished, and the next prompt asks about it.
+    Asked,
+}
+
+impl<'a> Rounds<'a> {
+    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt.
+    async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
+        let mentions = order.mentions;
+        let asked = format!("{} {}", job.scene.request, job.step.text);
+        let mut files = Files::of(job, order.pack, mentions, kind::asks_to_remove(&asked));
+        let mut choices = choice::offered(&files, &order, &asked);
+        let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
+        if let Some(wrong) = &tried {
+            choice::narrow_to_executed(&mut choices, job, wrong, mentions, &asked).await?;
+        }
+        // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
+        let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
+        let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
+        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&asked);
+        let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
+        Ok(Rounds {
+            job,
+            mentions,
+            command: order.command,
+            count: if is_clear && kind::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX },
+            items_max: choice::items_max(mentions, &asked),
+            may_be_data: choice::may_be_data(&order, &asked),
+            next: choice::decided(job, &order, &files, &choices, &asked),
+            prompt_len: messages.len(),
+            messages,
+            asked,
+            files,
+            choices,
+            trouble: String::new(),
+            before: HashMap::new(),
+            doubted: None,
+        })
+    }
+
+    /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.
+    async fn round(&mut self, round: usize, until: Instant, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
+        let whole = self.write(round).await?;
+        let is_last = round + 1 >= self.count || Instant::now() >= until;
+        let mut attempt = Attempt { round, is_last, pieces: Vec::new() };
+        match whole {
+            Ok(pieces) => {
+                attempt.pieces = pieces;
+                if let Some(outcome) = self.merge(&attempt) {
+                    return Ok(outcome);
+                }
+            }
+            // The change that the model was asked about stays if nothing whole comes in its place.
+            Err(why) => {
+                if self.may_try_again(&attempt) {
+                    return Ok(Outcome::Refused(why));
+                }
+                self.files.take_from_aside();
+                if self.files.changed().is_empty() {
+                    return Ok(Outcome::Refused(why));
+                }
+            }
+        }
+        if let Some(notes) = self.files.write(self.job, evidence).await? {
+            return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
+        }
+        let still = match self.run_examples(&attempt, evidence).await? {
+            ControlFlow::Break(outcome) => return Ok(outcome),
+            ControlFlow::Continue(still) => still,
+        };
+        match self.command {
+            Some(line) => Ok(match verify::trouble_of(self.job, line, Check::Asked, evidence).await? {
+                Some(problem) => Outcome::Refused(problem),
+                None => Outcome::Accepted(Done::default()),
+            }),
+            None => self.run_tests(&attempt, still, evidence).await,
+        }
+    }
+
+    /// Has the model name items and write each. If an answer is not whole, the same items are written again in the next round; the error says why.
+    async fn write(&mut self, round: usize) -> Result<Result<Vec<(Item, String)>, String>, TurnError> {
+        let given = self.next.take();
+        let writer = Writer {
+            job: self.job,
+            files: &self.files,
+            choices: &self.choices,
+            text: &self.job.step.text,
+            trouble: &self.trouble,
+            round,
+            items_max: self.items_max,
+        };
+        let pieces = writer.pieces(given, &mut self.messages).await?;
+        self.trouble.clear();
+        let items = pieces.iter().map(|(item, _)| item.clone()).collect();
+        let whole = pieces.into_iter().map(|(item, code)| Ok((item, code?))).collect::<Result<_, String>>();
+        if whole.is_err() {
+            self.next = Some((items, true));
+        }
+        Ok(whole)
+    }
+
+    /// Whether a further round may replace the answer that was refused in this one.
+    fn may_try_again(&self, attempt: &Attempt) -> bool {
+        self.doubted.is_none_or(|at| attempt.round < at + 2 && !attempt.is_last)
+    }
+
+    /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
+    fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
+        match self.files.take(self.job, &attempt.pieces, self.mentions, &self.asked) {
+            Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {
+                self.next = self.after_refusal(&attempt.pieces, &unchanged);
+                return Some(Outcome::Refused(message));
+            }
+            taken => {
+                if taken.is_err() || self.files.doubt(&self.asked).is_some_and(|doubt| !doubt.same_place) {
+                    self.files.take_from_aside();
+                }
+            }
+        }
+        let may_ask = self.doubted.is_none() && !self.files.are_written() && !attempt.is_last;
+        let doubt = self.files.doubt(&self.asked).filter(|_| may_ask)?;
+        self.ask_about(&doubt, attempt);
+        Some(Outcome::Asked)
+    }
+
+    /// What is written after an answer that could not be merged, or that has nothing new.
+    fn after_refusal(&mut self, pieces: &[(Item, String)], unchanged: &[Item]) -> Option<Given> {
+        match unchanged {
+            // A definition that stays as it is may use a list that is wrong.
+            [_, ..] if self.may_be_data && self.choices.narrow_to_data_of(pieces) => {
+                self.may_be_data = false;
+                self.choices.data_of(pieces).map(|item| (vec![item], true))
+            }
+            [item, ..] => choice::after_unchanged(item, &self.files, &mut self.choices),
+            // Code that does not parse or lacks a name is written again.
+            [] if !pieces.is_empty() => Some((items_of(pieces), true)),
+            [] => None,
+        }
+    }
+
+    /// Puts a question about the change into the next prompt. If other definitions have to change, those are offered, and this change is set aside.
+    fn ask_about(&mut self, doubt: &Doubt, attempt: &Attempt) {
+        self.doubted = Some(attempt.round);
+        if doubt.same_place {
+            self.next = Some((items_of(&attempt.pieces), true));
+            self.messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
+            return;
+        }
+        // A model that sees its code in the wrong place repeats it.
+        self.messages.truncate(self.prompt_len);
+        attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
+        self.choices.narrow_to_data_of(&attempt.pieces);
+        self.next = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
+        self.files.set_aside();
+        if let Some(last) = self.messages.last_mut() {
+            last.content.push_str(&format!("\n{}", doubt.question));
+        }
+    }
+
+    /// Runs the examples of the request on the written change; if one fails in the first round, small changes are tried. Continues with a call that
+    /// gives what it gave before, if that need not be wrong.
+    async fn run_examples(
+        &mut self,
+        attempt: &Attempt,
+        evidence: &mut Evidence,
+    ) -> Result<ControlFlow<Outcome, Option<String>>, TurnError> {
+        let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
+        let Some(wrong) = wrong else { return Ok(ControlFlow::Continue(None)) };
+        // For a reported mistake, small changes were tried before.
+        let may_mend = attempt.round == 0 && !kind::is_report(&self.asked) && !wrong.is_vague;
+        if may_mend && let Some(mended) = repair::examples(self.job, &wrong, None, TRIALS_TIME, evidence).await? {
+            return Ok(ControlFlow::Break(Outcome::Accepted(Done { said: String::new(), ..mended })));
+        }
+        // A correct change need not show in a call without an expected result.
+        if wrong.is_vague && (self.doubted.is_some() || attempt.is_last) {
+            return Ok(ControlFlow::Continue(Some(wrong.said)));
+        }
+        if wrong.is_vague {
+            self.doubted = Some(attempt.round);
+        }
+        let items = choice::named_in(items_of(&attempt.pieces), &wrong.said);
+        self.next = Some((items, true));
+        let still = if wrong.is_vague { "This is still so" } else { "It was tried" };
+        Ok(ControlFlow::Break(Outcome::Refused(format!("It is written. {still}:\n{}", wrong.said))))
+    }
+
+    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
+    /// that the request changes. `still` is what an accepted change left as it was.
+    async fn run_tests(
+        &mut self,
+        attempt: &Attempt,
+        still: Option<String>,
+        evidence: &mut Evidence,
+    ) -> Result<Outcome, TurnError> {
+        let job = self.job;
+        let still = still.map(|said| format!("changed, but this is as before: {}", said.replace('\n', "; ")));
+        let accepted = |said: String, note: Option<String>| {
+            let notes = note.into_iter().chain(still).collect();
+            Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
+        };
+        let ran = verify::failing(job, &self.files.changed(), &self.files.names(), evidence).await?;
+        let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
+            return accepted(String::new(), None);
+        };
+        if ran.of_new && self.files.only_tests {
+            // A new test that fails shows nothing, and is not left.
+            self.next = Some((items_of(&attempt.pieces), true));
+            return Ok(Outcome::Refused(trouble));
+        }
+        if !self.before.contains_key(&ran.line) {
+            let failed = copy::failing_before(job, &ran.line, verify::LIMIT, self.files.as_they_were()).await?;
+            self.before.insert(ran.line.clone(), failed);
+        }
+        if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
+            return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
+        }
+        if self.files.is_wanted(&self.asked, &trouble) {
+            let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
+            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
+        }
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(trouble))
+    }
+
+    /// Notes what was wrong in a round and prepares the prompt of the next one.
+    fn refused(&mut self, round: usize, problem: &str) {
+        self.trouble = words::shorten(problem, TROUBLE_CHARS);
+        tracing::debug!(round, trouble = self.trouble.as_str(), "not right yet");
+        // A model that sees its answer repeats it, so only what was wrong stays in the prompt.
+        self.messages.truncate(self.prompt_len);
+        if self.next.is_none()
+            && let Some(last) = self.messages.last_mut()
+        {
+            last.content.push_str(&format!("\n{}", self.trouble));
+        }
+    }
+
+    /// The accepted change, with what a check adds to it.
+    fn done(self, more: Done) -> Done {
+        let mut done = Done { said: more.said, ..self.files.done(more.notes) };
+        done.touched.extend(more.touched);
+        done
+    }
+
+    /// Restores the files if no round succeeded, and notes why.
+    async fn give_up(mut self, evidence: &mut Evidence) -> Result<Done, TurnError> {
+        let why = refusal::for_user(&self.trouble.lines().take(2).collect::<Vec<_>>().join(" "));
+        if !self.files.are_written() {
+            return Ok(Done::note(format!("not done: {why}")));
+        }
+        let taken_back = self.files.restore(self.job, evidence).await?;
+        Ok(Done { taken_back, ..Done::note(refusal::not_done(taken_back, &why)) })
+    }
+}
+
+/// The first prompt: the code, the task, and what the examples of the request give as it is.
+fn prompt(job: Job<'_>, model: &Player, order: &Order<'_>, tried: Option<&Wrong>) -> Vec<Message> {
+    let tried = tried.map(|wrong| format!("\nTried as it is now: {}", wrong.said)).unwrap_or_default();
+    let mut messages = opening(job, model, WRITE);
+    messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));
+    messages
+}
+
+fn items_of(pieces: &[(Item, String)]) -> Vec<Item> {
+    pieces.iter().map(|(item, _)| item.clone()).collect()
+}

@@ -1,0 +1,115 @@
+//! Chooses the definitions that a change of code may touch, and those that the request or a failed round decides without the model.
+
+use crate::agent::guide::Job;
+use crate::agent::guide::copy::Copy;
+use crate::agent::guide::files::Files;
+use crate::agent::guide::items::{self, Choices, Item, What};
+use crate::agent::guide::verify::{self, Wrong};
+use crate::agent::toolkit::TurnError;
+use crate::context::mentions::Mentions;
+use crate::edit::executed;
+use crate::language::grounding;
+use crate::request::kind;
+
+use super::{Given, Order};
+
+/// The definitions that the model may name for `order`.
+pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices {
+    let mentions = order.mentions;
+    let mut choices = files.choices();
+    if mentions.adds && mentions.speaks_of_definitions {
+        choices.beside_new(mentions);
+    }
+    match order.command {
+        Some(_) => {
+            if !verify::doubts_tests(asked) {
+                choices.without_tests();
+            }
+            if !verify::misses_something(&order.task) {
+                choices.of_what_is_there();
+            }
+        }
+        None => {
+            choices.in_named(mentions, asked);
+            if verify::keeps_tests(asked) {
+                choices.without_tests();
+            }
+        }
+    }
+    if !asked.contains("__all__") {
+        choices.without_exports();
+    }
+    if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
+        choices.of_what_is_there();
+    }
+    choices
+}
+
+/// Removes functions that the failing examples do not run, unless the request decides what is written or the lines cannot be recorded.
+pub(super) async fn narrow_to_executed(
+    choices: &mut Choices,
+    job: Job<'_>,
+    wrong: &Wrong,
+    mentions: &Mentions,
+    asked: &str,
+) -> Result<(), TurnError> {
+    if !executed::is_known(&wrong.path) || choices.said(mentions, asked).is_some() {
+        return Ok(());
+    }
+    if let Some(copy) = Copy::one(job).await? {
+        let lines = copy.executed(job, &wrong.line, verify::LIMIT).await;
+        choices.of_executed(&lines);
+    }
+    Ok(())
+}
+
+/// The items that the request decides, and whether these are all. `None` if the model has to choose.
+pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices, asked: &str) -> Option<Given> {
+    let mentions = order.mentions;
+    // A request to make tests pass may name what they test, but the failure says where the mistake is.
+    let is_suspect = |(items, _): &Given| {
+        let suspect = job.touched.first().map(|first| first.name.as_str());
+        order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
+    };
+    let mut given = choices.said(mentions, asked).filter(is_suspect);
+    if given.is_none() && mentions.symbols.is_empty() && kind::asks_to_remove(asked) {
+        given = choices.that_goes(files, asked).map(|item| (vec![item], true));
+    }
+    if may_be_data(order, asked) && files.missing_text(asked).is_some() {
+        // A quoted text that no file has belongs into the list that all named definitions use.
+        let named = choices.pieces(mentions, files);
+        given = choices.data_of(&named).map(|item| (vec![item], true)).or(given);
+    }
+    given
+}
+
+/// Most items that the model may name in the first round. A report is about one mistake; a 1.5B model that may name more items changes correct
+/// code.
+pub(super) fn items_max(mentions: &Mentions, asked: &str) -> usize {
+    let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
+    if is_of_one && kind::is_report(asked) { 1 } else { items::ITEMS_MAX }
+}
+
+/// Whether the change may belong into a list or constant that the named definitions use.
+pub(super) fn may_be_data(order: &Order<'_>, asked: &str) -> bool {
+    let Order { mentions, command, .. } = order;
+    command.is_none() && !kind::is_report(asked) && !mentions.adds && mentions.new_names.is_empty()
+}
+
+/// The items that a text names, or all of them if it names none.
+pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
+    let is_named = |item: &&Item| grounding::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());
+    let named: Vec<Item> = items.iter().filter(is_named).cloned().collect();
+    if named.is_empty() { items } else { named }
+}
+
+/// What is written after a definition was written as it already is: a function that it calls, else the same one once more.
+pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Option<Given> {
+    let callee = choices.called_by(item, files);
+    let may_come_again = choices.has(item) || item.what == What::Add;
+    if callee.is_none() {
+        choices.without(item);
+    }
+    let next = callee.or_else(|| may_come_again.then(|| item.clone()))?;
+    Some((vec![next], true))
+}

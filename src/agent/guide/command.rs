@@ -1,0 +1,114 @@
+//! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::evidence::{Entry, Evidence};
+use crate::agent::question::{Form, Question};
+use crate::agent::toolkit::TurnError;
+use crate::agent::whole;
+use crate::request::{forms, kind};
+use crate::tools::builtin::Builtin;
+
+use super::{Done, Job};
+
+const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
+/// The form of a command that a model writes, and the length at which the form ends one, in characters.
+const LINE: Form = Form { grammar: "start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n", tokens_max: 60 };
+const LINE_CHARS: usize = 201;
+/// Most files of the project that are listed in the prompt.
+const FILES_SHOWN: usize = 40;
+
+/// Commands of the shell itself, which are no programs in `PATH`.
+const BUILT_INTO_SHELLS: &[&str] =
+    &["cd", "echo", "export", "set", "source", ".", "type", "ulimit", "command", "for", "if", "while"];
+
+/// Runs the command that the step asks for; a note says so if none is found.
+pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let line = match spelled_out(job) {
+        Some(line) => Ok(Some(line)),
+        None => by_the_model(job).await?,
+    };
+    let line = match line {
+        Ok(line) => line,
+        Err(why) => return Ok(Done::note(format!("not done: the command that the model wrote was not run, {why}"))),
+    };
+    let Some(line) = line else {
+        let asked = &job.step.text;
+        return Ok(Done::note(format!("not done: no command was found for `{asked}`; name the command to run")));
+    };
+    perform(job, &line, None, evidence).await?;
+    Ok(Done::default())
+}
+
+/// Runs `line` as a tool call, with consent; `limit` is its deadline.
+pub async fn perform<'e>(
+    job: Job<'_>,
+    line: &str,
+    limit: Option<Duration>,
+    evidence: &'e mut Evidence,
+) -> Result<&'e Entry, TurnError> {
+    job.perform(Builtin::RunCommand, Value::Object(arguments(line, limit)), evidence).await
+}
+
+/// The arguments of a call that runs `line`.
+pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
+    let limit = limit.map(|limit| ("timeout_s".to_owned(), json!(limit.as_secs())));
+    [("command".to_owned(), json!(line))].into_iter().chain(limit).collect()
+}
+
+/// The command that the step quotes, or that the project's manifest has for its words (tests, builds).
+fn spelled_out(job: Job<'_>) -> Option<String> {
+    let of_project = || forms::project_command(&job.step.part, job.root());
+    kind::quoted_command(&job.step.text).or_else(of_project)
+}
+
+/// Has the model write the command; `None` if it does not begin with a program. The inner error says why it is not whole.
+async fn by_the_model(job: Job<'_>) -> Result<Result<Option<String>, String>, TurnError> {
+    let scene = job.scene;
+    let mut files = job.index.paths().unwrap_or_default();
+    files.sort_by_key(|path| path.matches('/').count());
+    files.truncate(FILES_SHOWN);
+    let user = format!("Files: {}\n\nRequest: {}", files.join(" "), job.step.text);
+    let model = job.model().await?;
+    let question = Question { toolkit: scene.toolkit, model: &model, host: scene.host, phase: "writing a command" };
+    let output = question.in_form(PROMPT, &user, LINE).await?;
+    if let Some(why) = whole::why_cut(&output) {
+        return Ok(Err(why));
+    }
+    if output.text.chars().count() >= LINE_CHARS {
+        return Ok(Err(format!("it has {LINE_CHARS} characters, as many as may be written")));
+    }
+    let line = output.text.trim().to_owned();
+    Ok(Ok(is_command(&line, scene.context.root.path()).then_some(line)))
+}
+
+/// Whether a line begins with an existing program, after variables like `A=1`; prose does not.
+fn is_command(line: &str, root: &Path) -> bool {
+    let is_set = |word: &&str| {
+        word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let Some(program) = line.split_whitespace().find(|word| !is_set(word)) else { return false };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = || std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    BUILT_INTO_SHELLS.contains(&program) || root.join(program).is_file() || !program.contains('/') && in_path()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_begins_with_an_existing_program() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("run.sh"), "").unwrap();
+        for line in ["ls -la", "LANG=C ls", "cd src && ls", "./run.sh --all"] {
+            assert!(is_command(line, root.path()), "{line}");
+        }
+        for line in ["To run the tests, use make", "no_such_program_here x", "", "A=1"] {
+            assert!(!is_command(line, root.path()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Deserializer, Value};
+
+use crate::agent::evidence::Evidence;
+use crate::agent::player::Form;
+use crate::agent::toolkit::TurnError;
+use crate::edit::keyed::{self, Change, Keys, Sort};
+use crate::language::{grounding, words};
+use crate::models::dialect::Message;
+use crate::request::kind;
+use crate::request::named::is_file_name;
+use crate::retrieve;
+
+use super::change::{Ask, opening, task, until_right};
+use super::passage::{self, Passage};
+use super::{Done, Job};
+
+const PROMPT: &str = include_str!("../prompts/entries.md");
+/// A sample request and its answer, which show the model the form.
+const EXAMPLE: [&str; 2] = [
+    "a.json:\n````\n{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"node a.js\"\n  },\n  \"files\": [\"a\"]\n}\n````\n\nRequest: rename the \
+     package to y, add a lint script that runs eslint, publish b instead of a, make cli the only keyword, node 18 is the oldest that we run on, drop the test script",
+    "name = \"y\"\nscripts > lint = \"eslint .\"\nfiles + \"b\"\nfiles - \"a\"\nkeywords = [\"cli\"]\nengines > node = \">=18\"\nscripts > test = remove",
+];
+/// Stands between two keys of a path.
+const BELOW: &str = " > ";
+/// Longest file that is shown whole, and longest answer, in tokens; most entries of a file in the grammar.
+const FILE_TOKENS: usize = 1_500;
+const TOKENS: usize = 200;
+const ENTRIES_MAX: usize = 200;
+/// Most entries that one step changes.
+const CHANGES_MAX: usize = 6;
+/// Attempts of the model; what was wrong with one goes into the next prompt.
+const ROUNDS_MAX: usize = 2;
+
+/// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
+pub async fn change(
+    job: Job<'_>,
+    path: &str,
+    before: &str,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
+    let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
+    let shown = if retrieve::tokens(before) > FILE_TOKENS {
+        passage::lines_of(before, &passage::narrowed(before, &whole, &job.step.text))
+    } else {
+        before.trim_end().to_owned()
+    };
+    entries.retain(|(keys, _)| keys.last().is_some_and(|key| shown.contains(key.as_str())));
+    entries.truncate(ENTRIES_MAX);
+    let mut messages = opening(job, &job.model().await?, PROMPT);
+    messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
+    messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
+    let form = Form::Lark(grammar(&entries));
+    let forms = (0..ROUNDS_MAX).map(|_| Ask {
+        form: form.clone(),
+        tokens: TOKENS,
+        lines: usize::MAX,
+        seed: None,
+        phase: "changing entries",
+    });
+    let take = |answer: &str| {
+        let (mut changes, refused) = accepted(answer, &entries, job.scene.request);
+        add_dropped_versions(&mut changes, &job.step.text, path, before);
+        let after = match refused.first() {
+            Some(refused) if changes.is_empty() => Err(refused.clone()),
+            _ => keyed::changed(path, before, &changes),
+        };
+        let problem = match after {
+            Ok(after) if after == before && !job.of_several => "Nothing would change.".to_owned(),
+            Ok(after) => match job.problem(path, before, &after, &[]) {
+                Some(problem) => problem,
+                None => return Ok((after, refused)),
+            },
+            Err(problem) => problem,
+        };
+        Err((problem, "Write the entries again."))
+    };
+    Ok(Some(match until_right(job, messages, forms, take).await? {
+        // An earlier step has made this change.
+        Ok((after, _)) if after == before => Done::default(),
+        Ok((after, refused)) => {
+            // The model wanted more than the request asks for.
+            refused.iter().for_each(|why| job.scene.host.notice(why));
+            job.replace(path, before, &after, evidence).await?
+        }
+        Err(trouble) => Done::note(format!("not done: {path}: {trouble}")),
+    }))
+}
+
+/// The changes of an answer that have a word of the request, and why the others are refused.
+fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Change>, Vec<String>) {
+    let (mut changes, mut refused) = (Vec::new(), Vec::new());
+    for change in read(answer).into_iter().map(|change| placed(change, entries)) {
+        match refusal(&change, entries, request) {
+            Some(why) => refused.push(why),
+            None => changes.push(change),
+        }
+    }
+    (changes, refused)
+}
+
+/// Adds the removal of each version that `text` asks to remove from the lists that have it: `drop support for 3.10`.
+fn add_dropped_versions(changes: &mut Vec<Change>, text: &str, path: &str, before: &str) {
+    for version in dropped_versions(text) {
+        let elements = keyed::elements(path, before, &version).into_iter();
+        let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
+        let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
+        changes.extend(new);
+    }
+}
+
+fn dropped_versions(text: &str) -> Vec<String> {
+    static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
+        let verbs = r"(?:get rid of|remove|drop|delete|entferne|supprime|quita|no longer (?:supports?|needs?))";
+        Regex::new(&format!(r"(?i)\b{verbs}(?:\s+[a-z]+){{0,4}}\s+(\d+(?:\.\d+)+)")).expect("a pattern")
+    });
+    DROPPED.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+/// Completes the path of a change that has only its last key, if exactly one entry has that key.
+fn placed(mut change: Change, entries: &[(Keys, Sort)]) -> Change {
+    let keys = change.keys_mut();
+    if keys.len() == 1 && !entries.iter().any(|(known, _)| known == keys) {
+        let mut same = entries.iter().filter(|(known, _)| known.last() == keys.last());
+        if let (Some((known, _)), None) = (same.next(), same.next()) {
+            keys.clone_from(known);
+        }
+    }
+    change
+}
+
+/// Why a change is refused: it has no word of the request, it removes or replaces what the request leaves, or it replaces a whole list.
+fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<String> {
+    let asked = &words::content(request);
+    let key = change.keys().join(BELOW);
+    let last = change.keys().last().map(String::as_str).unwrap_or_default();
+    let is_known = entries.iter().any(|(known, _)| known == change.keys());
+    let names_key = !words::content(last).is_disjoint(asked);
+    let stays = match change {
+        Change::Remove(_) | Change::Drop(..) => !kind::asks_to_remove_or_replace(request),
+        // `add X` gives no existing entry another value, unless it is named.
+        Change::Set(..) if is_known => !names_key,
+        // A file that the request names is not a key.
+        Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
+        Change::Add(..) => false,
+    };
+    if stays {
+        return Some(format!("The request does not ask for this change of {key}, so it stays as it is."));
+    }
+    let is_list = entries.iter().any(|(known, sort)| known == change.keys() && *sort == Sort::List);
+    let about = match change {
+        Change::Set(..) if is_list => {
+            return Some(format!("`{key}` is a list: `{key} + …` adds to it, `{key} - …` takes something out of it."));
+        }
+        Change::Set(_, value) => format!("{key} {value}"),
+        // The name of the list says nothing about the value.
+        Change::Add(_, value) | Change::Drop(_, value) if is_list => value.to_string(),
+        Change::Add(_, value) | Change::Drop(_, value) => format!("{key} {value}"),
+        Change::Remove(_) => key.clone(),
+    };
+    let is_asked = !words::content(&about).is_disjoint(asked);
+    (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
+}
+
+/// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added.
+fn grammar(entries: &[(Keys, Sort)]) -> String {
+    let literals = |sorts: &[Sort]| -> String {
+        let all = entries.iter().filter(|(_, sort)| sorts.contains(sort));
+        let all: Vec<String> = all.map(|(keys, _)| Value::String(keys.join(BELOW)).to_string()).collect();
+        all.join(" | ")
+    };
+    let mut forms = vec!["new \" = \" json"];
+    let mut rules = String::new();
+    for (name, sorts, form) in [
+        ("OBJECT", &[Sort::Object][..], "OBJECT \" = remove\""),
+        ("LIST", &[Sort::List], "LIST (\" + \" | \" - \") json | LIST \" = remove\""),
+        ("VALUE", &[Sort::Value], "VALUE \" = \" (json | \"remove\")"),
+    ] {
+        let names = literals(sorts);
+        if !names.is_empty() {
+            forms.push(form);
+            rules.push_str(&format!("{name}: {names}\n"));
+        }
+    }
+    let outer = if rules.contains("OBJECT") { "(OBJECT | KEY)" } else { "KEY" };
+    format!(
+        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} \"{BELOW}\")? KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
+        CHANGES_MAX - 1,
+        forms.join(" | ")
+    )
+}
+
+/// Parses the changes of an answer, up to the first that is none.
+fn read(answer: &str) -> Vec<Change> {
+    let mut found = Vec::new();
+    let mut rest = answer;
+    while found.len() < CHANGES_MAX {
+        rest = rest.trim_start();
+        let marks = [" = ", " + ", " - "].into_iter().filter_map(|mark| Some((rest.find(mark)?, mark)));
+        let Some((at, mark)) = marks.min() else { break };
+        let keys: Keys = rest[..at].split(BELOW).map(str::to_owned).collect();
+        rest = &rest[at + mark.len()..];
+        if let Some(behind) = rest.strip_prefix("remove") {
+            found.push(Change::Remove(keys));
+            rest = behind;
+            continue;
+        }
+        let mut values = Deserializer::from_str(rest).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else { break };
+        rest = &rest[values.byte_offset()..];
+        found.push(match mark {
+            " + " => Change::Add(keys, value),
+            " - " => Change::Drop(keys, value),
+            _ => Change::Set(keys, value),
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn keys(all: &str) -> Keys {
+        all.split(BELOW).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_answer_is_read_entry_by_entry() {
+        assert_eq!(
+            read("a > b-c = \"x = 1\"\nl + {\n  \"k\": 1\n}\nl - 2\nd = remove"),
+            [
+                Change::Set(keys("a > b-c"), json!("x = 1")),
+                Change::Add(keys("l"), json!({"k": 1})),
+                Change::Drop(keys("l"), json!(2)),
+                Change::Remove(keys("d")),
+            ]
+        );
+        assert_eq!((read("nothing"), read("a = b")), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_change_without_a_word_of_the_request_is_refused() {
+        let asked = "raise requires-python to 3.11, and drop aud";
+        let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
+        let entries = [(keys("keywords"), Sort::List)];
+        let is_refused = |change: Change| refusal(&change, &entries, asked).is_some();
+        assert!(!is_refused(set("project > requires-python", ">=3.11")));
+        assert!(!is_refused(Change::Remove(keys("devDependencies > aud"))));
+        assert!(!is_refused(Change::Drop(keys("keywords"), json!("aud"))));
+        assert!(is_refused(set("testling > files", "test/*.js")));
+        assert!(is_refused(Change::Add(keys("keywords"), json!("testing"))));
+        assert!(is_refused(Change::Set(keys("keywords"), json!(["aud"]))));
+        let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value), (keys("c"), Sort::Value)];
+        assert_eq!(placed(set("b", "x"), &entries), set("a > b", "x"));
+        assert_eq!(placed(set("d", "x"), &entries), set("d", "x"));
+        assert_eq!(placed(set("c", "x"), &entries), set("c", "x"));
+    }
+
+    #[test]
+    fn what_is_added_removes_and_replaces_nothing() {
+        let entries = [(keys("deps > left"), Sort::Value), (keys("scripts > check"), Sort::Value)];
+        let is_refused = |request: &str, change: Change| refusal(&change, &entries, request).is_some();
+        let set = |all: &str, value: &str| Change::Set(keys(all), json!(value));
+        let add = "Add the dependency right 2.0 next to left";
+        assert!(!is_refused(add, set("deps > right", "2.0")));
+        assert!(is_refused(add, Change::Remove(keys("deps > left"))));
+        assert!(is_refused(add, set("scripts > check", "right")));
+        assert!(!is_refused("Uninstall left", Change::Remove(keys("deps > left"))));
+        assert!(is_refused("Write PLAN.md with the deps", set("PLAN.md", "the deps")));
+        assert!(!is_refused("let check run right", set("scripts > check", "right")));
+    }
+
+    #[test]
+    fn versions_to_remove_are_read() {
+        assert_eq!(dropped_versions("3.11 is the oldest from now on, get rid of 3.10"), ["3.10"]);
+        assert_eq!(dropped_versions("Drop support for Python 3.8 and remove the 3.9 classifier"), ["3.8", "3.9"]);
+        assert_eq!(dropped_versions("raise it to 3.12"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn only_existing_entries_can_be_removed() {
+        let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value)];
+        let grammar = grammar(&entries);
+        assert!(grammar.contains("OBJECT: \"a\"\nVALUE: \"a > b\"\n"), "{grammar}");
+        assert!(!grammar.contains("LIST"), "{grammar}");
+    }
+}

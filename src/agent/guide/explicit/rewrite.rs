@@ -1,0 +1,145 @@
+//! New texts for whole files that a step spells out: exports, derives, names, texts in quotation marks.
+
+use crate::agent::guide::Job;
+use crate::context::is_declaration;
+use crate::context::mentions::Mentions;
+use crate::edit::{self, has_grammar, testing};
+use crate::language::words;
+use crate::request::substitution;
+
+/// Longest request for an export alone, in words.
+const EXPORT_WORDS_MAX: usize = 12;
+/// Maximum number of files in which a text is replaced, and of places in each.
+const REWORDED_FILES_MAX: usize = 3;
+const REWORDED_PLACES_MAX: usize = 3;
+
+/// The rewrites that the step spells out; empty if it spells out none, or a check finds a problem.
+pub(super) fn all(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
+    let mut rewrites = reworded(job, mentions);
+    if rewrites.is_empty() {
+        let rewrite = exported(job, mentions).or_else(|| swapped(job, mentions)).or_else(|| derived(job, mentions));
+        rewrites.extend(rewrite.filter(|one| one.after != one.before && one.is_sound(job)));
+    }
+    rewrites
+}
+
+/// A new text for a whole file.
+pub(super) struct Rewrite {
+    /// The rule that made it, for the log.
+    pub way: &'static str,
+    pub path: String,
+    pub before: String,
+    pub after: String,
+}
+
+impl Rewrite {
+    fn is_sound(&self, job: Job<'_>) -> bool {
+        job.problem(&self.path, &self.before, &self.after, &[]).is_none()
+    }
+}
+
+/// `export f from index.js`: adds an existing definition to the exports of a module. `None` if the request asks for anything else.
+fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let ([symbol], [path], []) =
+        (mentions.symbols.as_slice(), mentions.paths.as_slice(), mentions.new_names.as_slice())
+    else {
+        return None;
+    };
+    let text = &job.step.text;
+    let is_all = !mentions.adds && words::split(text).len() <= EXPORT_WORDS_MAX;
+    let from = symbol.nodes.iter().find(|node| !is_declaration(&node.path)).map(|node| &node.path);
+    let from = from.filter(|_| is_all && edit::export::is_asked(text))?;
+    let before = job.text(path)?;
+    let after = edit::export::add(path, &before, &symbol.name, from)?;
+    let place = |name: &str| (name == symbol.name).then(|| from.clone());
+    let after = edit::imports::brought_in(path, &before, &after, &place);
+    Some(Rewrite { way: "export", path: path.clone(), before, after })
+}
+
+/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
+fn derived(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let traits = edit::derive::asked(&job.step.text);
+    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
+    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
+    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
+    let before = job.text(&node.path)?;
+    let after = edit::derive::add(&before, &node.name, &traits)?;
+    Some(Rewrite { way: "derive", path: node.path.clone(), before, after })
+}
+
+/// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.
+fn swapped(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
+    let wanted = substitution::of_names(&job.step.text)?;
+    let is_value = |name: &str| wanted.old.ends_with(name) || wanted.new.ends_with(name);
+    let places = mentions.symbols.iter().filter(|symbol| !is_value(&symbol.name));
+    let nodes: Vec<_> = places.flat_map(|symbol| symbol.nodes.first()).collect();
+    let (path, lines) = match (nodes.as_slice(), mentions.paths.as_slice()) {
+        ([node], _) => (&node.path, (node.start, node.end)),
+        ([], [path]) => (path, (1, usize::MAX)),
+        _ => return None,
+    };
+    let before = job.text(path)?;
+    let swap = |(at, line): (usize, &str)| {
+        if (lines.0..=lines.1).contains(&(at + 1)) {
+            substitution::replaced(line, &wanted.old, &wanted.new)
+        } else {
+            line.to_owned()
+        }
+    };
+    let after = before.split_inclusive('\n').enumerate().map(swap).collect();
+    Some(Rewrite { way: "names", path: path.clone(), before, after })
+}
+
+/// `the text 'a' should be 'b'`, `'b' instead of 'a'`: replaces a string literal in the files that are named, or that define what is named, or
+/// else in all. A text that code fills in (`'${flag}' not given`) is found by the line that has most of its words. Empty if nothing of it is
+/// asked for, or too many places have the text.
+fn reworded(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
+    let Some(wanted) = substitution::of(&job.step.text).filter(|one| one.is_quoted) else { return Vec::new() };
+    let paths = paths_meant(job, mentions);
+    let literally = |_: &str, before: &str| {
+        let mut after = before.to_owned();
+        let mut places = 0;
+        for mark in ['"', '\'', '`'] {
+            let whole = format!("{mark}{}{mark}", wanted.old);
+            places += after.matches(&whole).count();
+            after = after.replace(&whole, &format!("{mark}{}{mark}", wanted.new));
+        }
+        (places > 0).then_some((places, after))
+    };
+    let completed = |path: &str, before: &str| {
+        let after = substitution::in_template(before, &wanted).filter(|_| has_grammar(path))?;
+        Some((1, after))
+    };
+    // The number of places in a file, and its new text.
+    type How<'h> = &'h dyn Fn(&str, &str) -> Option<(usize, String)>;
+    let changed = |how: How<'_>| {
+        let mut changes = Vec::new();
+        for path in &paths {
+            let Some(before) = job.text(path) else { continue };
+            let Some((places, after)) = how(path, &before) else { continue };
+            if places > REWORDED_PLACES_MAX {
+                return Vec::new();
+            }
+            let rewrite = Rewrite { way: "quoted text", path: path.clone(), before, after };
+            changes.extend(Some(rewrite).filter(|one| one.is_sound(job)));
+        }
+        changes
+    };
+    let literal = changed(&literally);
+    let (changes, most) = if literal.is_empty() { (changed(&completed), 1) } else { (literal, REWORDED_FILES_MAX) };
+    if changes.len() > most { Vec::new() } else { changes }
+}
+
+/// The files that are named, or that define what is named, or else all; tests only if they are named.
+pub(super) fn paths_meant(job: Job<'_>, mentions: &Mentions) -> Vec<String> {
+    let nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
+    let mut paths: Vec<String> =
+        if mentions.paths.is_empty() { nodes.map(|node| node.path.clone()).collect() } else { mentions.paths.clone() };
+    if paths.is_empty() {
+        paths = job.index.paths().unwrap_or_default();
+    }
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| mentions.paths.contains(path) || !testing::is_test(path));
+    paths
+}

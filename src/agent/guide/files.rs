@@ -1,0 +1,304 @@
+//! Holds the files of a code change as they were, as they are to be and as last written.
+
+mod doubts;
+mod merge;
+
+use std::collections::BTreeMap;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::execute::Made;
+use crate::agent::toolkit::TurnError;
+use crate::base::trial::Trial;
+use crate::context::mentions::{self, Mentions};
+use crate::context::{Pack, Shown};
+use crate::edit::package_function::PackageFunction;
+use crate::edit::testing::Style;
+use crate::edit::{self, package_function, preserve, testing};
+use crate::request::kind;
+
+use super::items::{Choices, Item, What};
+use super::together::{FileEdit, changed_meanwhile};
+use super::{Done, Job, Stretch, new_test};
+pub use doubts::Doubt;
+
+/// The files of a code change.
+pub struct Files {
+    /// The code files that the model is shown.
+    shown: Vec<Shown>,
+    /// Paths of files that may be created.
+    new: Vec<String>,
+    /// Names of definitions that the request asks for and that do not exist yet.
+    pub new_names: Vec<String>,
+    /// Names that the step asks for: the written code has to have them.
+    asked_for: Vec<String>,
+    /// New names of the request that a step about documentation has to name.
+    to_describe: Vec<String>,
+    /// The request asks to remove something.
+    may_remove: bool,
+    /// Nothing but tests is asked for.
+    pub only_tests: bool,
+    /// Existing lines change only if the request speaks of that, because no failing check shows what is right.
+    pub by_words: bool,
+    /// What the calls in the request gave before the change and must not give after it, a line each; `None` until they were run.
+    pub given: Option<Vec<String>>,
+    /// Files that have to export what is new.
+    exporting: Vec<String>,
+    /// The runner of a new test file in JavaScript or TypeScript.
+    style: Option<Style>,
+    /// Names under test, each with its file.
+    tested: Vec<(String, String)>,
+    /// Texts by path before the change.
+    before: BTreeMap<String, String>,
+    /// Texts of the changed files.
+    after: BTreeMap<String, String>,
+    /// An earlier change that is made if there is no better one.
+    aside: Option<(BTreeMap<String, String>, Vec<Stretch>)>,
+    /// Texts as they were last written to disk.
+    written: BTreeMap<String, String>,
+    /// Puts the files back unless the change is accepted.
+    trial: Trial,
+    touched: Vec<Stretch>,
+    /// The function that the package exports without a name.
+    own: Option<PackageFunction>,
+}
+
+/// Why an answer of the model is refused.
+pub struct Refusal {
+    /// For the model.
+    pub message: String,
+    /// Items that it wrote as they already are.
+    pub unchanged: Vec<Item>,
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal { message, unchanged: Vec::new() }
+    }
+}
+
+impl Files {
+    /// Collects the files that a code change may touch: those of the pack, those that have to export, and new ones.
+    pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions, may_remove: bool) -> Files {
+        let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
+        let mut before: BTreeMap<String, String> =
+            shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
+        let exporting = exporting(job, mentions, &shown);
+        for path in &exporting {
+            if let Some(text) = job.text(path).filter(|_| !before.contains_key(path)) {
+                before.insert(path.clone(), text);
+            }
+        }
+        let mut new: Vec<String> = mentions.new_paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
+        let has_test = shown.iter().any(|file| testing::is_test(&file.path));
+        if mentions.speaks_of_tests && !has_test && new.is_empty() {
+            new.extend(shown.first().and_then(|file| new_test::test_path(&file.path)));
+        }
+        new.retain(|path| !job.exists(path));
+        let only_tests = mentions.speaks_of_tests && mentions.adds_tests;
+        let new_names = mentions.new_names.clone();
+        let style = new.iter().any(|path| testing::is_test(path)).then(|| new_test::style(job)).flatten();
+        let named = mentions.symbols.iter().filter_map(|symbol| {
+            let node = symbol.nodes.iter().find(|node| !testing::is_test(&node.path))?;
+            Some((node.name.clone(), node.path.clone()))
+        });
+        let touched = job.touched.iter().map(|one| (one.name.clone(), one.path.clone()));
+        let tested = named.chain(touched).collect();
+        let is_docs = job.of_several && kind::speaks_of_docs(&job.step.text) && mentions.asked_for.is_empty();
+        let whole = if is_docs { mentions::of(job.scene.request, job.index).ok() } else { None };
+        let names = whole.iter().flat_map(|whole| &whole.asked_for);
+        let to_describe = names.filter_map(|name| name.rsplit('.').next().map(str::to_owned)).collect();
+        Files {
+            asked_for: mentions.asked_for.clone(),
+            to_describe,
+            exporting,
+            style,
+            tested,
+            only_tests,
+            by_words: false,
+            given: None,
+            new_names,
+            shown,
+            new,
+            may_remove,
+            before,
+            after: BTreeMap::new(),
+            aside: None,
+            written: BTreeMap::new(),
+            trial: Trial::default(),
+            touched: Vec::new(),
+            own: package_function::function_of(job.root()),
+        }
+    }
+
+    /// What the model may name.
+    pub fn choices(&self) -> Choices {
+        let choices = Choices::of(&self.shown, &self.new, self.may_remove);
+        if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }
+    }
+
+    /// The import lines of the new test file `path`; `None` if the runner or the code under test is not known.
+    pub fn head_of_tests(&self, path: &str) -> Option<String> {
+        let style = self.style.filter(|_| testing::is_test(path))?;
+        let subjects = self.tested.iter().filter_map(|(name, path)| {
+            let text = self.shown.iter().find(|file| file.path == *path)?.text.as_str();
+            Some(new_test::Subject { name, path, text })
+        });
+        new_test::head(path, style, &subjects.collect::<Vec<_>>())
+    }
+
+    /// A sample test for the prompt; `None` if the runner is not known.
+    pub fn form_of_tests(&self) -> Option<&'static str> {
+        self.style.map(new_test::form)
+    }
+
+    /// The text of a file before the change; empty if it is new.
+    pub fn text(&self, path: &str) -> &str {
+        self.before.get(path).map_or("", String::as_str)
+    }
+
+    /// The code of an item before the change; empty if it is new.
+    pub fn code_of<'c>(&'c self, item: &'c Item) -> &'c str {
+        match &item.what {
+            What::Change(span) => self.text(&item.path).get(span.bytes.clone()).unwrap_or_default(),
+            What::Statement(text) => text,
+            _ => "",
+        }
+    }
+
+    /// Whether the model was shown all of these lines.
+    pub fn is_shown(&self, path: &str, lines: (usize, usize)) -> bool {
+        let file = self.shown.iter().find(|file| file.path == path);
+        file.is_some_and(|file| file.lines.iter().any(|(from, to)| *from <= lines.0 && lines.1 <= *to))
+    }
+
+    /// Whether a file has the code of an item already, whatever its white space.
+    pub fn has(&self, item: &Item, code: &str) -> bool {
+        let texts = [self.before.get(&item.path), self.after.get(&item.path)];
+        texts.into_iter().flatten().any(|text| preserve::has_code(text, code))
+    }
+
+    /// Whether a file defined that name at its top level before the change.
+    pub fn had(&self, name: &str) -> bool {
+        self.before.iter().any(|(path, text)| self.defines(path, text, name))
+    }
+
+    /// The file that defines that name at its top level after the change.
+    pub fn place_of(&self, name: &str) -> Option<String> {
+        let now = self.after.iter().chain(self.before.iter().filter(|(path, _)| !self.after.contains_key(*path)));
+        now.into_iter().find(|(path, text)| self.defines(path, text, name)).map(|(path, _)| path.clone())
+    }
+
+    /// Whether a text defines a name at its top level, or exports the function of the package of that name.
+    fn defines(&self, path: &str, text: &str, name: &str) -> bool {
+        let is_own = |own: &PackageFunction| {
+            own.name == name && own.path == path && package_function::handed_out(path, text).is_some()
+        };
+        let spans = crate::index::parts::definitions(path, text);
+        spans.iter().any(|span| span.name == name && span.container.is_empty()) || self.own.as_ref().is_some_and(is_own)
+    }
+
+    pub fn changed(&self) -> Vec<String> {
+        self.after.keys().cloned().collect()
+    }
+
+    /// The changed files with their text before the change; `None` for new files.
+    pub fn as_they_were(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.after.keys().map(|path| (path.as_str(), self.before.get(path).map(String::as_str)))
+    }
+
+    /// Names of the changed definitions and of their containers.
+    pub fn names(&self) -> Vec<String> {
+        let parts = self.touched.iter().flat_map(|one| one.name.split(['.', ':']));
+        let mut names: Vec<String> = parts.filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        names.dedup();
+        names
+    }
+
+    /// The text of a file as this change last read or wrote it; `None` if there was no file.
+    fn known(&self, path: &str) -> Option<&str> {
+        self.written.get(path).or(self.before.get(path)).map(String::as_str)
+    }
+
+    /// Writes the changed files, all of them or none. If it ends early, returns notes for the user: a file has changed meanwhile, or (without a
+    /// note) a call was refused or failed.
+    pub async fn write(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Vec<String>>, TurnError> {
+        let new = self.after.iter().filter(|(path, text)| job.text(path).as_ref() != Some(*text));
+        let new: Vec<(String, String)> = new.map(|(path, text)| (path.clone(), text.clone())).collect();
+        new.iter().for_each(|(path, text)| job.tries(&self.trial, path, text));
+        let edits: Vec<FileEdit> =
+            new.iter().map(|(path, text)| FileEdit::text(path, self.known(path), text)).collect();
+        match job.make_all(&edits, &[], evidence).await? {
+            Made::All => self.written.extend(new),
+            Made::Stale(path) => return Ok(Some(vec![changed_meanwhile(&path)])),
+            Made::Nothing => return Ok(Some(Vec::new())),
+        }
+        Ok(None)
+    }
+
+    /// Sets the change so far aside as a fallback and begins a new one.
+    pub fn set_aside(&mut self) {
+        self.aside = Some((std::mem::take(&mut self.after), std::mem::take(&mut self.touched)));
+    }
+
+    /// Goes back to the change that was set aside, if there is one.
+    pub fn take_from_aside(&mut self) {
+        if let Some(aside) = self.aside.take() {
+            (self.after, self.touched) = aside;
+        }
+    }
+
+    /// Whether a text of this change is on disk.
+    pub fn are_written(&self) -> bool {
+        !self.written.is_empty()
+    }
+
+    /// Restores every file that was written; new files are deleted. If somebody else has changed one meanwhile, that one is left. Returns false if
+    /// the user said no, or writing failed.
+    pub async fn restore(&mut self, job: Job<'_>, evidence: &mut Evidence) -> Result<bool, TurnError> {
+        let mut written = std::mem::take(&mut self.written);
+        written.retain(|path, text| self.before.get(path) != Some(text));
+        let edit = |(path, text): (&String, &String)| match self.before.get(path) {
+            Some(before) => FileEdit::text(path, Some(text), before),
+            None => FileEdit::delete(path, text),
+        };
+        let made = loop {
+            let made = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?;
+            let Made::Stale(path) = &made else { break made };
+            job.scene.host.notice(&format!("{path} was changed by somebody else meanwhile and is left as it is"));
+            if written.remove(path).is_none() {
+                break made;
+            }
+        };
+        self.trial.accept();
+        Ok(made == Made::All)
+    }
+
+    /// The change as it is now written stays.
+    pub fn done(self, notes: Vec<String>) -> Done {
+        self.trial.accept();
+        Done { touched: self.touched, notes, ..Done::default() }
+    }
+}
+
+/// The files that have to export what is new, if the request asks for it: those it names, the first one shown, and the root of a crate.
+fn exporting(job: Job<'_>, mentions: &Mentions, shown: &[Shown]) -> Vec<String> {
+    if !edit::export::is_asked(job.scene.request) {
+        return Vec::new();
+    }
+    let mut paths: Vec<String> = mentions.paths.iter().filter(|path| edit::has_grammar(path)).cloned().collect();
+    paths.extend(shown.first().map(|file| file.path.clone()));
+    let root = |path: &String| {
+        let (begin, _) = path.rsplit_once("src/").filter(|_| path.ends_with(".rs"))?;
+        Some(format!("{begin}src/lib.rs")).filter(|root| job.exists(root))
+    };
+    paths.extend(paths.iter().find_map(root));
+    let package = |path: &String| {
+        let (folder, _) = path.rsplit_once('/').filter(|_| path.ends_with(".py"))?;
+        Some(format!("{folder}/__init__.py")).filter(|path| job.exists(path))
+    };
+    paths.extend(paths.iter().find_map(package));
+    paths.retain(|path| !testing::is_test(path));
+    paths.sort();
+    paths.dedup();
+    paths
+}

@@ -1,0 +1,340 @@
+//! Applies the code that the model wrote to the files of a change, and refuses what is unchanged, loses something or does not check.
+
+use std::collections::BTreeMap;
+
+use crate::agent::guide::items::{Item, What};
+use crate::agent::guide::{Job, Stretch, new_test};
+use crate::base::line_ends;
+use crate::context::Found;
+use crate::context::mentions::Mentions;
+use crate::edit::unasked::Basis;
+use crate::edit::{self, Hints, comments, preserve, testing};
+use crate::index::parts::Sort;
+use crate::language::grounding;
+use crate::request::kind;
+
+use super::{Files, Refusal};
+
+/// A change that is being put together.
+struct Draft {
+    /// Texts of the changed files.
+    after: BTreeMap<String, String>,
+    touched: Vec<Stretch>,
+    /// Items that were written as they already are.
+    unchanged: Vec<Item>,
+    /// Names that may be removed.
+    may_go: Vec<String>,
+}
+
+impl Files {
+    /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
+    pub fn take(
+        &mut self,
+        job: Job<'_>,
+        pieces: &[(Item, String)],
+        mentions: &Mentions,
+        asked: &str,
+    ) -> Result<(), Refusal> {
+        if pieces.is_empty() {
+            return Err("There is no code in the answer.".to_owned().into());
+        }
+        let mut draft = Draft {
+            after: self.after.clone(),
+            touched: Vec::new(),
+            unchanged: Vec::new(),
+            may_go: mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect(),
+        };
+        for (item, code) in pieces {
+            self.apply(&mut draft, item, code, asked)?;
+        }
+        let told = if job.of_several { &job.step.text } else { asked };
+        let mut has_extras = false;
+        for (path, text) in &mut draft.after {
+            let less = edit::extras::without_extras(path, self.text(path), text, told);
+            has_extras |= less != *text;
+            *text = less;
+        }
+        if draft.after == self.after || self.differs_in_space_alone(&draft, asked) {
+            if draft.unchanged.is_empty() && has_extras {
+                let changes = pieces.iter().map(|(item, _)| item).filter(|item| matches!(item.what, What::Change(_)));
+                draft.unchanged = changes.cloned().collect();
+            }
+            return Err(nothing_new(pieces, draft.unchanged));
+        }
+        self.export_new(pieces, &mut draft.after);
+        self.keep_the_rest(&mut draft.after, asked)?;
+        self.refuse_unasked(&draft.after, pieces, asked)?;
+        self.bring_in_imports(job, pieces, &mut draft.after);
+        for (path, text) in &mut draft.after {
+            if let Some(before) = self.before.get(path) {
+                if !edit::export::is_asked(job.scene.request) {
+                    *text = edit::extras::without_unused_imports(path, before, text, told);
+                }
+                *text = line_ends::kept(before, text);
+            }
+        }
+        self.check(job, &draft)?;
+        (self.after, self.touched) = (draft.after, draft.touched);
+        Ok(())
+    }
+
+    /// Applies the code of one item.
+    fn apply(&self, draft: &mut Draft, item: &Item, code: &str, asked: &str) -> Result<(), Refusal> {
+        let path = &item.path;
+        let known = draft.after.get(path).or(self.before.get(path)).cloned();
+        let beside = self.only_tests.then(|| preserve::beside(path, self.text(path), code));
+        let code = beside.as_deref().unwrap_or(code);
+        if self.is_unchanged(item, code, asked) {
+            draft.unchanged.push(item.clone());
+            return Ok(());
+        }
+        self.refuse_loss(item, code, asked)?;
+        let text = match (&item.what, known) {
+            (What::File, None) => Ok(format!("{}\n", code.trim_end())),
+            (_, None) => Err(format!("{path} is none of the files shown.")),
+            // It was written in an earlier round.
+            (What::File, Some(_)) if !self.before.contains_key(path) => Ok(format!("{}\n", code.trim_end())),
+            (What::File, Some(_)) => Err(format!("{path} is there already.")),
+            (What::Statement(old), Some(now)) => {
+                replaced(path, &now, old, &preserve::with_names(old, code, self.may_remove))
+            }
+            (What::Remove(name), Some(now)) => {
+                draft.may_go.push(name.clone());
+                edit::remove::definition_or_statement(path, &now, name)
+            }
+            (_, Some(now)) => self.merged(item, &now, code, &mut draft.touched, asked),
+        }?;
+        if draft.after.get(path).or(self.before.get(path)) == Some(&text) {
+            draft.unchanged.push(item.clone());
+        } else {
+            draft.after.insert(path.clone(), text);
+        }
+        Ok(())
+    }
+
+    /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
+    fn is_unchanged(&self, item: &Item, code: &str, asked: &str) -> bool {
+        let only_docs = || {
+            !comments::speaks_of_words(asked)
+                && comments::without_words(self.code_of(item)) == comments::without_words(code)
+        };
+        matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
+    }
+
+    /// Refuses a definition that has lost most of its lines, or a list that has lost an element, unless the request asks to remove something.
+    fn refuse_loss(&self, item: &Item, code: &str, asked: &str) -> Result<(), String> {
+        let What::Change(span) = &item.what else { return Ok(()) };
+        let (name, old) = (&item.name, self.code_of(item));
+        if self.may_remove {
+            return Ok(());
+        }
+        if preserve::is_gutted(old, code, asked) {
+            return Err(format!(
+                "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
+            ));
+        }
+        match preserve::lost_of_list(old, code, asked).filter(|_| span.sort == Sort::Value) {
+            Some(lost) => Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds new definitions to the exports of the files that have to export them.
+    fn export_new(&self, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        for (item, _) in pieces.iter().filter(|(item, _)| {
+            matches!(item.what, What::Add) && !item.name.contains('.') && !testing::is_test(&item.path)
+        }) {
+            for path in &self.exporting {
+                let Some(text) = after.get(path).or(self.before.get(path)) else { continue };
+                let text = &edit::export::brought_in(path, text, &item.name, &item.path);
+                let new = edit::export::add(path, text, &item.name, &item.path).unwrap_or_else(|| text.clone());
+                if after.get(path).or(self.before.get(path)) != Some(&new) {
+                    after.insert(path.clone(), new);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing but white space changes, and the request does not speak of it.
+    fn differs_in_space_alone(&self, draft: &Draft, asked: &str) -> bool {
+        const SPACE: &[&str] =
+            &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
+        let low = asked.to_lowercase();
+        let is_same = |(path, text): (&String, &String)| {
+            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            text.split_whitespace().flat_map(str::chars).eq(before.split_whitespace().flat_map(str::chars))
+        };
+        !SPACE.iter().any(|word| low.contains(word)) && draft.after.iter().all(is_same)
+    }
+
+    /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that lacks a name
+    /// that the request asks for.
+    fn keep_the_rest(&self, after: &mut BTreeMap<String, String>, asked: &str) -> Result<(), String> {
+        for (path, text) in after.iter_mut() {
+            if let Some(before) = self.before.get(path) {
+                *text = edit::kept::kept(path, before, text, asked, self.may_remove || kind::may_shorten(asked))?;
+            }
+        }
+        let count = |text: &String, name: &str| -> usize {
+            comments::code_lines(text).map(|line| grounding::places(line, name).count()).sum()
+        };
+        let has = |texts: &BTreeMap<String, String>, name: &str| -> usize {
+            texts.values().map(|text| count(text, name)).sum()
+        };
+        let is_new = |name: &str| {
+            let changed: BTreeMap<String, String> =
+                after.keys().filter_map(|path| Some((path.clone(), self.before.get(path)?.clone()))).collect();
+            has(after, name) > has(&changed, name)
+        };
+        let names = self.asked_for.iter().map(|name| name.rsplit('.').next().unwrap_or(name));
+        if let Some(name) = names.filter(|_| !self.only_tests).find(|name| !is_new(name)) {
+            return Err(format!("The request asks for `{name}`, and what was written does not have it."));
+        }
+        let said = |texts: &mut dyn Iterator<Item = &String>, name: &str| -> usize {
+            texts.map(|text| grounding::places(text, name).count()).sum()
+        };
+        let is_said = |name: &&String| {
+            let mut before = after.keys().filter_map(|path| self.before.get(path));
+            said(&mut after.values(), name) > said(&mut before, name)
+        };
+        if !self.to_describe.is_empty() && !self.to_describe.iter().any(|name| is_said(&name)) {
+            return Err(format!("What was written does not name `{}`.", self.to_describe.join("`, `")));
+        }
+        Ok(())
+    }
+
+    /// Refuses what the change does to existing files beside what the request speaks of.
+    fn refuse_unasked(
+        &self,
+        after: &BTreeMap<String, String>,
+        pieces: &[(Item, String)],
+        asked: &str,
+    ) -> Result<(), String> {
+        let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
+        let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
+        let mut known = after.iter().filter_map(|(path, text)| Some((path, self.before.get(path)?, text)));
+        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, asked, basis)) {
+            Some(problem) => Err(problem),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds imports of the names that the changed files use now and the project defines.
+    fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
+        let graph = job.index.graph().ok();
+        let place = |name: &str| {
+            // What this step or an earlier one has written is not in the index yet.
+            if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
+            {
+                return Some(item.path.clone());
+            }
+            if let Some((_, path)) = self.tested.iter().find(|(tested, _)| tested == name) {
+                return Some(path.clone());
+            }
+            let nodes = graph.as_ref().map(|graph| graph.named(name)).unwrap_or_default();
+            let mut free =
+                nodes.iter().filter(|node| node.name == name && !testing::is_test(&node.path) && node.kind != "method");
+            free.next().filter(|_| free.next().is_none()).map(|node| node.path.clone())
+        };
+        for (path, text) in after {
+            let before = self.before.get(path).map_or("", String::as_str);
+            *text = edit::imports::brought_in(path, before, text, &place);
+        }
+    }
+
+    /// Refuses the change if a check finds a problem in one of its files.
+    fn check(&self, job: Job<'_>, draft: &Draft) -> Result<(), Refusal> {
+        for (path, text) in &draft.after {
+            let before = self.before.get(path).map(String::as_str).unwrap_or_default();
+            let style = self.style.filter(|_| before.is_empty() && testing::is_test(path));
+            if let Some(module) = style.and_then(|style| new_test::lacks_runner(path, text, style)) {
+                return Err(format!("{path} does not import `{module}`; import it and write its kind of tests").into());
+            }
+            if let Some(problem) = job.problem(path, before, text, &draft.may_go) {
+                return Err(format!("{path}: {problem}").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// `now` with the written definition merged in by name.
+    fn merged(
+        &self,
+        item: &Item,
+        now: &str,
+        code: &str,
+        touched: &mut Vec<Stretch>,
+        asked: &str,
+    ) -> Result<String, String> {
+        let path = &item.path;
+        let hints = match &item.what {
+            What::Change(span) => {
+                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
+            }
+            _ => self.hints(item),
+        };
+        let mut code = match hints.container {
+            None if !item.name.contains('.') => preserve::without_receiver(path, code),
+            _ => code.to_owned(),
+        };
+        if item.is_new_test() && !testing::is_test(path) && !now.contains("mod tests") {
+            code = new_test::in_new_module(&code);
+        }
+        let merged = match edit::merge(path, now, &code, &hints) {
+            Ok(merged) => merged,
+            Err(edit::MergeError::NothingChanged) => return Ok(now.to_owned()),
+            Err(error) => return Err(format!("{path}: {error}")),
+        };
+        touched.extend(merged.changed.iter().map(|change| Stretch {
+            path: path.clone(),
+            name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
+            lines: (change.line, change.line),
+        }));
+        let may_lose = |name: &str| self.may_remove && asked.contains(name);
+        edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// Where a new definition goes: into the container in its name, after the definition that was found for the request.
+    fn hints(&self, item: &Item) -> Hints {
+        let file = self.shown.iter().find(|file| file.path == item.path);
+        let found: Option<&Found> = file.and_then(|file| file.found.first());
+        let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
+        Hints {
+            line: found.filter(|_| container.is_none()).map(|(line, ..)| *line),
+            after: found.map(|(_, _, name)| name.clone()).filter(|name| !name.is_empty()),
+            container,
+        }
+    }
+}
+
+/// The refusal of an answer that changes nothing but white space; `unchanged` are the items without any difference.
+fn nothing_new(pieces: &[(Item, String)], unchanged: Vec<Item>) -> Refusal {
+    let names: Vec<String> = pieces.iter().map(|(item, _)| format!("`{}`", item.name)).collect();
+    let message = format!(
+        "What you wrote for {} is what is there already, so nothing would change. The mistake or the change is somewhere else.",
+        names.join(", ")
+    );
+    Refusal { message, unchanged }
+}
+
+/// `now` with `code` in place of the statement `old`.
+fn replaced(path: &str, now: &str, old: &str, code: &str) -> Result<String, String> {
+    if now.contains(old) {
+        Ok(now.replacen(old, code.trim_end(), 1))
+    } else {
+        Err(format!("{path}: `{}` does not stand there any more.", old.lines().next().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_is_as_before_even_if_only_its_white_space_differs() {
+        let item = |name: &str| Item { path: "shop.py".to_owned(), name: name.to_owned(), what: What::Lines };
+        let pieces = [(item("price"), String::new()), (item("total"), String::new())];
+        let Refusal { message, .. } = nothing_new(&pieces, Vec::new());
+        assert!(message.starts_with("What you wrote for `price`, `total` is what is there already"), "{message}");
+    }
+}

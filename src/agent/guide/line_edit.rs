@@ -1,0 +1,133 @@
+//! Changes a few lines of a long function: the model names the place and writes only these lines, because 60 lines take a 1.5B model a minute.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::agent::player::Form;
+use crate::agent::toolkit::TurnError;
+use crate::context;
+use crate::edit::line_of;
+use crate::index::parts::Sort;
+use crate::index::{LineRange, stretches};
+use crate::models::dialect::Message;
+
+use super::change::{Ask, ask};
+use super::files::Files;
+use super::items::{Item, What};
+use super::{Job, grammar, reply};
+
+/// Longest function that is rewritten whole, in lines.
+const WHOLE_LINES_MAX: usize = 36;
+/// Longest stretch that is rewritten at once, in lines, and lines that it may have beyond twice its length.
+const STRETCH_LINES_MAX: usize = 12;
+const MORE_LINES: usize = 10;
+/// Most stretches of one change.
+const STRETCHES_MAX: usize = 2;
+const NAMES_TOKENS: usize = 90;
+const CODE_TOKENS: usize = 300;
+
+/// The stretches of a long function.
+pub struct Within<'a> {
+    item: &'a Item,
+    /// The function as it is.
+    text: &'a str,
+    /// The byte where it begins in its file.
+    begin: usize,
+    stretches: Vec<LineRange>,
+    /// The model was shown all of the function.
+    is_shown: bool,
+}
+
+impl<'a> Within<'a> {
+    /// `None` for what is short enough to be written whole, and for what is no function.
+    pub fn of(item: &'a Item, files: &'a Files) -> Option<Within<'a>> {
+        let What::Change(span) = &item.what else { return None };
+        let file = files.text(&item.path);
+        let is_long = span.sort == Sort::Function && span.lines.1 - span.lines.0 >= WHOLE_LINES_MAX;
+        let text = file.get(span.bytes.clone()).filter(|_| is_long)?;
+        let mut stretches = stretches(&item.path, file, span.bytes.clone(), STRETCH_LINES_MAX);
+        let is_shown = files.is_shown(&item.path, span.lines);
+        if span.lines.1 - span.lines.0 >= context::WHOLE_LINES_MAX {
+            // The model cannot change lines that it has not seen.
+            let lines = |bytes: &Range<usize>| (line_of(file, bytes.start), line_of(file, bytes.end));
+            let is_seen = |one: &LineRange| files.is_shown(&item.path, lines(&one.bytes));
+            stretches.retain(is_seen);
+        }
+        // A title that occurs twice gets the one before it in front.
+        let titles: Vec<String> = stretches.iter().map(|one| one.title.clone()).collect();
+        for at in (1..stretches.len()).rev() {
+            if titles.iter().filter(|title| **title == titles[at]).count() > 1 {
+                stretches[at].title = format!("{} … {}", titles[at - 1], titles[at]);
+            }
+        }
+        (!stretches.is_empty()).then_some(Within { item, text, begin: span.bytes.start, stretches, is_shown })
+    }
+
+    /// How the model names the lines to change.
+    fn names(&self) -> Ask {
+        let titles: Vec<String> =
+            self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
+        let more = STRETCHES_MAX - 1;
+        let form = Form::Lark(format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | ")));
+        let lines = usize::MAX;
+        Ask { form, tokens: NAMES_TOKENS, lines, seed: None, phase: "finding the lines to change" }
+    }
+
+    /// The stretches that an answer names, in the order of the function, without those inside another one.
+    fn named(&self, answer: &str) -> Vec<&LineRange> {
+        let is_named = |one: &&LineRange| answer.lines().any(|line| line == one.title);
+        let mut all: Vec<&LineRange> = self.stretches.iter().filter(is_named).collect();
+        all.dedup_by(|inner, outer| inner.bytes.start < outer.bytes.end);
+        all
+    }
+
+    /// Has the model rewrite lines and returns the changed function, or why an answer is not whole; the exchange is appended to `messages`.
+    pub async fn write(
+        &self,
+        job: Job<'_>,
+        messages: &mut Vec<Message>,
+        purpose: &str,
+        seed: Option<usize>,
+    ) -> Result<Result<String, String>, TurnError> {
+        let name = &self.item.name;
+        let is_short = self.text.lines().count() < context::WHOLE_LINES_MAX;
+        let text = if self.is_shown || !is_short { String::new() } else { format!("\n```\n{}\n```", self.text) };
+        messages.push(Message::user(format!(
+            "{purpose}\n`{name}` is long.{text}\nWhich line of it has to change, or stands right before what is new? Copy that line; a second one only \
+             if two places change."
+        )));
+        let answer = ask(job, messages, Ask { seed, ..self.names() }).await?;
+        tracing::debug!(answer.text, "lines");
+        let named = self.named(answer.whole_lines());
+        messages.push(Message::assistant(answer.text.clone()));
+        let mut text = self.text.to_owned();
+        let mut grown = 0isize;
+        for stretch in named {
+            // The stretch of the first line includes the indentation, which is not part of the function.
+            let bytes = stretch.bytes.start.max(self.begin) - self.begin..stretch.bytes.end - self.begin;
+            let Some(old) = self.text.get(bytes.clone()) else { continue };
+            messages.push(Message::user(format!(
+                "Write these lines as they have to become, with what is new before or behind them, and nothing else:\n```\n{old}\n```"
+            )));
+            let lines = 2 * old.lines().count() + MORE_LINES;
+            let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent, lines));
+            let lines = lines + 1 + grammar::FENCES;
+            let ask_for = Ask { form, tokens: CODE_TOKENS, lines, seed, phase: "writing code" };
+            let answer = ask(job, messages, ask_for).await?;
+            tracing::debug!(answer.text, "written");
+            let code = answer.whole().map(|text| reply::first(text).unwrap_or_default());
+            messages.push(Message::assistant(answer.text));
+            let code = match code {
+                Ok(code) => code,
+                Err(why) => return Ok(Err(why)),
+            };
+            let from = bytes.start.saturating_add_signed(grown);
+            let to = bytes.end.saturating_add_signed(grown);
+            let code = if stretch.bytes.start < self.begin { code.trim_start() } else { code.as_str() };
+            grown += code.len() as isize - old.len() as isize;
+            text.replace_range(from..to, code);
+        }
+        Ok(Ok(text))
+    }
+}

@@ -1,0 +1,64 @@
+//! Finds the files in which a step changes something, and says why one of them cannot be changed.
+
+use crate::agent::{self, toolkit::TurnError};
+use crate::context::{mentions, readable};
+use crate::request::kind;
+use crate::request::named::{self, Found, Named, Role};
+
+use super::Job;
+
+/// The files of a step.
+pub struct Places {
+    /// The text of the step, with [`named::MARK`] in place of these files.
+    pub text: String,
+    /// The files, each once.
+    pub files: Vec<String>,
+    /// The step says of each of them that it is a place of the change.
+    pub are_all_meant: bool,
+    /// Why a file that is named cannot be one.
+    unusable: Option<String>,
+}
+
+impl Places {
+    /// The files that a step names, else those that its request names, unless the step names a definition.
+    pub fn of(job: Job<'_>) -> Result<Places, TurnError> {
+        let places = Places::in_text(job, &job.step.text);
+        let names_none = places.files.is_empty() && places.unusable.is_none();
+        if !names_none
+            || job.scene.request == job.step.text
+            || !mentions::of(&job.step.text, job.index)?.symbols.is_empty()
+        {
+            return Ok(places);
+        }
+        let of_request = Places::in_text(job, job.scene.request);
+        Ok(Places { text: places.text, ..of_request })
+    }
+
+    fn in_text(job: Job<'_>, text: &str) -> Places {
+        let all = agent::named(job.scene.toolkit, text);
+        let mut places: Vec<&Named> = named::places(&all);
+        // `remove the import of a.js from b.js` names one file.
+        let has_file = places.iter().any(|one| one.file().is_some());
+        places.retain(|one| one.role == Role::Place || !has_file || one.file().is_some());
+        let unusable = places.iter().filter(|one| one.is_clear(text)).find_map(|one| one.trouble());
+        places.retain(|one| one.file().is_some() || one.is_clear(text));
+        let mut files: Vec<String> = Vec::new();
+        for path in places.iter().filter_map(|one| one.file()) {
+            if !files.iter().any(|known| known == path) {
+                files.push(path.to_owned());
+            }
+        }
+        let are_all_meant = places.iter().all(|one| one.role == Role::Place);
+        // A folder is only where the files are that may be meant.
+        let is_folder = places.iter().any(|one| matches!(one.found, Found::Folder(_)));
+        let unusable = unusable.filter(|_| !is_folder || files.is_empty());
+        Places { text: named::masked(text, &places), files, are_all_meant, unusable }
+    }
+
+    /// Why a file that the step wants to change cannot be changed; `None` if all can, or the step changes nothing that exists.
+    pub fn trouble(&self, job: Job<'_>) -> Option<String> {
+        let changes = || kind::changes_what_is_there(&self.text) || super::says_what_becomes_what(&self.text);
+        let unreadable = || self.files.iter().find_map(|path| readable(job.scene.context, path).err());
+        self.unusable.clone().or_else(unreadable).filter(|_| changes())
+    }
+}

@@ -1,0 +1,57 @@
+//! Has the model split a request into steps where rules cannot: each step has a kind and its words of the request.
+
+use crate::agent::player::{Form, Output};
+use crate::agent::question::Question;
+use crate::agent::toolkit::{Toolkit, TurnError};
+use crate::agent::{Host, conversation, whole};
+use crate::models::Role;
+use crate::models::dialect::Message;
+use crate::protocol::Exchange;
+use crate::request::{Step, complete};
+use crate::request::{named, steps};
+
+const PROMPT: &str = include_str!("../prompts/read.md");
+/// Name of this phase in events and in the cost report.
+pub const PHASE: &str = "reading the request";
+/// Longest answer, in tokens: every step repeats its words of the request.
+const TOKENS_MAX: usize = 400;
+/// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
+/// clauses.
+const REQUEST_BYTES_MAX: usize = 2_000;
+
+/// The steps of a request. The clause rules add what the model left out.
+pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
+    let named = crate::agent::named(toolkit, request);
+    if let Some(mut steps) = steps::by_rules(&named::shielded(request, &named)) {
+        for step in &mut steps {
+            step.text = named::unshielded(&step.text);
+            named::restore(std::slice::from_mut(&mut step.part), &named);
+        }
+        tracing::debug!(steps = steps.len(), "read by rules");
+        return Ok(steps);
+    }
+    let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
+    if request.len() > REQUEST_BYTES_MAX {
+        // Nothing of it is left out.
+        return Ok(complete::covered(Vec::new(), &request));
+    }
+    let planner = toolkit.model(Role::Planner, host).await?;
+    let asked = Question { toolkit, model: &planner, host, phase: PHASE };
+    let output = reading(asked, &request, &toolkit.earlier, TOKENS_MAX).await?;
+    // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
+    let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
+    Ok(complete::covered(steps::read(text), &request))
+}
+
+/// Has the model split `request` into steps, with at most `tokens` tokens.
+pub async fn reading(
+    asked: Question<'_>,
+    request: &str,
+    earlier: &[Exchange],
+    tokens: usize,
+) -> Result<Output, TurnError> {
+    let mut messages = vec![Message::system(PROMPT.trim())];
+    messages.extend(conversation::messages(earlier, asked.model));
+    messages.push(Message::user(format!("Request: {request}")));
+    asked.output(&messages, tokens, Form::Lark(steps::grammar(request))).await
+}

@@ -1,0 +1,211 @@
+//! Renames a symbol with all its uses, by code: the whole plan is worked out before anything is written.
+
+use std::collections::HashSet;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::execute::Made;
+use crate::agent::toolkit::TurnError;
+use crate::base::is_listed;
+use crate::context::{is_declaration, mentions};
+use crate::edit::has_grammar;
+use crate::edit::rename::{self, FileEdit, Plan, RenameError, Target};
+use crate::index::Index;
+use crate::language::{grounding, words};
+
+use super::{Done, Job, together};
+use crate::tools::files::left_out;
+
+/// Most mentions, and most doubtful places, that are listed for the user.
+const LISTED_MAX: usize = 8;
+
+/// Renames the symbol that the step names; a note gives the reason if the names or the symbol are not clear.
+pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+    let (index, request) = (job.index, job.scene.request);
+    let refused = |why: String| Done::note(format!("not done: {why}"));
+    let Some((from, to)) = names(index, &job.step.text) else {
+        return Ok(refused(format!("`{}` does not say which name becomes which", job.step.text)));
+    };
+    let named = mentions::of(request, index)?;
+    let (container, name) = match from.rsplit_once(['.', ':']) {
+        Some((container, name)) => (Some(container.trim_end_matches(':').to_owned()), name.to_owned()),
+        None => (None, from.clone()),
+    };
+    let file = named.paths.first().filter(|_| named.paths.len() == 1).cloned();
+    let read = |path: &str| job.text(path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"));
+    let plan = |file: Option<String>| {
+        let target = Target { name: name.clone(), file, container: container.clone() };
+        rename::plan(index, &read, &target, &to)
+    };
+    let work_out = || {
+        // The file that the request names need not have the definition.
+        let planned = plan(file.clone()).or_else(|error| if file.is_some() { plan(None) } else { Err(error) });
+        let planned = planned.or_else(|error| match &error {
+            RenameError::Several { .. } => with_declarations(index, &name, &plan).unwrap_or(Err(error)),
+            _ => Err(error),
+        });
+        let mut plan = planned.map_err(|error| error.to_string())?;
+        if includes_mentions(request) {
+            rename_mentions(&mut plan, &read, &name, &to);
+        }
+        let edits = plan.edits.iter().map(|edit| {
+            let before = read(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
+            Ok(together::FileEdit::text(&edit.path, Some(&before), &edit.text_after))
+        });
+        let outside = outside(job, left_out::word(&name), &name)?;
+        Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
+    };
+    Ok(match job.work_out_and_make(work_out, evidence).await? {
+        Ok((Made::All, (plan, outside))) => Done { said: left(&plan, &outside), ..Done::default() },
+        Ok(_) => Done::default(),
+        Err(why) => refused(why),
+    })
+}
+
+/// Whether a request also asks to rename in strings, comments and documentation.
+fn includes_mentions(request: &str) -> bool {
+    const WORDS: &str = "\
+        string strings comment comments docs documentation docstring docstrings readme mentioned mentions \
+        kommentare kommentaren commentaires comentarios doku";
+    words::split(request).iter().any(|word| is_listed(WORDS, word))
+}
+
+/// Adds the strings and comments that mention the name to the edits of a plan.
+fn rename_mentions(plan: &mut Plan, read: &rename::Read<'_>, from: &str, to: &str) {
+    for mention in std::mem::take(&mut plan.mentions) {
+        let known = plan.edits.iter().position(|edit| edit.path == mention.path);
+        let text = match known {
+            Some(at) => plan.edits[at].text_after.clone(),
+            None => read(&mention.path).unwrap_or_default(),
+        };
+        let renamed = |line: &str| -> String {
+            let mut out = line.to_owned();
+            let places: Vec<usize> = grounding::places(line, from).collect();
+            places.into_iter().rev().for_each(|at| out.replace_range(at..at + from.len(), to));
+            out
+        };
+        let lines = text.split_inclusive('\n').enumerate();
+        let text: String =
+            lines.map(|(at, line)| if at + 1 == mention.line { renamed(line) } else { line.to_owned() }).collect();
+        match known {
+            Some(at) => plan.edits[at].text_after = text,
+            None => plan.edits.push(FileEdit { path: mention.path, text_after: text }),
+        }
+    }
+}
+
+/// The plan that renames one definition and its declarations: `a.js` and `a.d.ts`. `None` if there are several definitions, or two plans change
+/// one file.
+fn with_declarations(
+    index: &Index,
+    name: &str,
+    plan: &dyn Fn(Option<String>) -> Result<Plan, RenameError>,
+) -> Option<Result<Plan, RenameError>> {
+    let graph = index.graph().ok()?;
+    let places = graph.named(name).into_iter().filter(|node| node.kind != "module").map(|node| node.path.clone());
+    let (declared, defined): (Vec<String>, Vec<String>) = places.partition(|path| is_declaration(path));
+    let [defined] = defined.as_slice() else { return None };
+    let mut whole = match plan(Some(defined.clone())) {
+        Ok(whole) => whole,
+        Err(error) => return Some(Err(error)),
+    };
+    for path in declared {
+        match plan(Some(path)) {
+            Ok(more) if more.edits.iter().all(|edit| whole.edits.iter().all(|other| other.path != edit.path)) => {
+                whole.edits.extend(more.edits);
+            }
+            Ok(_) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    Some(Ok(whole))
+}
+
+/// The old and the new name in the text of a step; the project has to have the old one.
+fn names(index: &Index, text: &str) -> Option<(String, String)> {
+    let (left, right) = text.split_once(" -> ")?;
+    let graph = index.graph().ok()?;
+    let known = |name: &str| !graph.named(name).is_empty();
+    let from = candidates(left).into_iter().filter(|name| known(name)).max_by_key(|name| words::is_coined(name))?;
+    let to = new_name(right, &from)?;
+    Some((from, to.rsplit(['.', ':']).next().unwrap_or(&to).to_owned()))
+}
+
+/// The words of a text that may be names.
+fn candidates(text: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':');
+    let words = text.split(|c| !is_name(c)).map(|word| word.trim_matches(['.', ':']).to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// The word of `text` that is most likely the new name of `from`: written as code and in the style of `from`, the last of equals. Words of
+/// requests to rename do not count.
+fn new_name(text: &str, from: &str) -> Option<String> {
+    const WORDS: &str = "rename to it the into as call everywhere in um nach zu en a por all of";
+    let style = |name: &str| {
+        let bare = name.trim_start_matches('_');
+        let upper = bare.chars().next().is_some_and(char::is_uppercase);
+        (name.starts_with('_'), upper, bare.contains('_'), bare.chars().any(char::is_lowercase))
+    };
+    let likeness = |word: &String| (words::is_coined(word), style(word) == style(from));
+    let words = candidates(text).into_iter();
+    words.filter(|word| word != from && !is_listed(WORDS, &word.to_lowercase())).max_by_key(likeness)
+}
+
+/// The files outside the index that have `what`, which are not changed, a line each for the user.
+///
+/// # Errors
+/// Code that rules keep from being read has it, and would no longer fit the changed code.
+pub fn outside(job: Job<'_>, pattern: Option<left_out::Pattern>, what: &str) -> Result<Vec<String>, String> {
+    let Some(pattern) = pattern else { return Ok(Vec::new()) };
+    let indexed: HashSet<String> = job.index.paths().unwrap_or_default().into_iter().collect();
+    let mut found = left_out::matching(job.scene.context, &indexed, &pattern);
+    let (hidden, open): (Vec<String>, Vec<String>) =
+        found.paths.into_iter().partition(|path| job.scene.context.root.hides(path));
+    if let Some(path) = hidden.iter().find(|path| has_grammar(path)) {
+        return Err(format!("{path} has `{what}` too, and a rule keeps it from being read, so nothing is changed"));
+    }
+    found.paths = open;
+    let shown = found.paths.iter().take(LISTED_MAX);
+    let mut lines: Vec<String> =
+        shown.map(|path| format!("not changed, because it is not in the index: {path}, which has `{what}`")).collect();
+    if found.paths.len() > LISTED_MAX {
+        lines.push(format!(
+            "not changed: {} more files outside the index, which have it",
+            found.paths.len() - LISTED_MAX
+        ));
+    }
+    if !found.all {
+        lines.push(format!(
+            "not every file outside the index was looked at for `{what}`: they are too large or too many"
+        ));
+    }
+    Ok(lines)
+}
+
+/// Lines for the user about the doubtful places, the mentions and the files `outside` the index that a plan leaves as they are.
+pub fn left(plan: &Plan, outside: &[String]) -> String {
+    let doubtful = plan.doubtful.iter().take(LISTED_MAX);
+    let doubtful =
+        doubtful.map(|one| format!("not changed, not sure: {}:{}: {} {}", one.path, one.line, one.why, one.text));
+    let mentions = plan.mentions.iter().take(LISTED_MAX);
+    let mentions =
+        mentions.map(|one| format!("mentioned, not changed: {}:{}: {}", one.path, one.line, one.text.trim()));
+    doubtful.chain(mentions).chain(outside.iter().cloned()).map(|line| format!("- {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_new_name_is_found_among_other_words() {
+        let check = |text: &str, from: &str, expected: &str| {
+            assert_eq!(new_name(text, from).as_deref(), Some(expected), "{text}")
+        };
+        check("rename to _LockMixin everywhere", "_LockedMixin", "_LockMixin");
+        check("typeOfValue and update everything", "kindOf", "typeOfValue");
+        check("Call it type_tag, in all of src", "get_type", "type_tag");
+        check("load", "read", "load");
+        assert_eq!(new_name("everywhere", "read"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! Answers a question about the result of a command or of tests from the output: runs the command if it has not run yet, and counts by code.
+
+use crate::agent::evidence::{Check, Entry, Evidence};
+use crate::agent::synthesize::tell;
+use crate::agent::toolkit::TurnError;
+use crate::edit::failures::{self, Kind, Report};
+use crate::edit::testing;
+use crate::language::words;
+use crate::request::kind;
+use crate::tools::builtin::Builtin;
+
+use super::{Job, verify};
+
+/// Words that ask how a run ended, and words for its output.
+const ENDED: &str = "\
+    pass passed passes passing fail fails failed failing failure failures green red succeed succeeded bestanden grün \
+    schlagen échoué réussi pasan fallan";
+const PRINTED: &str =
+    "output outcome result results exit printed prints ausgabe ergebnis sortie résultat salida resultado";
+/// Maximum number of lines that are quoted of an output without counts.
+const LINES_MAX: usize = 12;
+
+/// The answer to a step that asks how a run ended; `None` if it asks for something else.
+pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<String>, TurnError> {
+    let text = &job.step.text;
+    let of_tests = kind::speaks_of_tests(text) && kind::has_word(text, ENDED);
+    let is_run = |entry: &&Entry| entry.tool == Builtin::RunCommand.name() && evidence.check(entry.id).is_none();
+    let ran = evidence.entries().iter().rfind(is_run).map(|entry| (line_of(entry), entry.outcome.text.clone()));
+    if let Some((line, output)) =
+        ran.filter(|_| of_tests || kind::has_word(text, ENDED) || kind::has_word(text, PRINTED))
+    {
+        return Ok(Some(tell(job.scene.host, &told(&line, &output, job))));
+    }
+    if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, ENDED) {
+        return Ok(Some(tell(job.scene.host, "No command has run, so there is no result; ask to run the tests.\n")));
+    }
+    if !of_tests || !asks_for_now(text) {
+        return Ok(None);
+    }
+    let named: Vec<String> = job.step.part.paths.iter().filter(|path| testing::is_test(path)).cloned().collect();
+    let Some(line) = verify::checks_of(job).covering(&named).or_else(|| verify::suite(job)) else {
+        let why = verify::why_untested(job).unwrap_or_else(|| "nothing says how this project is tested".to_owned());
+        return Ok(Some(tell(
+            job.scene.host,
+            &format!("The tests were not run: {why}. Name the command, in backticks.\n"),
+        )));
+    };
+    if verify::run(job, &line, Check::Asked, evidence).await?.is_none() {
+        return Ok(Some(tell(job.scene.host, &format!("The tests were not run: you said no to `{line}`.\n"))));
+    }
+    let output = evidence.entries().last().map(|entry| entry.outcome.text.clone()).unwrap_or_default();
+    Ok(Some(tell(job.scene.host, &told(&line, &output, job))))
+}
+
+/// Whether a question asks how tests end now, not when or why they would.
+fn asks_for_now(text: &str) -> bool {
+    let has = |list: &str| kind::has_word(text, list);
+    (has("many which do does are is all") || has(kind::COMMANDS)) && !has("why how's when if would warum")
+}
+
+/// The output of a command in words: its counts, or its last lines if it has none.
+fn told(line: &str, output: &str, job: Job<'_>) -> String {
+    let line = words::shorten(line, 90);
+    let report = failures::read(output, job.root());
+    // Without `-v` Go tells packages, not tests.
+    let is_of_packages = line.contains("go test") && !line.contains(" -v");
+    match counted(&report).filter(|_| !is_of_packages) {
+        Some(counts) => format!("`{line}`: {counts}.\n"),
+        None => {
+            let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+            let last = lines[lines.len().saturating_sub(LINES_MAX)..].join("\n  ");
+            format!("`{line}` printed:\n  {last}\n")
+        }
+    }
+}
+
+/// The numbers of passed and failed tests; `None` if the output does not say them.
+fn counted(report: &Report) -> Option<String> {
+    let is_counted = matches!(report.kind, Kind::Passed | Kind::Failed) && report.passed + report.failed > 0;
+    is_counted.then(|| format!("{} passed, {} failed", report.passed, report.failed))
+}
+
+fn line_of(entry: &Entry) -> String {
+    entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}

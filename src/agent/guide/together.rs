@@ -1,0 +1,145 @@
+//! Makes the changes of a step to files: all of them or none, and only of the content that they were worked out from.
+
+use serde_json::{Value, json};
+
+use crate::agent::consent::Wanted;
+use crate::agent::evidence::Evidence;
+use crate::agent::execute::{self, Made};
+use crate::agent::toolkit::TurnError;
+use crate::tools::builtin::Builtin;
+
+use super::{Done, Job};
+
+/// Times that a change is worked out anew because a file was changed meanwhile; then somebody else is at work on it.
+const ROUNDS_MAX: usize = 3;
+
+impl Job<'_> {
+    /// Makes changes that belong together: all of them or none. `notes` tell the user which places they leave out.
+    pub async fn make_all(
+        self,
+        edits: &[FileEdit],
+        notes: &[String],
+        evidence: &mut Evidence,
+    ) -> Result<Made, TurnError> {
+        let (mut calls, mut basis) = (Vec::new(), Vec::new());
+        for edit in edits {
+            let (tool, arguments) = edit.call();
+            calls.push(self.call(tool, arguments)?);
+            basis.push((edit.path.clone(), edit.before.clone()));
+        }
+        if calls.is_empty() {
+            return Ok(Made::All);
+        }
+        let wanted = Wanted { calls: &calls, basis: &basis, notes };
+        execute::perform_all(self.scene, self.step.id, wanted, evidence).await
+    }
+
+    /// The same, with edits that `work_out` gives anew when somebody else has changed a file meanwhile. The texts of `work_out` are notes for the
+    /// user; the inner error says why nothing was done.
+    pub async fn work_out_and_make<T>(
+        self,
+        mut work_out: impl FnMut() -> Result<(Vec<FileEdit>, Vec<String>, T), String>,
+        evidence: &mut Evidence,
+    ) -> Result<Result<(Made, T), String>, TurnError> {
+        let mut stale = String::new();
+        for _ in 0..ROUNDS_MAX {
+            let (edits, notes, more) = match work_out() {
+                Ok(worked_out) => worked_out,
+                Err(why) if stale.is_empty() => return Ok(Err(why)),
+                Err(why) => return Ok(Err(format!("{stale} was changed meanwhile, and now {why}"))),
+            };
+            match self.make_all(&edits, &notes, evidence).await? {
+                Made::Stale(path) => {
+                    self.scene.host.notice(&format!("{path} was changed meanwhile; the change is worked out anew"));
+                    stale = path;
+                }
+                made => return Ok(Ok((made, more))),
+            }
+        }
+        Ok(Err(format!("{stale} was changed by somebody else again and again meanwhile; ask again")))
+    }
+
+    /// Writes a file whose text was `before`; returns whether that succeeded. A notice says so if somebody else has changed it meanwhile.
+    pub async fn write(
+        self,
+        path: &str,
+        before: Option<&str>,
+        text: &str,
+        evidence: &mut Evidence,
+    ) -> Result<bool, TurnError> {
+        let edit = FileEdit::text(path, before, text);
+        let made = self.make_all(&[edit], &[], evidence).await?;
+        if let Made::Stale(path) = &made {
+            self.scene.host.notice(&changed_meanwhile(path));
+        }
+        Ok(made == Made::All)
+    }
+
+    /// Writes `after` over `before`, the text of a file. A note says so if somebody else has changed the file meanwhile: writing it whole would
+    /// lose that change.
+    pub async fn replace(
+        self,
+        path: &str,
+        before: &str,
+        after: &str,
+        evidence: &mut Evidence,
+    ) -> Result<Done, TurnError> {
+        match self.make_all(&[FileEdit::text(path, Some(before), after)], &[], evidence).await? {
+            Made::Stale(path) => Ok(Done::note(changed_meanwhile(&path))),
+            Made::All | Made::Nothing => Ok(Done::default()),
+        }
+    }
+}
+
+/// A change of one file, with the text that it was worked out from.
+#[derive(Clone, Debug)]
+pub struct FileEdit {
+    path: String,
+    /// `None` if there was no file.
+    before: Option<String>,
+    what: FileChange,
+}
+
+#[derive(Clone, Debug)]
+enum FileChange {
+    Text(String),
+    /// The old passage becomes the new one.
+    Passage(String, String),
+    MoveTo(String),
+    Delete,
+}
+
+impl FileEdit {
+    pub fn text(path: &str, before: Option<&str>, after: &str) -> FileEdit {
+        FileEdit { path: path.to_owned(), before: before.map(str::to_owned), what: FileChange::Text(after.to_owned()) }
+    }
+
+    pub fn passage(path: &str, before: &str, old: &str, new: &str) -> FileEdit {
+        let what = FileChange::Passage(old.to_owned(), new.to_owned());
+        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what }
+    }
+
+    pub fn move_to(path: &str, before: &str, to: &str) -> FileEdit {
+        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: FileChange::MoveTo(to.to_owned()) }
+    }
+
+    pub fn delete(path: &str, before: &str) -> FileEdit {
+        FileEdit { path: path.to_owned(), before: Some(before.to_owned()), what: FileChange::Delete }
+    }
+
+    /// The tool that makes it, and its arguments.
+    fn call(&self) -> (Builtin, Value) {
+        let path = &self.path;
+        match &self.what {
+            FileChange::Text(text) => (Builtin::WriteFile, json!({ "path": path, "content": text })),
+            FileChange::Passage(old, new) => (Builtin::ReplaceInFile, json!({ "path": path, "old": old, "new": new })),
+            FileChange::MoveTo(to) => (Builtin::MoveFile, json!({ "source": path, "destination": to })),
+            FileChange::Delete => (Builtin::DeleteFile, json!({ "path": path })),
+        }
+    }
+}
+
+/// The note for a file that somebody else changed during the step.
+pub fn changed_meanwhile(path: &str) -> String {
+    format!("not done: {path} was changed by somebody else meanwhile; ask again")
+}

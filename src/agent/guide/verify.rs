@@ -1,0 +1,328 @@
+//! Checks a change: its text by syntax and names, then the project by its own tests and by the examples of the request.
+
+use std::cell::LazyCell;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::Regex;
+
+use crate::agent::evidence::{Check, Evidence};
+use crate::agent::toolkit::TurnError;
+use crate::context::mentions::Mentions;
+use crate::edit::examples::{self, Example};
+use crate::edit::failures::{self, Failure, Kind, Report};
+use crate::edit::testing::{self, Checks, Task};
+
+use super::files::Files;
+use super::{Job, command};
+
+/// Most characters of a summary of failures.
+const SUMMARY_CHARS: usize = 700;
+/// Most test files that are run for one change.
+const TESTS_MAX: usize = 4;
+/// Errors of Python and Node for a module that is not found.
+const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
+/// Time limit of one check.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// The result of a command that checks the project.
+pub struct Ran {
+    pub line: String,
+    pub report: Report,
+    /// It runs tests that are new.
+    pub of_new: bool,
+    pub took: Duration,
+}
+
+impl Ran {
+    /// A summary of the failures for a prompt; `None` if there are none.
+    pub fn trouble(&self) -> Option<String> {
+        if self.of_new && self.report.kind == Kind::NoTests {
+            return Some(format!("`{}` finds no test in what was written.", self.line));
+        }
+        let failed = matches!(self.report.kind, Kind::Failed | Kind::Broken | Kind::Hung);
+        failed.then(|| format!("`{}` fails:\n{}", self.line, failures::summary(&self.report, SUMMARY_CHARS)))
+    }
+}
+
+/// The commands that check the project: tests, builds and the like.
+pub fn checks_of(job: Job<'_>) -> Checks {
+    testing::of(job.root())
+}
+
+/// Runs the test files that cover the files `changed`, preferably those that mention `names` most often. `None` if there are none, or the user
+/// does not consent.
+pub async fn tests_of(
+    job: Job<'_>,
+    changed: &[String],
+    names: &[String],
+    evidence: &mut Evidence,
+) -> Result<Option<Ran>, TurnError> {
+    let graph = job.index.graph().ok();
+    let root = job.root();
+    let all = crate::index::files_of(root);
+    let mut tests: Vec<String> = Vec::new();
+    for test in changed.iter().flat_map(|path| testing::tests_of(path, &all, graph.as_deref())) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    let by_mentions = |test: &String| {
+        let text = job.text(test).unwrap_or_default();
+        let count = |name: &String| if name.len() > 3 { text.matches(name.as_str()).count() } else { 0 };
+        std::cmp::Reverse(names.iter().map(count).sum::<usize>())
+    };
+    tests.sort_by_cached_key(by_mentions);
+    tests.truncate(TESTS_MAX);
+    let Some(line) = checks_of(job).covering(&tests) else { return Ok(None) };
+    let is_new = |test: &String| changed.contains(test) || job.touched.iter().any(|one| one.path == *test);
+    let check = if tests.iter().any(is_new) { Check::NewTests } else { Check::OldTests };
+    run(job, &line, check, evidence).await
+}
+
+/// Adds the test file that covers the code in question to the named paths, if no test file is named.
+pub fn add_test_file(job: Job<'_>, mentions: &mut Mentions) {
+    if mentions.paths.iter().chain(&mentions.new_paths).any(|path| testing::is_test(path)) {
+        return;
+    }
+    let graph = job.index.graph().ok();
+    let all = crate::index::files_of(job.root());
+    let symbols = mentions.symbols.iter().chain(&mentions.likely).flat_map(|symbol| symbol.nodes.iter().take(1));
+    let code = job.touched.iter().map(|one| &one.path).chain(&mentions.paths).chain(symbols.map(|node| &node.path));
+    let tests = code.flat_map(|path| testing::tests_of(path, &all, graph.as_deref())).next();
+    mentions.paths.extend(tests);
+}
+
+/// The command that runs the whole test suite.
+pub fn suite(job: Job<'_>) -> Option<String> {
+    checks_of(job).command(Task::Test)
+}
+
+/// Why the project's tests cannot be run, if something they need is missing.
+pub fn why_untested(job: Job<'_>) -> Option<String> {
+    Some(checks_of(job).notes.join("; ")).filter(|why| !why.is_empty())
+}
+
+/// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
+/// as passed, or as missing if no test passed.
+pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
+    let entry = command::perform(job, line, Some(LIMIT), evidence).await?;
+    if entry.status.is_refused() {
+        return Ok(None);
+    }
+    let (id, text, succeeded) = (entry.id, entry.outcome.text.clone(), entry.succeeded());
+    let took = Duration::from_millis(entry.wall_ms);
+    let mut report = failures::read(&text, job.root());
+    if report.kind != Kind::NoTests {
+        evidence.note_check(id, check);
+    }
+    if report.kind == Kind::Unclear {
+        report.kind = if succeeded { Kind::Passed } else { Kind::Failed };
+    }
+    let root = job.root();
+    let is_red = matches!(report.kind, Kind::Failed | Kind::Broken);
+    let stopped = report.passed == 0 && lacks_package(root)(&text);
+    if is_red && (stopped || !report.errors.is_empty() && lacking(&report, root).errors.len() == report.errors.len()) {
+        report.kind = if report.passed > 0 { Kind::Passed } else { Kind::Missing };
+    }
+    Ok(Some(Ran { line: line.to_owned(), report, of_new: check == Check::NewTests, took }))
+}
+
+/// The failures that lack a package that is not installed; they say nothing about the code.
+pub fn lacking(report: &Report, root: &Path) -> Report {
+    let lacks = lacks_package(root);
+    let errors: Vec<Failure> = report.errors.iter().filter(|error| lacks(&error.message)).cloned().collect();
+    Report { failed: errors.len(), errors, passed: report.passed, kind: report.kind }
+}
+
+/// Tells whether an output complains about a missing package that is no module of the project.
+fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
+    let files = LazyCell::new(|| crate::index::files_of(root));
+    move |text| {
+        let is_ours = |name: &str| {
+            let name = name.split(['.', '/']).next().unwrap_or(name);
+            files.iter().any(|path| path.split(['/', '.']).any(|part| part == name))
+        };
+        failures::missing_package(text, &is_ours).is_some()
+    }
+}
+
+/// Examples of a request that fail.
+pub struct Wrong {
+    /// The command that runs them.
+    pub line: String,
+    /// What is wrong, a line for each example.
+    pub said: String,
+    /// The file with the functions that they call.
+    pub path: String,
+    pub names: Vec<String>,
+    pub took: Duration,
+    /// The request does not say what would be right.
+    pub is_vague: bool,
+}
+
+/// Runs the examples of the request on the current code. `None` if there are none, they pass, or they cannot be run.
+pub async fn examples(job: Job<'_>, files: &Files, evidence: &mut Evidence) -> Result<Option<Wrong>, TurnError> {
+    let all = examples::of(job.scene.request, &files.new_names, &|name| !files.had(name));
+    run_examples(job, files, &all, Check::Examples, evidence).await
+}
+
+/// Like `examples`. If the request has calls but says of none what it should give, a call is wrong as long as it gives what it gave in the first
+/// run.
+pub async fn examples_or_calls(
+    job: Job<'_>,
+    files: &mut Files,
+    evidence: &mut Evidence,
+) -> Result<Option<Wrong>, TurnError> {
+    let is_new = |name: &str| !files.had(name);
+    if files.only_tests || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty() {
+        return examples(job, files, evidence).await;
+    }
+    let calls = examples::called(job.scene.request, &is_new);
+    let Some(now) = run_examples(job, files, &calls, Check::Looks, evidence).await? else { return Ok(None) };
+    let given = examples::given(&now.said);
+    let said: Vec<String> = match &files.given {
+        Some(before) => given.into_iter().filter(|line| before.contains(line)).collect(),
+        None => {
+            files.given = Some(given.clone());
+            given
+        }
+    };
+    Ok((!said.is_empty()).then(|| Wrong { said: said.join("\n"), is_vague: true, ..now }))
+}
+
+/// Runs those of `all` that call a function in the file of the first; `None` if there are none, they pass, or they cannot be run.
+async fn run_examples(
+    job: Job<'_>,
+    files: &Files,
+    all: &[Example],
+    check: Check,
+    evidence: &mut Evidence,
+) -> Result<Option<Wrong>, TurnError> {
+    let Some(path) = all.first().and_then(|one| files.place_of(&one.name)) else { return Ok(None) };
+    let here: Vec<Example> =
+        all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
+    let Some(line) = examples::command(&path, &here) else { return Ok(None) };
+    let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
+    let (id, is_over) = (entry.id, entry.status.is_refused() || entry.succeeded());
+    let names = here.iter().map(|one| one.name.clone()).collect();
+    let took = Duration::from_millis(entry.wall_ms);
+    let said = if is_over { None } else { examples::wrong(&entry.outcome.text, &here) };
+    evidence.note_check(id, check);
+    Ok(said.map(|said| Wrong { line, said, path, names, took, is_vague: false }))
+}
+
+/// The run of the tests that cover `changed`, if it fails. If no test can be run, compiled code has to compile, and other modules have to load.
+pub async fn failing(
+    job: Job<'_>,
+    changed: &[String],
+    names: &[String],
+    evidence: &mut Evidence,
+) -> Result<Option<Ran>, TurnError> {
+    let fails = |ran: &Ran| ran.trouble().is_some();
+    let ran = tests_of(job, changed, names, evidence).await?;
+    if let Some(ran) = ran.filter(|ran| ran.report.kind != Kind::Missing) {
+        return Ok(Some(ran).filter(fails));
+    }
+    let is_compiled = |path: &String| [".rs", ".go", ".ts", ".tsx"].iter().any(|ending| path.ends_with(ending));
+    if changed.iter().any(is_compiled) {
+        let line = checks_of(job).command(Task::Compile);
+        return match line {
+            Some(line) => Ok(run(job, &line, Check::Compiles, evidence).await?.filter(fails)),
+            None => Ok(None),
+        };
+    }
+    let graph = job.index.graph().ok();
+    let is_imported = |path: &str| graph.as_ref().is_some_and(|graph| !graph.dependents(path).is_empty());
+    let text = |path: &str| job.text(path).unwrap_or_default();
+    let modules = changed.iter().filter(|path| !testing::is_test(path));
+    let lines: Vec<String> =
+        modules.filter_map(|path| testing::loading(path, &text(path), is_imported(path))).collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    // A module that is not found may need another working directory; `problems` finds names that the model made up.
+    let is_of_place = |ran: &Ran| ran.trouble().is_some_and(|said| NOT_FOUND.iter().any(|words| said.contains(words)));
+    Ok(run(job, &lines.join(" && "), Check::Loads, evidence).await?.filter(|ran| fails(ran) && !is_of_place(ran)))
+}
+
+/// Runs a command and summarises its failures; `None` if it passes or may not be run.
+pub async fn trouble_of(
+    job: Job<'_>,
+    line: &str,
+    check: Check,
+    evidence: &mut Evidence,
+) -> Result<Option<String>, TurnError> {
+    Ok(run(job, line, check, evidence).await?.and_then(|ran| ran.trouble()))
+}
+
+/// Whether a failure says that a name or module is missing.
+pub fn misses_something(trouble: &str) -> bool {
+    const SIGNS: &[&str] = &[
+        "ImportError",
+        "ModuleNotFoundError",
+        "AttributeError",
+        "NameError",
+        "ReferenceError",
+        "is not defined",
+        "is not a function",
+        "cannot find",
+        "undefined",
+        "has no ",
+        "no method",
+        "unresolved",
+        "not found",
+    ];
+    SIGNS.iter().any(|sign| trouble.contains(sign))
+}
+
+/// Whether a request says that the tests are wrong.
+pub fn doubts_tests(asked: &str) -> bool {
+    static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
+        let wrong = r"\btests?\s+(?:is|are|itself|themselves)?\s*(?:\w+ly\s+)?(?:wrong|outdated|stale|old|incorrect)\b";
+        let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
+        Regex::new(&format!("(?i){wrong}|{change}")).expect("a pattern")
+    });
+    DOUBTS.is_match(asked) && !keeps_tests(asked)
+}
+
+/// Whether a request says that the tests are to stay as they are.
+pub fn keeps_tests(asked: &str) -> bool {
+    static KEEPS: LazyLock<Regex> = LazyLock::new(|| {
+        let change = r"(?:touch|chang|edit|modif|alter|adjust|adapt|updat|rewrit|delet|remov|weaken)\w*";
+        let refused =
+            format!(r"(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{change}\s+(?:[\w/.]+\s+){{0,3}}tests?\b");
+        let right = r"\btests?\s+(?:(?:itself|themselves)\s+)?(?:is|are)\s+(?:fine|right|correct|okay|ok)\b";
+        let left = r"\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?/?\s+(?:alone|as|un|intact|and)";
+        Regex::new(&format!(r"(?i){refused}|{right}|{left}")).expect("a pattern")
+    });
+    KEEPS.is_match(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_may_forbid_changes_of_tests() {
+        let keeps = [
+            "get them to pass without touching the tests",
+            "don't change anything in the tests",
+            "Fix it, but do not edit tests/test_a.py or other tests",
+            "leave the tests alone",
+            "repair it, the test itself is fine",
+            "fix it in src, leave tests/ and test.sh alone",
+        ];
+        for asked in keeps {
+            assert!(keeps_tests(asked), "{asked}");
+        }
+        for asked in
+            ["It should not crash; add a test", "keep the tests green", "`f` does not test for zero, add tests"]
+        {
+            assert!(!keeps_tests(asked), "{asked}");
+        }
+        assert!(doubts_tests("the test is wrong: update the test"));
+        assert!(!doubts_tests("the test is not wrong, do not change the tests"));
+    }
+}

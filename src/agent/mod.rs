@@ -1,0 +1,137 @@
+//! Runs a turn: splits a request into parts and steps, makes the tool calls, writes the answer.
+//!
+//! Code decides the structure; models write the text.
+
+pub(crate) mod allowance;
+pub(crate) mod call;
+mod claims;
+pub(crate) mod cognitive;
+pub(crate) mod consent;
+mod conversation;
+pub(crate) mod evidence;
+pub(crate) mod excerpt;
+pub(crate) mod execute;
+pub(crate) mod free_loop;
+mod graph;
+pub(crate) mod guide;
+pub(crate) mod notation;
+pub(crate) mod plan;
+pub(crate) mod player;
+pub mod private_names;
+pub mod probe;
+pub(crate) mod question;
+mod steps;
+pub(crate) mod synthesize;
+mod talk;
+mod technique;
+pub(crate) mod toolkit;
+mod whole;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::base::StepId;
+use crate::models::speed::Speed;
+use crate::models::{Role, digest};
+use crate::protocol::{Decision, Event, Proposal, TurnFinished, Usage};
+use crate::tools::policy::Policy;
+
+use crate::language::clauses::{self, Part};
+use crate::request::folders;
+use crate::request::named::{self, Named};
+use evidence::Evidence;
+pub use player::Remotes;
+pub use toolkit::{Meter, Toolkit, TurnError};
+
+/// The user's decision on a proposed tool call, to be awaited.
+pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+
+/// What a turn may call in the layer above: it emits events and asks for consent, nothing else.
+pub trait Host: Send + Sync {
+    fn emit(&self, event: Event);
+
+    /// Asks the user; a host that cannot ask says why.
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a>;
+
+    /// The rules by which calls are allowed, denied or asked about.
+    fn policy(&self) -> &Policy;
+}
+
+impl dyn Host + '_ {
+    pub fn notice(&self, text: &str) {
+        self.emit(Event::Notice { text: text.to_owned() });
+    }
+}
+
+/// Splits a request into parts, none of them inside the name of a file; a plain word that names a project folder becomes a path of its part.
+pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
+    let Some(context) = &toolkit.context else { return clauses::parts(request) };
+    let named = named(toolkit, request);
+    let mut parts = clauses::parts(&named::shielded(request, &named));
+    named::restore(&mut parts, &named);
+    folders::named(&mut parts, &context.root);
+    parts
+}
+
+/// The files of the project that a text names.
+fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
+    let known = toolkit.index.as_deref().and_then(|index| index.paths().ok()).unwrap_or_default();
+    named::of(text, toolkit.context.as_ref().map(|context| &context.root), &known)
+}
+
+/// Emits the plan of a turn without running it.
+pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
+    let plan = plan::make(toolkit, request, &parts(toolkit, request), host).await?;
+    host.emit(Event::PlanCreated { plan: plan.view() });
+    Ok(())
+}
+
+/// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop takes over its plan and evidence.
+#[tracing::instrument(skip_all, fields(conversation = %toolkit.conversation))]
+pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<TurnFinished, TurnError> {
+    let mut evidence = Evidence::default();
+    for given in &toolkit.given {
+        evidence.take_in(given);
+    }
+    let ended = graph::State::of(toolkit, request, evidence).run(toolkit, host).await?;
+    let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
+    let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
+    let steps = calls.map(evidence::Entry::report).collect();
+    let usage = toolkit.meter.usage();
+    remember_speed(toolkit, &usage);
+    tell_servers(toolkit, &usage, host);
+    Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })
+}
+
+/// Says which servers were asked.
+fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
+    for role in [Role::Planner, Role::Router] {
+        let Some(player) = toolkit.at_hand(role).filter(|player| player.here().is_none()) else { continue };
+        let calls =
+            usage.calls.iter().filter(|call| call.role == role.to_string() && call.model == player.name()).count();
+        if calls > 0 {
+            let times = if calls == 1 { "once".to_owned() } else { format!("{calls} times") };
+            host.notice(&format!("{role}: {} was asked {times}", player.name()));
+        }
+    }
+}
+
+/// Stores how fast each model read and wrote in this turn; `monobloc fit` forecasts with it.
+fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
+    let Some(folder) = toolkit.pool.capabilities() else { return };
+    for role in [Role::Planner, Role::Router].into_iter().filter(|role| !toolkit.is_away(*role)) {
+        let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
+        let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
+        // Calls that used guessed tokens (prompt lookup) are left out: they decode faster than usual.
+        let plain = || calls().filter(|call| call.guessed_tokens == 0);
+        let written = plain().map(|call| call.generated_tokens).sum();
+        let read_ms = calls().map(|call| call.prompt_ms).sum();
+        let written_ms = plain().map(|call| call.decode_ms).sum();
+        let Some(speed) = Speed::of((read, read_ms), (written, written_ms)) else { continue };
+        let Some(file) = toolkit.pool.file_of(role) else { continue };
+        let kept = digest::fingerprint(&file).and_then(|fingerprint| speed.remember(folder, &fingerprint));
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the speed of a model is not remembered");
+        }
+    }
+}

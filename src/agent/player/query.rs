@@ -1,0 +1,108 @@
+//! A question to a model, independent of its notation: a conversation, the form of the answer, how long and how urgent it is.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::agent::notation;
+use crate::budget::permit::Priority;
+use crate::engine::slot::Reuse;
+use crate::engine::{Finish, Sampling, Tally};
+use crate::models::dialect::{Chat, Dialect, Message, RawCall, Speaker};
+use crate::tools::ToolSpec;
+use crate::tools::call::{self, Reading, Tier};
+
+/// One question to a model.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    pub chat: Chat<'a>,
+    pub form: Form,
+    /// Longest answer, in tokens.
+    pub tokens_max: usize,
+    pub sampling: Sampling,
+    pub priority: Priority,
+    /// How much of an earlier prompt may be reused, where the model keeps it.
+    pub reuse: Reuse,
+    /// The answer repeats much of the prompt.
+    pub repeats: bool,
+}
+
+/// The form of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    Free,
+    /// llguidance's Lark dialect, without control tokens.
+    Lark(String),
+    /// One of these texts.
+    Choice(Vec<String>),
+    /// JSON under this schema.
+    Schema(Value),
+    /// A call of one of the tools of the conversation, or words if `Either`.
+    Call(notation::Reply),
+}
+
+impl<'a> Query<'a> {
+    /// A greedy answer of any form with the priority of a step.
+    pub fn of(chat: impl Into<Chat<'a>>, tokens_max: usize) -> Query<'a> {
+        Query {
+            chat: chat.into(),
+            form: Form::Free,
+            tokens_max,
+            sampling: Sampling::greedy(),
+            priority: Priority::Step,
+            reuse: Reuse::Exact,
+            repeats: false,
+        }
+    }
+}
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub text: String,
+    /// The thoughts before the text, without their marks; of a model of this process alone.
+    pub thinking: String,
+    /// The calls that came beside the text, with whether each is certain; a model of this process writes them in it.
+    pub calls: Vec<(RawCall, bool)>,
+    /// How the model writes calls, if it runs in this process.
+    pub dialect: Option<Arc<Dialect>>,
+    pub finish: Finish,
+    pub tally: Tally,
+}
+
+impl Output {
+    /// Its calls, by the first tier that finds any; no tier after `until` is tried.
+    pub fn read(&self, specs: &[ToolSpec], until: Tier) -> Reading {
+        if self.calls.is_empty() {
+            return call::read(&self.text, self.dialect.as_deref(), specs, until);
+        }
+        let is_certain = self.calls.iter().all(|(_, is_certain)| *is_certain);
+        let tier = if is_certain { Tier::Strict } else { Tier::Lenient };
+        let calls = self.calls.iter().take(call::CALLS_MAX).map(|(call, _)| call.clone());
+        if tier > until {
+            Reading { calls: Vec::new(), tier: None }
+        } else {
+            Reading { calls: calls.collect(), tier: Some(tier) }
+        }
+    }
+
+    /// The message of the answer in which these calls were read.
+    pub fn replied(&self, reading: &Reading) -> Message {
+        let said = match &self.dialect {
+            Some(dialect) => dialect.replied(&self.text, &reading.calls, reading.is_certain()),
+            None if reading.is_certain() => Message::calling(self.text.trim_end(), reading.calls.clone()),
+            None => Message::assistant(self.text.as_str()),
+        };
+        // Templates keep the thoughts between the calls of a turn.
+        Message { thinking: self.thinking.trim().to_owned(), ..said }
+    }
+}
+
+/// Asks in words for an answer in the form of a grammar, of a model that cannot be held to it.
+pub fn in_the_form_of(lark: &str, messages: &mut Vec<Message>) {
+    let words = format!("Answer in exactly the form of this Lark grammar, and write nothing else:\n{lark}");
+    match messages.last_mut().filter(|last| last.speaker == Speaker::User) {
+        Some(last) => last.content.push_str(&format!("\n\n{words}")),
+        None => messages.push(Message::user(words)),
+    }
+}

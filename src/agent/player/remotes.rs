@@ -1,0 +1,182 @@
+//! Opens the servers that play roles, each at its first use and with the user's consent; lets one that went away rest for a while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::Player;
+use super::away::Away;
+use crate::agent::Host;
+use crate::agent::toolkit::{Toolkit, TurnError};
+use crate::base::{StepId, lock};
+use crate::models::{Endpoint, Measured, Role, digest};
+use crate::protocol::{Decision, Event, Proposal};
+use crate::remote::{self, Remote, consent};
+
+/// A server that went away is left alone for so long, if a model here can play its role.
+const REST: Duration = Duration::from_secs(60);
+/// The name of what is consented to, beside the names of tools.
+const SENDING: &str = "send_to_server";
+
+/// The servers of this process. Clones share what is open.
+#[derive(Clone, Default)]
+pub struct Remotes {
+    roles: Arc<Mutex<HashMap<Role, State>>>,
+    /// Held while one is opened, so that several callers ask the user and the server once.
+    opening: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Clone)]
+enum State {
+    Open(Endpoint, Arc<Away>),
+    /// A model here plays until then.
+    Resting(Endpoint, Instant),
+    /// The user said no.
+    Refused(Endpoint),
+}
+
+impl Remotes {
+    fn state(&self, role: Role, endpoint: &Endpoint) -> Option<State> {
+        let state = lock(&self.roles).get(&role).cloned();
+        // Other settings make another server.
+        state.filter(|state| match state {
+            State::Open(of, _) | State::Resting(of, _) | State::Refused(of) => of == endpoint,
+        })
+    }
+
+    fn set(&self, role: Role, state: State) {
+        lock(&self.roles).insert(role, state);
+    }
+}
+
+impl Toolkit {
+    /// The server that plays a role now; `None` if a model of this process does.
+    fn server(&self, role: Role) -> Result<Option<(Endpoint, Option<State>)>, TurnError> {
+        let Some(endpoint) = self.pool.endpoint(role)? else { return Ok(None) };
+        let state = self.remotes.state(role, &endpoint);
+        Ok(match state {
+            Some(State::Resting(_, until)) if Instant::now() < until => None,
+            Some(State::Refused(_)) if self.pool.file_of(role).is_some() => None,
+            state => Some((endpoint, state)),
+        })
+    }
+
+    /// The model that plays a role if it can be asked at once: nothing is loaded or opened.
+    pub fn at_hand(&self, role: Role) -> Option<Player> {
+        match self.server(role) {
+            Ok(Some((_, Some(State::Open(_, away))))) => Some(Player::away(role, away)),
+            Ok(None) => self.pool.resident(role).map(Player::from),
+            Ok(Some(_)) | Err(_) => None,
+        }
+    }
+
+    /// Whether a server plays a role now.
+    pub fn is_away(&self, role: Role) -> bool {
+        matches!(self.server(role), Ok(Some(_)) | Err(_))
+    }
+
+    /// The model that plays `role`, loaded or opened now if it is not yet; progress goes to the host.
+    pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
+        if self.server(role)?.is_none() {
+            return Ok(self.load(role, host).await?.into());
+        }
+        let _opening = self.remotes.opening.lock().await;
+        let Some((endpoint, state)) = self.server(role)? else { return Ok(self.load(role, host).await?.into()) };
+        if let Some(State::Open(_, away)) = state {
+            return Ok(Player::away(role, away));
+        }
+        match self.open(role, &endpoint, host).await {
+            Ok(away) => Ok(Player::away(role, away)),
+            Err(why) => Ok(self.stand_in(role, why, host).await?.into()),
+        }
+    }
+
+    async fn open(&self, role: Role, endpoint: &Endpoint, host: &dyn Host) -> Result<Arc<Away>, TurnError> {
+        if !consent::given(&consent::store(), endpoint) {
+            self.consented(role, endpoint, host).await?;
+        }
+        let remote = Remote::open(endpoint, &remote::folder(), &self.cancel).await.map_err(|why| {
+            match self.cancel.is_cancelled() {
+                true => TurnError::Cancelled,
+                false => TurnError::Remote(why),
+            }
+        })?;
+        let can = remote.abilities();
+        let missing = can.missing();
+        let without =
+            if missing.is_empty() { String::new() } else { format!("; it is used without {}", missing.join(", ")) };
+        let context = format!("context {} by {}", can.context, can.context_from);
+        host.notice(&format!("{role}: {} answers ({}, {context}{without})", remote.name(), can.kind.name()));
+        let measured = self.pool.capabilities().and_then(|folder| Measured::remembered(folder, &fingerprint(&remote)));
+        let away = Arc::new(Away::of(remote, &self.pool.wishes(role), measured));
+        self.remotes.set(role, State::Open(endpoint.clone(), away.clone()));
+        Ok(away)
+    }
+
+    /// Asks the user whether anything may be sent to the server, and remembers a yes.
+    async fn consented(&self, role: Role, endpoint: &Endpoint, host: &dyn Host) -> Result<(), TurnError> {
+        let url = endpoint.url();
+        let proposal = Proposal {
+            tool: SENDING.to_owned(),
+            arguments: serde_json::Map::from_iter([
+                ("url".to_owned(), url.into()),
+                ("role".to_owned(), role.to_string().into()),
+            ]),
+            reason: format!("{role} is played by {url}, which was not asked before"),
+            preview: consent::question(endpoint),
+            changes: Vec::new(),
+            always: None,
+        };
+        host.emit(Event::ApprovalRequested { step: StepId(0), proposal: proposal.clone() });
+        let why = match host.approve(StepId(0), &proposal).await {
+            Decision::Approve | Decision::Always => {
+                if let Err(error) = consent::give(&consent::store(), endpoint) {
+                    tracing::warn!(%error, "the consent is not remembered");
+                }
+                return Ok(());
+            }
+            Decision::Cancel => return Err(TurnError::Cancelled),
+            Decision::Reject | Decision::Modify(_) => "you said no".to_owned(),
+            Decision::NotAsked(why) => why,
+        };
+        self.remotes.set(role, State::Refused(endpoint.clone()));
+        Err(TurnError::NotSent { url: url.to_owned(), why })
+    }
+
+    /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is not a reason for another.
+    pub(super) async fn stand_in(
+        &self,
+        role: Role,
+        why: TurnError,
+        host: &dyn Host,
+    ) -> Result<crate::engine::pool::Leased, TurnError> {
+        let takes_over = match &why {
+            TurnError::Remote(error) => error.is_gone(),
+            TurnError::NotSent { .. } => true,
+            _ => false,
+        };
+        if !takes_over || self.pool.file_of(role).is_none() {
+            return Err(why);
+        }
+        if let (TurnError::Remote(_), Some(endpoint)) = (&why, self.pool.endpoint(role)?) {
+            self.remotes.set(role, State::Resting(endpoint, Instant::now() + REST));
+        }
+        let model = self.load(role, host).await?;
+        host.notice(&format!("{why}. {} plays the {role} instead", model.engine.model()));
+        Ok(model)
+    }
+
+    /// The name under which measurements of a role's model are stored; `None` for a scripted model, and for one that is not known yet.
+    pub fn fingerprint(&self, role: Role) -> Option<String> {
+        match self.server(role) {
+            Ok(Some((_, Some(State::Open(_, away))))) => Some(fingerprint(&away.remote)),
+            Ok(None) => digest::fingerprint(&self.pool.file_of(role)?).ok(),
+            Ok(Some(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// By URL and model.
+fn fingerprint(remote: &Remote) -> String {
+    digest::of_text(&format!("{}\n{}", remote.url(), remote.abilities().model))
+}

@@ -1,0 +1,144 @@
+//! Measures what a model can do by itself: read requests, answer from a passage and write small changes; once per model file.
+
+use std::time::{Duration, Instant};
+
+use crate::agent::Host;
+use crate::agent::guide::{read, reply};
+use crate::agent::player::{Form, Player};
+use crate::agent::question::Question;
+use crate::agent::toolkit::{Toolkit, TurnError};
+use crate::edit::{self, Hints};
+use crate::models::Role;
+use crate::models::capability::{Measured, Tier};
+use crate::models::dialect::Message;
+use crate::request::{Kind, steps};
+
+/// Time after which no further change is asked for.
+const TIME: Duration = Duration::from_secs(180);
+/// Longest answer to a reading and to a change, in tokens.
+const READING_TOKENS: usize = 48;
+const CHANGE_TOKENS: usize = 120;
+const CHANGE_PROMPT: &str = include_str!("../prompts/write.md");
+const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
+
+/// Requests, and the kinds of steps that they have to be read as.
+const READINGS: [(&str, &[Kind]); 2] = [
+    ("Set LIMIT to 9 in limits.py and then run the tests", &[Kind::Edit, Kind::Run]),
+    ("Where is the session closed?", &[Kind::Ask]),
+];
+
+/// A passage with a question, and a text that the answer has to contain.
+const QUESTION: (&str, &str) = (
+    "net/retry.py\n```python\nATTEMPTS = 7\n\ndef fetch(url):\n    for _ in range(ATTEMPTS):\n        reply = get(url)\n        if reply.ok:\n            \
+     return reply\n    return None\n```\n\nQuestion: What does fetch return when every attempt fails?",
+    "None",
+);
+
+/// A file with a change to make. Of each list in `expected`, one text has to be in the changed file.
+struct Change {
+    path: &'static str,
+    text: &'static str,
+    request: &'static str,
+    expected: &'static [&'static [&'static str]],
+}
+
+const CHANGES: [Change; 3] = [
+    Change {
+        path: "counter.py",
+        text: "class Counter:\n    def __init__(self):\n        self.value = 0\n\n    def add(self, n):\n        self.value += n\n        return self.value\n",
+        request: "Add a method `reset` to Counter that sets the value to 0.",
+        expected: &[&["def reset(self"], &["def add(self"]],
+    },
+    Change {
+        path: "lists.js",
+        text: "function first(list) {\n  return list[0];\n}\n\nmodule.exports = { first };\n",
+        request: "Add a function `last` that returns the last item of a list.",
+        expected: &[&["function last(", "last = ("], &["length - 1", "at(-1)", "slice(-1)"], &["function first("]],
+    },
+    Change {
+        path: "clamp.py",
+        text: "def clamp(x, low, high):\n    return max(low, min(x, high))\n",
+        request: "clamp should raise a ValueError when low is greater than high.",
+        expected: &[&["raise ValueError"], &["low > high", "high < low"], &["max(low", "min(high"]],
+    },
+];
+
+/// The planner's tier without loading it: from models.toml, else as measured before; `None` if it was never measured.
+pub fn known(toolkit: &Toolkit) -> Option<Tier> {
+    if toolkit.is_away(Role::Planner) {
+        let said = toolkit.pool.wishes(Role::Planner).tier;
+        return said.or_else(|| super::remembered(toolkit, Role::Planner)?.tier());
+    }
+    if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
+        return Some(said);
+    }
+    match toolkit.pool.file_of(Role::Planner) {
+        Some(_) => super::remembered(toolkit, Role::Planner)?.tier(),
+        // A scripted model has no file; its script sets the measurement.
+        None => {
+            let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured.clone());
+            Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
+        }
+    }
+}
+
+/// The planner's tier: the known one, else as a probe finds now.
+pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError> {
+    if let Some(known) = known(toolkit) {
+        return Ok(known);
+    }
+    let model = toolkit.model(Role::Planner, host).await?;
+    // The abilities of a server are known once it is open.
+    if let Some(known) = known(toolkit) {
+        return Ok(known);
+    }
+    host.notice(&format!("measuring what {} can do, once", model.name()));
+    let measured = measure(toolkit, &model, host).await?;
+    let tier = measured.tier().unwrap_or(Tier::Reads);
+    let (reading, writing) = (measured.reading, measured.writing);
+    host.notice(&format!(
+        "{} {}: {} of {} requests and questions read, {} of {} changes written",
+        model.name(),
+        tier.name(),
+        reading.right,
+        reading.of,
+        writing.right,
+        writing.of
+    ));
+    Ok(tier)
+}
+
+/// Asks the prompts and stores the result for the model file, together with what other probes measured.
+async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
+    let before = super::remembered(toolkit, model.role()).unwrap_or_default();
+    let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before };
+    let until = Instant::now() + TIME;
+    let question = Question { toolkit, model, host, phase: super::PHASE };
+    for (request, kinds) in READINGS {
+        let output = read::reading(question, request, &[], READING_TOKENS).await?;
+        let read = steps::kinds(&output.text);
+        found.reading.add(read == kinds);
+    }
+    let messages = [Message::system(ANSWER_PROMPT.trim()), Message::user(QUESTION.0)];
+    let answer = question.output(&messages, READING_TOKENS, Form::Free).await?.text;
+    found.reading.add(answer.contains(QUESTION.1));
+    for change in &CHANGES {
+        // A model this slow is not measured further.
+        if Instant::now() >= until {
+            break;
+        }
+        let shown = format!("{}\n```\n{}```\n\nRequest: {}", change.path, change.text, change.request);
+        let messages = [Message::system(CHANGE_PROMPT.trim()), Message::user(shown)];
+        let answer = question.output(&messages, CHANGE_TOKENS, Form::Free).await?.text;
+        found.writing.add(is_made(change, &answer));
+    }
+    super::remember(toolkit, model.role(), &found);
+    Ok(found)
+}
+
+/// Whether the written code can be merged into the file and the result has every expected text.
+fn is_made(change: &Change, answer: &str) -> bool {
+    let Some(code) = reply::first(answer) else { return false };
+    let merged = edit::merge(change.path, change.text, &code, &Hints::default());
+    merged.is_ok_and(|merged| change.expected.iter().all(|any| any.iter().any(|text| merged.text.contains(text))))
+}

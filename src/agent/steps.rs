@@ -1,0 +1,143 @@
+//! Carries out the steps of a plan in their order: the model does if it was measured to write, else code.
+
+use crate::base::StepId;
+use crate::context::{Stretch, text_of};
+use crate::protocol::{Event, StepState};
+use crate::request::{Kind, Step};
+
+use super::claims::{self, Facts};
+use super::evidence::{Entry, Evidence};
+use super::execute::{self, Scene};
+use super::guide::{self, Done, Job};
+use super::plan::Plan;
+use super::toolkit::TurnError;
+
+/// What came of the steps.
+#[derive(Default)]
+pub struct Ran {
+    /// What the user was told of each step that the model carried out.
+    pub said: String,
+    /// The steps that code could not carry out, each with the reason.
+    pub stuck: Vec<String>,
+    /// The steps that were understood and cannot be made, each with the reason.
+    pub refused: Vec<(StepId, String)>,
+    /// Names of changed definitions that nothing has shown to do what was asked.
+    untested: Vec<String>,
+}
+
+/// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that describes, tests or builds on
+/// what an earlier one did not do.
+pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Ran, TurnError> {
+    let (mut ran, mut touched) = (Ran::default(), Vec::<Stretch>::new());
+    let mut undone: Vec<&Step> = Vec::new();
+    for step in &plan.steps {
+        if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
+            ran.stuck.push(format!("{}: a step it needs did not succeed", step.text));
+            continue;
+        }
+        let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
+        scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
+        if let Some(needed) = undone.iter().find(|earlier| step.builds_on(earlier)).filter(|_| plan.by_model) {
+            state(StepState::FailedToExecute);
+            let note = format!("not done: {} was not done, and this builds on it", needed.id);
+            ran.tell(scene, &Done::note(note), Facts::default());
+            undone.push(step);
+            continue;
+        }
+        state(StepState::Thinking);
+        let before = evidence.entries().len();
+        let carried_out = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
+            Some(index) => {
+                let of_several = plan.steps.len() > 1;
+                let job = Job { scene, index, step, of_several, touched: &touched, writes: true };
+                guide::carry_out(job, evidence)
+            }
+            None => execute::step(scene, step, evidence),
+        };
+        let done = carried_out.await?;
+        state(if done.notes.is_empty() && !done.failed {
+            StepState::Complete
+        } else if plan.by_model || done.notes.is_empty() {
+            StepState::FailedToExecute
+        } else {
+            StepState::FailedToThink
+        });
+        if plan.by_model {
+            let mut facts = claims::of(step, &evidence.entries()[before..], evidence, done.taken_back);
+            if !facts.tests.is_empty() && !facts.ran_tests && step.kind == Kind::Edit {
+                facts.lines.push(claims::not_run(&facts.tests));
+            }
+            if is_undone(step, &done, &facts) {
+                undone.push(step);
+            }
+            ran.note_untested(scene, &done, &facts);
+            ran.tell(scene, &done, facts);
+        } else if !done.notes.is_empty() {
+            let reason = done.notes.join("; ");
+            scene.host.notice(&format!("{}: {reason}", step.id));
+            if done.is_refused {
+                ran.refused.push((step.id, reason));
+            } else {
+                ran.stuck.push(format!("{}: {reason}", step.text));
+            }
+        }
+        touched.extend(done.touched);
+    }
+    if !ran.untested.is_empty() {
+        let line = claims::untested(&ran.untested);
+        ran.tell(scene, &Done::default(), Facts { lines: vec![line], ..Facts::default() });
+    }
+    Ok(ran)
+}
+
+/// Whether a step that was to change something has not done so.
+fn is_undone(step: &Step, done: &Done, facts: &Facts) -> bool {
+    let refused = done.failed || done.is_refused || done.notes.iter().any(|note| note.starts_with("not done"));
+    match step.kind {
+        Kind::Ask | Kind::Run => false,
+        Kind::Fix => refused,
+        Kind::Edit | Kind::Rename | Kind::Move => refused || facts.lines.is_empty() && done.said.is_empty(),
+    }
+}
+
+impl Ran {
+    /// Notes which changed definitions nothing has shown to work; new tests that pass show those that they name.
+    fn note_untested(&mut self, scene: Scene<'_>, done: &Done, facts: &Facts) {
+        if facts.is_shown {
+            let tests: Vec<String> = facts.tests.iter().filter_map(|path| text_of(scene.context, path)).collect();
+            self.untested.retain(|name| !tests.iter().any(|text| text.contains(last_of(name))));
+            return;
+        }
+        let changed = done.touched.iter().filter(|one| facts.code.contains(&one.path) && !one.name.is_empty());
+        for one in changed {
+            if !self.untested.contains(&one.name) {
+                self.untested.push(one.name.clone());
+            }
+        }
+    }
+
+    /// Tells the user what a step did, after what it said itself.
+    fn tell(&mut self, scene: Scene<'_>, done: &Done, facts: Facts) {
+        let mut facts = facts.lines;
+        facts.extend(done.notes.iter().map(|note| format!("- {note}")));
+        let gap = if self.said.is_empty() { "" } else { "\n" };
+        self.said.push_str(&format!("{gap}{}", done.said));
+        if !facts.is_empty() {
+            let gap = if done.said.is_empty() || done.said.ends_with('\n') { "" } else { "\n" };
+            let facts = format!("{gap}{}\n", facts.join("\n"));
+            scene.host.emit(Event::Token { text: facts.clone() });
+            self.said.push_str(&facts);
+        }
+    }
+}
+
+/// The name of a member without those of what contains it.
+fn last_of(name: &str) -> &str {
+    name.rsplit(['.', ':']).next().unwrap_or(name)
+}
+
+/// Whether every call of a step succeeded. A step without evidence was stuck.
+fn succeeded(evidence: &Evidence, step: StepId) -> bool {
+    let mut calls = evidence.of(step).peekable();
+    calls.peek().is_some() && calls.all(Entry::succeeded)
+}
