@@ -14,13 +14,14 @@ use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context, ToolCall, execute, policy::Policy};
 
 /// Tools whose result depends only on the project's files, so that the same files must give the same result.
-const REPLAYABLE: [&str; 11] = [
+const REPLAYABLE: [&str; 12] = [
     "read_file",
     "list_dir",
     "find_files",
     "search_text",
     "write_file",
     "replace_in_file",
+    "edit",
     "delete_file",
     "move_file",
     "index_callers",

@@ -1,5 +1,7 @@
 //! The built-in tools: name, description and parameters of each.
 
+mod lead;
+
 use serde_json::{Value, json};
 
 use crate::tools::spec::ToolSpec;
@@ -26,10 +28,31 @@ pub enum Builtin {
     IndexDependents,
     IndexImpact,
     IndexListMemories,
+    Outline,
+    Graph,
+    Edit,
+    Plan,
 }
 
+/// What a model that leads a turn is offered, in this order for every request, so that the beginnings of its prompts are the same.
+pub const LEAD: [Builtin; 12] = [
+    Builtin::ReadFile,
+    Builtin::FindFiles,
+    Builtin::SearchText,
+    Builtin::IndexSearch,
+    Builtin::Outline,
+    Builtin::Graph,
+    Builtin::Edit,
+    Builtin::WriteFile,
+    Builtin::MoveFile,
+    Builtin::DeleteFile,
+    Builtin::RunCommand,
+    Builtin::Plan,
+];
+
 impl Builtin {
-    pub const ALL: [Builtin; 19] = [
+    /// The tools that forms and retrieval choose among, each for one thing, with words that tell it from the others.
+    pub const CHOSEN: [Builtin; 19] = [
         Builtin::ReadFile,
         Builtin::ListDir,
         Builtin::FindFiles,
@@ -52,7 +75,7 @@ impl Builtin {
     ];
 
     pub fn by_name(name: &str) -> Option<Builtin> {
-        Builtin::ALL.into_iter().find(|builtin| builtin.name() == name)
+        Builtin::CHOSEN.into_iter().chain(LEAD).find(|builtin| builtin.name() == name)
     }
 
     pub fn name(self) -> &'static str {
@@ -76,6 +99,20 @@ impl Builtin {
             Builtin::IndexDependents => "index_dependents",
             Builtin::IndexImpact => "index_impact",
             Builtin::IndexListMemories => "index_list_memories",
+            Builtin::Outline => "outline",
+            Builtin::Graph => "graph",
+            Builtin::Edit => "edit",
+            Builtin::Plan => "plan",
+        }
+    }
+
+    /// Names of tools that do a part of what it does: a rule for one of them holds for it too.
+    pub fn parts(self) -> &'static [&'static str] {
+        match self {
+            Builtin::Edit => &["replace_in_file"],
+            Builtin::Outline => &["index_read_file"],
+            Builtin::Graph => &["index_callers", "index_callees", "index_imports", "index_dependents", "index_impact"],
+            _ => &[],
         }
     }
 
@@ -84,9 +121,17 @@ impl Builtin {
         self == Builtin::RunCommand || self.changes_files()
     }
 
+    /// Whether it only looks.
+    pub fn reads(self) -> bool {
+        !self.mutates()
+    }
+
     /// Whether it only changes files, so that the content that each file gets is known beforehand.
     pub fn changes_files(self) -> bool {
-        matches!(self, Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::DeleteFile | Builtin::MoveFile)
+        matches!(
+            self,
+            Builtin::WriteFile | Builtin::ReplaceInFile | Builtin::Edit | Builtin::DeleteFile | Builtin::MoveFile
+        )
     }
 
     /// What the tool is for and which related tool to use instead: the contrast helps small models choose.
@@ -155,6 +200,7 @@ impl Builtin {
                  leads to it by calls, uses or imports, some steps away."
             }
             Builtin::IndexListMemories => "Lessons remembered from earlier work on this project: what was learned.",
+            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => lead::description(self),
         }
     }
 
@@ -204,6 +250,7 @@ impl Builtin {
             Builtin::IndexSearchText => &[("names", "string", "Identifiers, separated by spaces", true)],
             Builtin::IndexDependents | Builtin::IndexImports => &[PATH],
             Builtin::IndexListMemories => &[],
+            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => &[],
             Builtin::RunCommand => &[
                 ("command", "string", "A command line for `sh`", true),
                 ("timeout_s", "integer", "Seconds until it is stopped, at most 600", false),
@@ -211,19 +258,38 @@ impl Builtin {
         }
     }
 
+    /// Its description for a model that is shown only the tools chosen for a step.
     pub fn spec(self) -> ToolSpec {
-        let server = match self {
-            Builtin::RunCommand => "command",
-            _ if self.name().starts_with("index_") => "index",
-            _ => "files",
+        let parameters = match self {
+            Builtin::Outline | Builtin::Graph | Builtin::Edit | Builtin::Plan => lead::parameters(self),
+            _ => schema(self.parameters()),
         };
+        self.described(self.description(), parameters)
+    }
+
+    /// Its description for a model that is shown [`LEAD`]: it names no tool beside those.
+    pub fn lead_spec(self) -> ToolSpec {
+        self.described(lead::description(self), lead::parameters(self))
+    }
+
+    fn described(self, description: &str, parameters: Value) -> ToolSpec {
         ToolSpec {
             name: self.name().to_owned(),
-            description: self.description().to_owned(),
-            server: server.to_owned(),
+            description: description.to_owned(),
+            server: self.group().to_owned(),
             mutates: self.mutates(),
             destructive: false,
-            parameters: schema(self.parameters()),
+            parameters,
+        }
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Builtin::RunCommand => "command",
+            Builtin::Plan => "turn",
+            Builtin::Outline | Builtin::Graph => "index",
+            _ if self.name().starts_with("index_") => "index",
+            _ => "files",
         }
     }
 }

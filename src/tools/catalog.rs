@@ -1,6 +1,6 @@
 //! The catalogue of tools: built-in ones and those of MCP servers, or those of an evaluation.
 
-use crate::tools::builtin::Builtin;
+use crate::tools::builtin::{Builtin, LEAD};
 use crate::tools::outcome::cut_line;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{self, ToolSpec};
@@ -13,6 +13,8 @@ pub struct Catalog {
     specs: Vec<ToolSpec>,
     /// Number of built-in tools; they are the first of `specs`.
     builtins: usize,
+    /// What a model that leads is offered; empty without built-in tools.
+    lead: Vec<ToolSpec>,
 }
 
 /// Why a tool is not taken.
@@ -25,7 +27,8 @@ pub struct CatalogError {
 
 impl Catalog {
     pub fn builtin() -> Catalog {
-        Catalog { specs: Builtin::ALL.map(Builtin::spec).into(), builtins: Builtin::ALL.len() }
+        let (chosen, lead) = (Builtin::CHOSEN.map(Builtin::spec), LEAD.map(Builtin::lead_spec));
+        Catalog { builtins: chosen.len(), specs: chosen.into(), lead: lead.into() }
     }
 
     /// A catalogue of tools that can be chosen but not run.
@@ -54,17 +57,22 @@ impl Catalog {
         Ok(())
     }
 
-    /// The tools in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
+    /// The tools that retrieval ranks, in the order they were added; [`crate::tools::Ranked::index`] is an index into this.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
     }
 
+    /// The built-in tools of a model that leads a turn, in the order of [`LEAD`] and with descriptions of their own.
+    pub fn lead(&self) -> &[ToolSpec] {
+        &self.lead
+    }
+
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.specs.iter().find(|spec| spec.name == name)
+        self.specs.iter().chain(&self.lead).find(|spec| spec.name == name)
     }
 
     pub fn is_builtin(&self, name: &str) -> bool {
-        self.specs[..self.builtins].iter().any(|spec| spec.name == name)
+        self.specs[..self.builtins].iter().chain(&self.lead).any(|spec| spec.name == name)
     }
 }
 
@@ -94,7 +102,7 @@ mod tests {
     #[test]
     fn every_builtin_tool_has_a_usable_description() {
         let catalog = Catalog::builtin();
-        for builtin in Builtin::ALL {
+        for builtin in Builtin::CHOSEN {
             let spec = catalog.get(builtin.name()).unwrap();
             assert_eq!(spec::check(spec), Ok(()));
             assert!(catalog.is_builtin(&spec.name));

@@ -11,6 +11,7 @@ use crate::lessons::Lessons;
 use crate::retrieve::Cache;
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
+use crate::tools::outcome::TEXT_MAX_BYTES;
 
 /// Shared services for tool calls. Cheap to clone.
 #[derive(Clone)]
@@ -30,6 +31,8 @@ pub struct Context {
     pub servers: Option<Servers>,
     /// Makes checkpoints before calls that change something; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
+    /// Most text of one result. Tools keep to it by whole lines, and say how the rest is got.
+    pub text_max_bytes: usize,
     /// Cached answers of `index_search`, valid while the index is unchanged.
     pub answers: Arc<Cache>,
 }
@@ -46,6 +49,7 @@ impl Context {
             lessons: None,
             servers: None,
             turn: None,
+            text_max_bytes: TEXT_MAX_BYTES,
             answers,
         }
     }

@@ -68,7 +68,7 @@ fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Re
         let now = Planned::of(calls, context)?.ok_or("the calls do more than change files; this is a bug in tools")?;
         match planned.differs_from(&now) {
             Some(path) => Err(format!("{path} was changed meanwhile; nothing was changed")),
-            None => now.make(),
+            None => Ok(now.make()?.into_iter().zip(calls).map(|(outcome, call)| shown(outcome, call)).collect()),
         }
     };
     let Some((turn, first)) = context.turn.as_ref().zip(calls.first()) else { return work() };
@@ -76,6 +76,15 @@ fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Re
     let (outcomes, checkpoint) = begun.map_err(|error| not_run(first, &error))?;
     // A failed call may have changed something as well.
     outcomes.map(|all| all.into_iter().map(|one| Outcome { checkpoint: Some(checkpoint), ..one }).collect())
+}
+
+/// With the changed lines as they are now, if the call gave only parts of the file: the next edit is made of these.
+fn shown(outcome: Outcome, call: &ToolCall) -> Outcome {
+    if Builtin::by_name(&call.tool) != Some(Builtin::Edit) {
+        return outcome;
+    }
+    let lines: String = outcome.changes.iter().map(files::changed::lines).collect();
+    Outcome { text: format!("{}\n{lines}", outcome.text), ..outcome }
 }
 
 /// Runs `work`, which may change anything in the project: makes a checkpoint before it and records its changes after
@@ -125,6 +134,9 @@ fn reading(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Res
         Builtin::IndexDependents => search::graph::dependents(arguments, context),
         Builtin::IndexImpact => search::graph::impact(arguments, context),
         Builtin::IndexListMemories => search::memories(context),
+        Builtin::Outline => search::files::outline(arguments, context),
+        Builtin::Graph => search::graph::related(arguments, context),
+        Builtin::Plan => Err("only a turn that is led by a model has a plan; nothing was set".to_owned()),
         other => Err(format!("`{}` does not only read; this is a bug in tools", other.name())),
     }
 }
@@ -153,6 +165,12 @@ mod tests {
             ("search_text", json!({ "pattern": "one" }), "a.txt:1: one"),
             ("write_file", json!({ "path": "a.txt", "content": "two\n" }), "changed a.txt"),
             ("replace_in_file", json!({ "path": "a.txt", "old": "two", "new": "one" }), "changed a.txt"),
+            (
+                "edit",
+                json!({ "path": "a.txt", "edits": [{ "old": "one", "new": "1\n2" }] }),
+                "(+2 -1 lines)\n1| 1\n2| 2\n",
+            ),
+            ("edit", json!({ "path": "a.txt", "edits": [{ "old": "1\n2", "new": "one" }] }), "1| one\n"),
             ("run_command", json!({ "command": "cat a.txt" }), "one\n"),
             ("find_files", json!({ "pattern": "a.txt" }), "1 files"),
             ("move_file", json!({ "source": "a.txt", "destination": "b.txt" }), "moved a.txt to b.txt"),

@@ -20,7 +20,7 @@ pub const LAYERS: &[(&str, &str)] = &[
     ("retrieve", "index embed base"),
     ("edit", "index language base"),
     ("lessons", "embed base"),
-    ("tools", "lessons retrieve index embed models checkpoint protocol base"),
+    ("tools", "lessons retrieve edit index embed models checkpoint protocol base"),
     ("request", "tools edit index language base"),
     ("context", "request tools retrieve edit index language base"),
     (

@@ -85,7 +85,12 @@ pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Ar
             with(&[("symbol", known.symbol.map(str::to_owned).or_else(|| quoted(part)))])
         }
         Builtin::IndexListMemories => Ok(Arguments::new()),
-        Builtin::ReplaceInFile | Builtin::IndexSearchText => Err(format!("no form spells out `{}`", tool.name())),
+        Builtin::ReplaceInFile
+        | Builtin::IndexSearchText
+        | Builtin::Outline
+        | Builtin::Graph
+        | Builtin::Edit
+        | Builtin::Plan => Err(format!("no form spells out `{}`", tool.name())),
     };
     Ok(vec![arguments?])
 }

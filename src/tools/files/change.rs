@@ -14,14 +14,14 @@ use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::confine::{ConfineError, Inside};
 use crate::tools::files::undone::Seen;
-use crate::tools::files::{replace, write};
+use crate::tools::files::{edit, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
 use crate::tools::preview::Preview;
 
 /// Most that is written to one file, and the largest file that is changed.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Longest search for the smallest diff; after that a coarser one is shown.
-const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
+pub const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -52,7 +52,8 @@ impl Change {
     pub fn plan(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
         let change = match builtin {
             Builtin::WriteFile => write::text(arguments, context),
-            Builtin::ReplaceInFile => replace::plan(arguments, context),
+            Builtin::ReplaceInFile => edit::replacement(arguments, context),
+            Builtin::Edit => edit::plan(arguments, context),
             Builtin::DeleteFile => write::deletion(arguments, context),
             Builtin::MoveFile => write::moved(arguments, context),
             other => Err(format!("`{}` changes no file; this is a bug in tools", other.name())),

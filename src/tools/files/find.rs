@@ -1,24 +1,35 @@
-//! `find_files`: finds files by name, with wildcards or by a part of the path.
+//! `find_files`: finds files by name, with wildcards or by a part of the path; without either it lists a folder.
+
+use std::path::Path;
 
 use ignore::overrides::OverrideBuilder;
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
-use crate::tools::files::list::LIST_MAX_ENTRIES;
+use crate::tools::files::list::{self, LIST_MAX_ENTRIES};
 use crate::tools::files::walk::walk;
 use crate::tools::outcome::{Finding, Outcome};
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
-    let pattern = arguments.text("pattern")?.trim();
+    let folder = arguments.optional_text("path")?.map(str::trim).filter(|path| !matches!(*path, "" | "." | "./"));
+    let Some(pattern) = arguments.optional_text("pattern")?.map(str::trim) else {
+        return list::run(arguments, context);
+    };
     if pattern.is_empty() {
         return Err("`pattern` is empty; give a part of a path or wildcards like `*.rs`".to_owned());
     }
-    let matches = matcher(context, pattern)?;
-    let root = context.root.resolve("", Access::Read).map_err(|e| e.to_string())?;
+    let root = context.root.resolve(folder.unwrap_or_default(), Access::Read).map_err(|e| e.to_string())?;
+    if !root.is_dir() {
+        return Err(format!("`{}` is not a folder; read_file shows what is in a file", root.relative()));
+    }
+    let matches = matcher(root.absolute(), pattern)?;
+    // A pattern is about what is below the folder.
+    let above = folder.map_or_else(String::new, |_| format!("{}/", root.relative()));
+    let below = |path: &str| path.strip_prefix(&above).map(&matches).unwrap_or_default();
     let mut found = Vec::new();
     let walked = walk(context, &root, |entry| {
-        if entry.is_file && matches(&entry.path) {
+        if entry.is_file && below(&entry.path) {
             found.push(entry.path.clone());
         }
         found.len() <= LIST_MAX_ENTRIES
@@ -36,14 +47,14 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
 
 type Matcher = Box<dyn Fn(&str) -> bool>;
 
-/// With wildcards the rules of .gitignore hold (`*.rs` at any depth, `src/*.rs` from the project folder); without them
+/// With wildcards the rules of .gitignore hold (`*.rs` at any depth, `src/*.rs` from the folder); without them
 /// any part of the path matches, upper or lower case.
-fn matcher(context: &Context, pattern: &str) -> Result<Matcher, String> {
+fn matcher(folder: &Path, pattern: &str) -> Result<Matcher, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let wanted = pattern.trim_start_matches("./").to_lowercase();
         return Ok(Box::new(move |path| path.to_lowercase().contains(&wanted)));
     }
-    let root = context.root.path().to_owned();
+    let root = folder.to_owned();
     let glob = pattern.strip_prefix("./").unwrap_or(pattern).trim_start_matches('!');
     let globs = OverrideBuilder::new(&root).add(glob).and_then(|builder| builder.build());
     let globs = globs.map_err(|e| format!("`{pattern}` is not a usable pattern: {e}"))?;
@@ -76,5 +87,21 @@ mod tests {
         check("LIST", &["list", "docs/list/other.md", "src/deep/list.rs"]);
         check("deep/li", &["src/deep/list.rs"]);
         check("nothing", &[]);
+    }
+
+    #[test]
+    fn a_folder_is_searched_or_listed() {
+        let project = Project::with(&[("src/lib.rs", ""), ("src/deep/lib.rs", ""), ("lib.rs", "")]);
+        for (arguments, expected) in [
+            (r#"{"pattern":"*.rs","path":"src"}"#, "2 files match `*.rs`\nsrc/deep/lib.rs\nsrc/lib.rs\n"),
+            (r#"{"pattern":"deep/*","path":"./src/"}"#, "1 files match `deep/*`\nsrc/deep/lib.rs\n"),
+            (r#"{"pattern":"src","path":"src"}"#, "0 files match `src`\n"),
+            (r#"{"pattern":"lib","path":"."}"#, "3 files match `lib`\nlib.rs\nsrc/deep/lib.rs\nsrc/lib.rs\n"),
+            (r#"{"path":"src"}"#, "src: 2 entries\nsrc/deep/\nsrc/lib.rs  0 B\n"),
+            (r#"{"pattern":"*.rs","path":"lib.rs"}"#, "`lib.rs` is not a folder; read_file shows what is in a file"),
+        ] {
+            assert_eq!(call(run, &project, arguments).text, expected, "{arguments}");
+        }
+        assert!(!call(run, &project, r#"{"pattern":"*","path":".."}"#).is_ok());
     }
 }

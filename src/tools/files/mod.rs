@@ -1,12 +1,15 @@
 //! The tools that work on files of the project.
 
 pub mod change;
+pub mod changed;
+pub mod edit;
 pub mod find;
+pub mod indents;
 pub mod left_out;
 pub mod list;
 pub mod near;
+pub mod passage;
 pub mod read;
-pub mod replace;
 pub mod search;
 pub mod undone;
 pub mod walk;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::base::Hidden;
 use crate::base::config::{Consent, Place, Rule};
+use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::policy::pattern::{Pattern, Sense};
 use crate::tools::policy::places::{self, Named};
@@ -144,7 +145,9 @@ impl Compiled {
     }
 
     fn matches_as(&self, asked: &Asked<'_>, sense: Sense) -> bool {
-        self.tools.iter().any(|tool| tool.matches(&asked.call.tool))
+        let parts = Builtin::by_name(&asked.call.tool).map_or(&[][..], Builtin::parts);
+        let is_named = |tool: &Pattern| tool.matches(&asked.call.tool) || parts.iter().any(|part| tool.matches(part));
+        self.tools.iter().any(is_named)
             && self.arguments.iter().all(|(name, patterns)| argument(asked, name, patterns, sense))
             && (self.paths.is_empty() || self.paths_match(asked, sense))
     }

@@ -6,13 +6,16 @@ use crate::index::{Index, SymbolRow};
 use crate::retrieve;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
-use crate::tools::outcome::Outcome;
+use crate::tools::outcome::{Finding, Outcome, cut_line};
 use show::Item;
 
 /// A file of at most this many lines is shown whole.
 const WHOLE_LINES_MAX: usize = 60;
 const CHUNKS_MAX: usize = 60;
 const LINES_PER_CHUNK: usize = 8;
+const SIGNATURE_CHARS: usize = 200;
+/// Definitions nest a few levels.
+const DEPTH_MAX: usize = 16;
 
 /// `index_find_files`: files that define a name, or whose path holds it.
 pub(in crate::tools) fn find(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
@@ -59,6 +62,39 @@ pub(in crate::tools) fn read(arguments: Arguments<'_>, context: &Context) -> Res
     let items: Vec<Item> = definitions.into_iter().map(outlined).collect();
     let title = format!("{path}, {lines} lines, {} definitions", items.len());
     Ok(show::outcome(&title, &items, &["read_file shows lines; `symbol` shows one definition".to_owned()]))
+}
+
+/// `outline`: every definition of a file with its signature, or one of them.
+pub(in crate::tools) fn outline(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    let path = arguments.text("path")?.trim().trim_start_matches("./");
+    let index = index(context)?;
+    let symbols = index.file_symbols(path).map_err(said)?;
+    if symbols.is_empty() {
+        return Err(unknown_path(index, path)?);
+    }
+    let is_file = |symbol: &&SymbolRow| symbol.kind == "module" && symbol.container.is_none();
+    let lines = symbols.iter().find(is_file).map_or(0, |file| file.end);
+    let definitions: Vec<SymbolRow> = symbols.iter().filter(|symbol| !is_file(symbol)).cloned().collect();
+    if let Some(name) = arguments.optional_text("name")?.map(str::trim).filter(|name| !name.is_empty()) {
+        return one_definition(index, path, name, definitions);
+    }
+    let mut text = format!("{path}, {lines} lines, {} definitions\n", definitions.len());
+    for one in &definitions {
+        let signature =
+            if one.signature.is_empty() { format!("{} {}", one.kind, one.name) } else { one.signature.clone() };
+        let signature = cut_line(&signature.split_whitespace().collect::<Vec<_>>().join(" "), SIGNATURE_CHARS);
+        text.push_str(&format!("{}{}-{} {signature}\n", "  ".repeat(depth(one, &definitions)), one.start, one.end));
+    }
+    let findings =
+        definitions.iter().map(|one| Finding::at(path, one.start, cut_line(&one.signature, SIGNATURE_CHARS)));
+    Ok(Outcome::ok(text).with_findings(findings.collect()))
+}
+
+/// How many definitions of the file are around one.
+fn depth(symbol: &SymbolRow, all: &[SymbolRow]) -> usize {
+    let container = |symbol: &SymbolRow| all.iter().find(|one| Some(one.id) == symbol.container);
+    let around = std::iter::successors(container(symbol), |outer| container(outer));
+    around.take(DEPTH_MAX).count()
 }
 
 fn one_definition(index: &Index, path: &str, name: &str, definitions: Vec<SymbolRow>) -> Result<Outcome, String> {

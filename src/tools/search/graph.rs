@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::show::{self, Detail, Item};
 use super::{files, index, left_out, near_symbols, said};
 use crate::index::{Graph, Index, Neighbour, Reach};
@@ -78,6 +80,43 @@ pub(in crate::tools) fn dependents(arguments: Arguments<'_>, context: &Context) 
     let found = index.graph().map_err(said)?.dependents(path);
     let items = each(&found, |near| at_reference(index, near, found.len()))?;
     Ok(show::outcome(&format!("{} files that import {path}", items.len()), &items, &left_out(index)?))
+}
+
+/// `graph`: the relation that is asked for, of a function or a file.
+pub(in crate::tools) fn related(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
+    type Relation = fn(Arguments<'_>, &Context) -> Result<Outcome, String>;
+    let (name, relation) = (arguments.text("name")?.trim(), arguments.text("relation")?);
+    let (list, argument): (Relation, &str) = match relation {
+        "callers" => (callers, "symbol"),
+        "callees" => (callees, "symbol"),
+        "impact" => (impact, "symbol"),
+        "imports" => (imports, "path"),
+        "dependents" => (dependents, "path"),
+        other => {
+            return Err(format!(
+                "there is no relation `{other}`; give callers, callees, impact, imports or dependents"
+            ));
+        }
+    };
+    let graph = index(context)?.graph().map_err(said)?;
+    let mut name = name.trim_start_matches("./").to_owned();
+    if argument == "path" {
+        // The file that defines a name is meant by it.
+        let mut paths: Vec<String> = graph.named(&name).into_iter().map(|node| node.path.clone()).collect();
+        paths.sort();
+        paths.dedup();
+        match &paths[..] {
+            [] => {}
+            [only] => name = only.clone(),
+            several => {
+                let several = several[..several.len().min(NAMESAKES_MAX)].join(", ");
+                return Err(format!("`{name}` is defined in several files: {several}; give one of them"));
+            }
+        }
+    } else if relation != "impact" && graph.named(&name).first().is_some_and(|node| node.path == name) {
+        return Err(format!("`{name}` is a file; imports and dependents are of files, {relation} of a function in it"));
+    }
+    list(Arguments(&Map::from_iter([(argument.to_owned(), Value::String(name))])), context)
 }
 
 fn known_path<'a>(arguments: Arguments<'a>, index: &Index) -> Result<&'a str, String> {

@@ -1,0 +1,305 @@
+//! `edit` and `replace_in_file`: passages of a file become others, or a definition gets another text; all that a call asks for, or nothing.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::base::line_ends;
+use crate::edit::{self, Hints, MergeError};
+use crate::index::parts;
+use crate::tools::Context;
+use crate::tools::arguments::Arguments;
+use crate::tools::confine::{Access, Inside};
+use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
+use crate::tools::files::passage::{self, Piece, Several, line_of};
+
+/// Most edits of one call.
+const EDITS_MAX: usize = 200;
+
+/// `replace_in_file`: one passage, which has to be unique.
+pub fn replacement(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+    let (path, old, new) = (arguments.text("path")?, arguments.text("old")?, arguments.text("new")?);
+    let (file, before) = existing(path, context)?;
+    let (after, notes) = replaced(&file.relative(), &before, &[(old, new)], Several::Never)?;
+    changed(file, before, after, notes)
+}
+
+/// `edit`: several passages, each in one place or in all, or a whole definition.
+pub fn plan(arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
+    let filled = |name| Ok::<_, String>(arguments.optional_text(name)?.filter(|text| !text.trim().is_empty()));
+    let (name, code) = (filled("definition")?, filled("code")?);
+    let pairs = pairs(arguments)?;
+    let (file, before) = existing(arguments.text("path")?, context)?;
+    let path = file.relative();
+    let (after, notes) = match (&pairs[..], name, code) {
+        ([], Some(name), Some(code)) => defined(&path, &before, name.trim(), code)?,
+        ([], Some(name), None) => {
+            return Err(format!(
+                "`code` is missing: the whole new text of `{name}`. To remove it, give its text as `old` in `edits`, and an empty `new`"
+            ));
+        }
+        ([], None, _) => {
+            return Err(
+                "nothing to change: give `edits`, a list of {old, new}, or `definition` with its `code`".to_owned()
+            );
+        }
+        (pairs, None, None) => {
+            let several = if arguments.flag("all")? { Several::Wanted } else { Several::Offered };
+            replaced(&path, &before, pairs, several)?
+        }
+        _ => return Err("give either `edits` or `definition` with `code`, in a call of its own each".to_owned()),
+    };
+    changed(file, before, after, notes)
+}
+
+/// The old and new text of each edit.
+fn pairs<'a>(arguments: Arguments<'a>) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let edits = match arguments.0.get("edits") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(edits)) => edits,
+        Some(_) => return Err("`edits` is not a list; give [{\"old\": …, \"new\": …}]".to_owned()),
+    };
+    if edits.len() > EDITS_MAX {
+        return Err(format!("{} edits in one call, at most {EDITS_MAX} are made; make several calls", edits.len()));
+    }
+    let text = |(at, edit): (usize, &'a Value), name: &str| {
+        let text = edit.get(name).and_then(Value::as_str);
+        text.ok_or_else(|| format!("edit {} of {} has no text `{name}`", at + 1, edits.len()))
+    };
+    edits.iter().enumerate().map(|one| Ok((text(one, "old")?, text(one, "new")?))).collect()
+}
+
+/// The file that is to be changed, and its text.
+fn existing(path: &str, context: &Context) -> Result<(Inside, String), String> {
+    let file = context.root.resolve(path, Access::Write).map_err(|error| error.to_string())?;
+    if !file.exists() {
+        return Err(format!("`{}` does not exist; write_file creates files", file.relative()));
+    }
+    let text = text_of(&file)?;
+    Ok((file, text))
+}
+
+fn changed(file: Inside, before: String, after: String, notes: Vec<String>) -> Result<Change, String> {
+    may_be_written(&file.relative(), after.len())?;
+    Change::text(file, Some(before), after, notes)
+}
+
+fn may_be_written(path: &str, bytes: usize) -> Result<(), String> {
+    let would = || format!("{path} would have {bytes} bytes, at most {WRITE_MAX_BYTES} are written");
+    if bytes > WRITE_MAX_BYTES { Err(would()) } else { Ok(()) }
+}
+
+/// `content` with all `pairs` of old and new passages replaced, each found in `content` as it is, and notes about what was tolerated. An error
+/// names the pair that is in the way.
+pub fn replaced(
+    path: &str,
+    content: &str,
+    pairs: &[(&str, &str)],
+    several: Several,
+) -> Result<(String, Vec<String>), String> {
+    let plain = line_ends::plain(content);
+    let pairs: Vec<[String; 2]> =
+        pairs.iter().map(|(old, new)| [old, new].map(|text| text.replace("\r\n", "\n"))).collect();
+    let (mut pieces, mut notes): (Vec<(usize, Piece)>, Vec<String>) = (Vec::new(), Vec::new());
+    for (at, [old, new]) in pairs.iter().enumerate() {
+        let found = if old.trim().is_empty() {
+            Err("`old` is blank; give the passage that is to be replaced, as it stands in the file".to_owned())
+        } else {
+            passage::find(path, &plain, (old, new), several)
+        };
+        let (found, note) = found.map_err(|why| {
+            let written = pairs[..at].iter().position(|[_, new]| !old.trim().is_empty() && new.contains(old.as_str()));
+            let why = written.map_or(why, |earlier| {
+                format!(
+                    "`old` is not in the file as it is now, but in the `new` of edit {}; make one edit of both",
+                    earlier + 1
+                )
+            });
+            if pairs.len() == 1 {
+                why
+            } else {
+                format!("no edit was made, because of edit {} of {}: {why}", at + 1, pairs.len())
+            }
+        })?;
+        pieces.extend(found.into_iter().map(|piece| (at, piece)));
+        notes.extend(note);
+    }
+    let after = joined(path, &plain, pieces)?;
+    Ok((if after == plain { content.to_owned() } else { line_ends::aligned(content, &after) }, notes))
+}
+
+/// `text` with the pieces, each with the number of its edit, put in.
+fn joined(path: &str, text: &str, mut pieces: Vec<(usize, Piece)>) -> Result<String, String> {
+    pieces.sort_by_key(|(_, piece)| (piece.range.start, piece.range.end));
+    pieces.dedup_by(|(_, a), (_, b)| a == b);
+    for pair in pieces.windows(2) {
+        let [(first, a), (second, b)] = pair else { continue };
+        if a.range.end > b.range.start {
+            let line = line_of(text, b.range.start);
+            return Err(format!(
+                "no edit was made, because edits {} and {} both change line {line} of {path}; make one edit of both",
+                first.min(second) + 1,
+                first.max(second) + 1
+            ));
+        }
+    }
+    let (gone, new) = pieces.iter().fold((0, 0), |(gone, new), (_, one)| (gone + one.range.len(), new + one.new.len()));
+    may_be_written(path, text.len() - gone + new)?;
+    let (mut after, mut done) = (String::with_capacity(text.len() - gone + new), 0);
+    for (_, piece) in &pieces {
+        after.push_str(&text[done..piece.range.start]);
+        after.push_str(&piece.new);
+        done = piece.range.end;
+    }
+    after.push_str(&text[done..]);
+    Ok(after)
+}
+
+/// `before` with `code` in the place of the definition `name`, or beside its siblings if there is none yet.
+fn defined(path: &str, before: &str, name: &str, code: &str) -> Result<(String, Vec<String>), String> {
+    let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
+        Some((around, last)) => (around.rsplit(['.', ':']).next().map(str::to_owned), last),
+        None => (None, name),
+    };
+    let merged = edit::merge(path, before, code, &Hints { container, ..Hints::default() });
+    let merged = merged.map_err(|error| match error {
+        MergeError::NoGrammar { .. } => {
+            format!("{path} is in a language whose definitions are not known; give `edits`")
+        }
+        other => other.to_string(),
+    })?;
+    let written: HashSet<String> = parts::definitions(path, code).into_iter().map(|span| span.name).collect();
+    let is_it = |change: &edit::merge::Change| change.name == last || change.container.as_deref() == Some(last);
+    if !merged.changed.iter().any(is_it) && !written.contains(last) {
+        let names: Vec<&str> = merged.changed.iter().map(|change| change.name.as_str()).collect();
+        return Err(format!("`code` does not define `{name}`, but {}; nothing was changed", listed(&names)));
+    }
+    let others: Vec<&str> = merged.changed.iter().filter(|one| !is_it(one)).map(|one| one.name.as_str()).collect();
+    let note = (!others.is_empty()).then(|| format!("`code` also changed or added {}", listed(&others)));
+    Ok((merged.text, note.into_iter().collect()))
+}
+
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "nothing with a name".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::builtin::Builtin;
+    use crate::tools::files::walk::testing::{Project, change};
+    use serde_json::json;
+
+    #[test]
+    fn replace_in_file_writes_the_file_and_shows_the_change() {
+        let project = Project::with(&[("r.ts", "const attempts = 5;\n")]);
+        let replaced = |path: &str, old: &str, new: &str| {
+            change(Builtin::ReplaceInFile, &project, json!({ "path": path, "old": old, "new": new }))
+        };
+        assert_eq!(replaced("r.ts", "attempts = 5", "attempts = 3").text, "changed r.ts (+1 -1 lines)");
+        assert_eq!(project.text("r.ts"), "const attempts = 3;\n");
+        for (path, old) in [("r.ts", " "), ("none.ts", "x"), ("r.ts", "absent entirely")] {
+            assert!(!replaced(path, old, "x").is_ok(), "{path} {old}");
+        }
+    }
+
+    /// Makes the edits, with `all` or without, in a file `f`.
+    fn check(before: &str, edits: &[[&str; 2]], all: bool, expected: Result<&str, &str>) {
+        let project = Project::with(&[("f", before)]);
+        let edits: Vec<Value> = edits.iter().map(|[old, new]| json!({ "old": old, "new": new })).collect();
+        let outcome = change(Builtin::Edit, &project, json!({ "path": "f", "edits": edits, "all": all }));
+        match expected {
+            Ok(after) => assert_eq!(project.text("f"), after, "{}", outcome.text),
+            Err(why) => {
+                assert!(!outcome.is_ok() && outcome.text.contains(why), "{}", outcome.text);
+                assert_eq!(project.text("f"), before, "it stays as it was");
+            }
+        }
+    }
+
+    #[test]
+    fn several_edits_of_a_file_are_made_together_or_not_at_all() {
+        check("a\nb\nc\n", &[["c", "C"], ["a", "A\nA"]], false, Ok("A\nA\nb\nC\n"));
+        check("a\r\nb\r\nc", &[["b", "B"], ["c", "C"]], false, Ok("a\r\nB\r\nC"));
+        check("\u{feff}a\nb\n", &[["a", "b"], ["b", "a"]], false, Ok("\u{feff}b\na\n"));
+        check(
+            "a\nb\n",
+            &[["a", "A"], ["x", "y"]],
+            false,
+            Err("no edit was made, because of edit 2 of 2: `old` was not found in f"),
+        );
+        check("a\nb\n", &[["a\nb", "c"], ["b", "d"]], false, Err("edits 1 and 2 both change line 2 of f"));
+        check("a\n", &[["a", "b c"], ["b c", "d"]], false, Err("in the `new` of edit 1; make one edit of both"));
+        check("a\n", &[["a", "b"], [" ", "d"]], false, Err("edit 2 of 2: `old` is blank"));
+        check("a\n", &[["a", "b"], ["a", "b"]], false, Ok("b\n"));
+    }
+
+    #[test]
+    fn a_passage_in_several_places_is_replaced_in_all_of_them_if_that_is_wanted() {
+        let refused =
+            "`old` occurs 2 times in f, at lines 1, 3; add lines before or after it to say which, or give all = true";
+        check("x\ny\nx\n", &[["x", "z"]], false, Err(refused));
+        check("x\ny\nx\n", &[["x", "z"], ["y", "w"]], true, Ok("z\nw\nz\n"));
+        check("a = 1\na = 12\na = 1", &[["a = 1", "a = 2"]], true, Ok("a = 2\na = 12\na = 2"));
+        check("  x\n  y\n\n\tx\n\ty\n", &[["x\ny", "x\nz"]], true, Ok("  x\n  z\n\n\tx\n\tz\n"));
+        check("x  y\nx\ty", &[["x y", "z"]], true, Ok("z\nz"));
+        check(&"a\n".repeat(200_000), &[["a", "aaaaaaaaaa"]], true, Err("at most 1048576 are written"));
+    }
+
+    /// Gives a definition of a file another text.
+    fn definition(path: &str, before: &str, name: &str, code: &str, expected: Result<&str, &str>) {
+        let project = Project::with(&[(path, before)]);
+        let outcome =
+            change(Builtin::Edit, &project, json!({ "path": path, "definition": name, "code": code, "edits": [] }));
+        match expected {
+            Ok(after) => assert_eq!(project.text(path), after, "{}", outcome.text),
+            Err(why) => assert!(!outcome.is_ok() && outcome.text.contains(why), "{}", outcome.text),
+        }
+    }
+
+    #[test]
+    fn a_definition_is_replaced_or_added_whole() {
+        let before = "class Box:\n    def get(self):\n        return 1\n\n    def put(self):\n        return 2\n\n\ndef get():\n    return 3\n";
+        let code = "def get(self):\n    return 10";
+        definition("a.py", before, "Box.get", code, Ok(&before.replace("return 1\n", "return 10\n")));
+        definition(
+            "a.py",
+            before,
+            "get",
+            "def get():\n    return 30\n",
+            Ok(&before.replace("return 3\n", "return 30\n")),
+        );
+        let added = "struct A;\n\nfn b() -> u8 {\n    1\n}\n";
+        definition("a.rs", "struct A;\n", "b", "fn b() -> u8 {\n    1\n}", Ok(added));
+        definition("a.rs", added, "b", "fn c() {}", Err("`code` does not define `b`, but `c`"));
+        definition("a.rs", added, "b", "fn b( -> {", Err("does not parse"));
+        definition("a.rs", added, "b", " ", Err("`code` is missing"));
+        definition("a.txt", "b\n", "b", "fn b() {}", Err("give `edits`"));
+    }
+
+    #[test]
+    fn a_call_that_is_not_complete_says_what_to_give() {
+        let project = Project::with(&[("f", "a\n"), ("dir/g", "")]);
+        std::fs::write(project.dir.path().join("bin"), [0xff, 0xfe, 0]).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", project.dir.path().join("out")).unwrap();
+        let edits = json!([{ "old": "a", "new": "b" }]);
+        for (arguments, part) in [
+            (json!({ "path": "f" }), "nothing to change: give `edits`"),
+            (json!({ "path": "f", "edits": [{ "old": "a" }] }), "edit 1 of 1 has no text `new`"),
+            (json!({ "path": "f", "edits": "a" }), "`edits` is not a list"),
+            (json!({ "path": "f", "edits": vec![edits[0].clone(); 201] }), "at most 200"),
+            (json!({ "path": "f", "edits": edits, "definition": "a", "code": "b" }), "give either `edits` or"),
+            (json!({ "path": "none", "edits": edits }), "`none` does not exist; write_file creates files"),
+            (json!({ "path": "bin", "edits": edits }), "not UTF-8"),
+            (json!({ "path": "dir", "edits": edits }), "dir"),
+            (json!({ "path": "../f", "edits": edits }), "outside"),
+            (json!({ "path": "out", "edits": edits }), "out"),
+            (json!({ "path": ".git/config", "edits": edits }), ".git"),
+        ] {
+            let outcome = change(Builtin::Edit, &project, arguments);
+            assert!(!outcome.is_ok() && outcome.text.contains(part), "{part}: {}", outcome.text);
+        }
+        assert_eq!(project.text("f"), "a\n");
+    }
+}
