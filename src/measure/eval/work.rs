@@ -3,6 +3,7 @@
 pub mod agent;
 mod child;
 mod state;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,10 @@ use serde_json::{Value, json};
 
 use super::{Report, jsonl, percentile};
 use crate::base::Cancel;
-use agent::{Agent, Said};
+use agent::{Agent, Cost, Said};
 use child::Ended;
 use state::{Change, State};
+use words::Replies;
 
 /// Time for the setup and for the check of one case.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
@@ -62,6 +64,10 @@ pub struct Run<'a> {
     pub only: Option<&'a str>,
     pub agent: &'a Agent,
     pub limit: Duration,
+    /// Where the planner is played by hand.
+    pub replies: Option<&'a Replies>,
+    /// Gets the answer (ID.answer.txt) and the changes (ID.patch) of each case.
+    pub keep: Option<&'a Path>,
     pub cancel: &'a Cancel,
 }
 
@@ -75,7 +81,9 @@ struct Outcome<'a> {
     verdict: &'static str,
     harm: Vec<String>,
     seconds: f64,
-    tokens: Option<usize>,
+    cost: Option<Cost>,
+    /// The share of the model's last words that the answer has, where they are known.
+    kept: Option<f64>,
     timed_out: bool,
     answer: String,
     changed: Vec<Change>,
@@ -95,6 +103,9 @@ pub fn run(run: &Run, cases: &[Case], report: &mut Report) -> Result<Value> {
     if let Some(case) = chosen.iter().find(|case| !root.join(&case.project).is_dir()) {
         let (id, project, root) = (&case.id, &case.project, root.display());
         bail!("case {id} works on {project}, which is not in {root}; scripts/fetch-suites {root} brings the projects");
+    }
+    if let Some(folder) = run.keep {
+        std::fs::create_dir_all(folder).with_context(|| format!("--keep {} cannot be made", folder.display()))?;
     }
     let mut outcomes = Vec::new();
     for case in chosen {
@@ -147,10 +158,15 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
                   commit -q --no-verify -m start";
     workspace.bash(case, commit, run.cancel)?;
     let before = State::of(&project)?;
+    let replied = run.replies.map(Replies::latest);
     let ended = child::run(&mut run.agent.command(&project, &case.request), run.limit, run.cancel)?;
     let after = State::of(&project)?;
-    let Said { answer, tokens } = run.agent.said(&ended);
+    let Said { answer, cost } = run.agent.said(&ended);
+    let said = run.replies.zip(replied).and_then(|(replies, before)| replies.last_words(before));
     std::fs::write(workspace.answer(), &answer)?;
+    if let Some(folder) = run.keep {
+        keep(folder, &workspace, case, run.cancel)?;
+    }
     let checked = workspace.bash(case, &case.check, run.cancel)?;
     let changed = before.changes(&after);
     let harm = before.harm(&after, &changed, &case.touch);
@@ -167,7 +183,8 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
         verdict,
         harm,
         seconds: (ended.seconds * 10.0).round() / 10.0,
-        tokens,
+        cost,
+        kept: said.map(|said| words::kept(&said, &answer)),
         timed_out: ended.cut,
         answer,
         changed,
@@ -176,14 +193,44 @@ fn one<'a>(run: &Run, case: &'a Case, root: &Path) -> Result<Outcome<'a>> {
     })
 }
 
+/// Copies the answer and the changes of a case to `folder`. Without git on the machine there is no patch.
+fn keep(folder: &Path, workspace: &Workspace, case: &Case, cancel: &Cancel) -> Result<()> {
+    // An id is a name of ours or of the suite's author; a path in it must not lead out of the folder.
+    let name = case.id.replace(['/', '\\'], "_");
+    std::fs::copy(workspace.answer(), folder.join(format!("{name}.answer.txt")))?;
+    // In an index of its own, because a check may ask git which files are new.
+    let line = "export GIT_INDEX_FILE=\"$ANSWER.index\"; cp .git/index \"$GIT_INDEX_FILE\" && git add -A -N . && \
+                git --no-pager diff --no-color HEAD";
+    let patch = workspace.bash(case, line, cancel)?;
+    if patch.success {
+        std::fs::write(folder.join(format!("{name}.patch")), patch.stdout)?;
+    }
+    Ok(())
+}
+
 impl Outcome<'_> {
+    /// The answer counts as whole from this share on.
+    const WHOLE: f64 = 0.99;
+
+    fn is_whole(&self) -> bool {
+        self.kept.is_some_and(|kept| kept >= Outcome::WHOLE)
+    }
+
     fn line(&self) -> String {
         let why = match self.harm.first() {
             Some(harm) => format!(": {harm}"),
             None if self.timed_out => ": was ended, it took too long or printed too much".to_owned(),
             None => String::new(),
         };
-        format!("{:<6} {:>6.1} s  {} ({}){why}", self.verdict, self.seconds, self.id, self.kind)
+        let cost = self.cost.as_ref().map(|cost| {
+            format!("  {} calls, {} prompt tokens, {} in the first", cost.calls, cost.prompts, cost.first_prompt)
+        });
+        let kept = self.kept.map(|kept| match self.is_whole() {
+            true => "  answer whole".to_owned(),
+            false => format!("  {:.0} % of the model's last words in the answer", kept * 100.0),
+        });
+        let (cost, kept) = (cost.unwrap_or_default(), kept.unwrap_or_default());
+        format!("{:<6} {:>6.1} s  {} ({}){cost}{kept}{why}", self.verdict, self.seconds, self.id, self.kind)
     }
 }
 
@@ -194,11 +241,20 @@ fn figures(outcomes: &[Outcome]) -> Value {
         by_kind.entry(outcome.kind).or_default().push(outcome);
     }
     let by_kind: BTreeMap<&str, Value> = by_kind.into_iter().map(|(kind, own)| (kind, sums(own))).collect();
-    let mut tokens: Vec<f64> =
-        outcomes.iter().filter_map(|outcome| outcome.tokens).map(|tokens| tokens as f64).collect();
     let mut figures = sums(outcomes.iter().collect());
-    // Null for an agent that does not report tokens.
-    figures["tokens_p50"] = json!((!tokens.is_empty()).then(|| percentile(&mut tokens, 0.5) as u64));
+    // Null for an agent that does not report what it cost.
+    let median = |of: fn(&Cost) -> usize| {
+        let mut counts: Vec<f64> =
+            outcomes.iter().filter_map(|one| one.cost.as_ref()).map(|it| of(it) as f64).collect();
+        (!counts.is_empty()).then(|| percentile(&mut counts, 0.5) as u64)
+    };
+    figures["tokens_p50"] = json!(median(|cost| cost.tokens));
+    figures["calls_p50"] = json!(median(|cost| cost.calls));
+    figures["first_prompt_p50"] = json!(median(|cost| cost.first_prompt));
+    figures["prompts_p50"] = json!(median(|cost| cost.prompts));
+    let compared = outcomes.iter().filter(|one| one.kept.is_some()).count();
+    let whole = outcomes.iter().filter(|one| one.is_whole()).count();
+    figures["answers_whole"] = json!((compared > 0).then_some(whole));
     figures["by_kind"] = json!(by_kind);
     figures
 }

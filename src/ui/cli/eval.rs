@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::base::config::setting::Kind as SettingKind;
 use crate::base::config::{Origin, Settings};
 use crate::measure::eval::work::agent::Agent;
+use crate::measure::eval::work::words::Replies;
 use crate::measure::eval::{self, Report};
 use crate::tools::Catalog;
 
@@ -110,6 +111,12 @@ struct Work {
     /// Seconds per case after which the agent is ended
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     limit_s: u64,
+    /// The planner is played by hand: its server's folder with NNN.reply.json; says how much of the last reply the answer has
+    #[arg(long, value_name = "DIR")]
+    replies: Option<PathBuf>,
+    /// Write the answer and the changes of each case to this folder: ID.answer.txt, ID.patch
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
@@ -260,11 +267,14 @@ impl Work {
             Some(line) => Agent::other(line)?,
             None => Agent::own(setting_flags(settings))?,
         };
+        let replies = self.replies.as_deref().map(Replies::new).transpose()?;
         let run = eval::work::Run {
             root: &self.root,
             only: self.only.as_deref(),
             agent: &agent,
             limit: Duration::from_secs(self.limit_s),
+            replies: replies.as_ref(),
+            keep: self.keep.as_deref(),
             cancel: &app.cancel,
         };
         putln!("{}", eval::work::run(&run, &eval::work::read(&self.suite)?, &mut self.output.report()?)?);

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
 
 use super::child::Ended;
-use crate::protocol::{Event, Record};
+use crate::protocol::{Event, Record, Usage};
 
 /// Longest answer that is kept, in characters; a person reads less.
 const ANSWER_CHARS_MAX: usize = 200_000;
@@ -23,8 +24,31 @@ pub enum Agent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     pub answer: String,
-    /// Tokens that models read (without prefix cache) and wrote; `None` if the agent does not report them.
-    pub tokens: Option<usize>,
+    /// `None` if the agent does not report it.
+    pub cost: Option<Cost>,
+}
+
+/// What the models of one request cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Calls of models that generate text.
+    pub calls: usize,
+    /// Tokens of the first prompt, and of all prompts together.
+    pub first_prompt: usize,
+    pub prompts: usize,
+    /// Tokens that models read (without prefix cache) and wrote.
+    pub tokens: usize,
+}
+
+impl Cost {
+    fn of(usage: &Usage) -> Cost {
+        Cost {
+            calls: usage.model_calls,
+            first_prompt: usage.calls.first().map_or(0, |call| call.prompt_tokens),
+            prompts: usage.prompt_tokens,
+            tokens: usage.budget.task_tokens,
+        }
+    }
 }
 
 impl Agent {
@@ -67,20 +91,20 @@ impl Agent {
     pub fn said(&self, ended: &Ended) -> Said {
         let result = match self {
             Agent::Own { .. } => ended.stdout.lines().rev().find_map(finished).unwrap_or_default(),
-            Agent::Other(_) => Said { answer: ended.stdout.trim().to_owned(), tokens: None },
+            Agent::Other(_) => Said { answer: ended.stdout.trim().to_owned(), cost: None },
         };
         Said { answer: result.answer.chars().take(ANSWER_CHARS_MAX).collect(), ..result }
     }
 }
 
-/// Answer and tokens, if the line is a `turn-finished` event.
+/// Answer and cost, if the line is a `turn-finished` event.
 fn finished(line: &str) -> Option<Said> {
     // Most lines are tokens of the answer: skip them without parsing.
     if !line.contains("\"turn-finished\"") {
         return None;
     }
     match serde_json::from_str::<Record>(line).ok()?.event {
-        Event::TurnFinished(turn) => Some(Said { answer: turn.answer, tokens: Some(turn.usage.budget.task_tokens) }),
+        Event::TurnFinished(turn) => Some(Said { cost: Some(Cost::of(&turn.usage)), answer: turn.answer }),
         _ => None,
     }
 }
@@ -94,7 +118,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::base::ConversationId;
-    use crate::protocol::{BudgetReport, TurnFinished, Usage};
+    use crate::protocol::{BudgetReport, CallCost, TurnFinished};
 
     fn ended(stdout: &str) -> Ended {
         Ended { success: true, cut: false, stdout: stdout.to_owned(), stderr: String::new(), seconds: 1.0 }
@@ -113,12 +137,15 @@ mod tests {
 
     #[test]
     fn the_answer_of_this_program_is_in_its_last_event() {
-        let usage = Usage { budget: BudgetReport { task_tokens: 77, ..Default::default() }, ..Default::default() };
+        let budget = BudgetReport { task_tokens: 77, ..Default::default() };
+        let calls = [40, 20].map(|prompt_tokens| CallCost { prompt_tokens, ..Default::default() }).to_vec();
+        let usage = Usage { model_calls: 2, prompt_tokens: 60, budget, calls, ..Default::default() };
         let turn = TurnFinished { request: "r".to_owned(), answer: "So it is.".to_owned(), steps: vec![], usage };
         let record = Record::now(&ConversationId("c".to_owned()), Event::TurnFinished(turn));
         let line = serde_json::to_string(&record).unwrap();
         let own = Agent::own(vec![]).unwrap();
-        let expected = Said { answer: "So it is.".to_owned(), tokens: Some(77) };
+        let cost = Cost { calls: 2, first_prompt: 40, prompts: 60, tokens: 77 };
+        let expected = Said { answer: "So it is.".to_owned(), cost: Some(cost) };
         assert_eq!(own.said(&ended(&format!("{{\"type\":\"token\"}}\n{line}\n"))), expected);
         assert_eq!(own.said(&ended("no event\n")), Said::default());
     }

@@ -13,8 +13,8 @@ const SUITE: &str = r#"
 /// Runs the suite with the command line `agent`; returns its figures and the lines of `--out`.
 fn run_suite(agent: &str, only: Option<&str>) -> (Value, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
-    let (root, suite, out) =
-        (folder.path().join("root"), folder.path().join("suite.jsonl"), folder.path().join("out.jsonl"));
+    let at = |name: &str| folder.path().join(name);
+    let (root, suite, out, keep) = (at("root"), at("suite.jsonl"), at("out.jsonl"), at("keep"));
     fs::create_dir_all(root.join("small")).unwrap();
     fs::write(root.join("small/conf.py"), "LIMIT = 5\n\n\ndef double(x):\n    return x + x\n").unwrap();
     fs::write(&suite, SUITE).unwrap();
@@ -23,11 +23,19 @@ fn run_suite(agent: &str, only: Option<&str>) -> (Value, Vec<Value>) {
         only,
         agent: &Agent::other(agent).unwrap(),
         limit: Duration::from_millis(2_000),
+        replies: None,
+        keep: Some(&keep),
         cancel: &Cancel::new(),
     };
     let mut report = Report::new(Some(&out), None).unwrap();
     let figures = super::run(&run, &read(&suite).unwrap(), &mut report).unwrap();
     drop(report);
+    for id in ["a-edit", "b-ask"].into_iter().filter(|id| only.is_none_or(|part| id.contains(part))) {
+        assert!(keep.join(format!("{id}.answer.txt")).is_file(), "{id}");
+    }
+    if agent.contains("s/5/7/") {
+        assert!(fs::read_to_string(keep.join("a-edit.patch")).unwrap().contains("+LIMIT = 7\n"));
+    }
     assert_eq!(fs::read_dir(root.join("small")).unwrap().count(), 1, "the project itself was worked on");
     let lines = fs::read_to_string(&out).unwrap();
     (figures, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -76,7 +84,7 @@ fn a_missing_project_is_reported_before_any_work() {
     let agent = Agent::other("true {request}").unwrap();
     let check = |only: Option<&str>, expected: &str| {
         let (limit, cancel) = (Duration::from_secs(1), &Cancel::new());
-        let run = Run { root: folder.path(), only, agent: &agent, limit, cancel };
+        let run = Run { root: folder.path(), only, agent: &agent, limit, replies: None, keep: None, cancel };
         let mut report = Report::new(None, None).unwrap();
         let error = super::run(&run, &read(&suite).unwrap(), &mut report).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -85,14 +93,44 @@ fn a_missing_project_is_reported_before_any_work() {
     check(Some("nothing"), "none of the 3 cases");
 }
 
+/// An agent whose model is played by hand, and shows half of what the model said last.
+#[test]
+fn an_answer_that_is_cut_is_told_from_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("small")).unwrap();
+    fs::write(folder.path().join("suite.jsonl"), SUITE).unwrap();
+    let script = format!(
+        "n=$(ls {0}/replies | wc -l); printf '{{\"content\": \"the limit is 5\"}}' >{0}/replies/00$((n + 1)).reply.json; \
+         case {{request}} in set*) echo the limit ;; what*) echo 'the limit is **5**' ;; *) exit 1 ;; esac",
+        folder.path().display()
+    );
+    let at = folder.path().join("replies");
+    fs::create_dir(&at).unwrap();
+    let (agent, replies) = (Agent::other(&script).unwrap(), Replies::new(&at).unwrap());
+    let (limit, replies, cancel) = (Duration::from_secs(5), Some(&replies), &Cancel::new());
+    let run = Run { root: folder.path(), only: Some("-"), agent: &agent, limit, replies, keep: None, cancel };
+    let cases: Vec<Case> =
+        read(&folder.path().join("suite.jsonl")).unwrap().into_iter().filter(|case| case.setup.is_none()).collect();
+    let out = folder.path().join("out.jsonl");
+    let figures = super::run(&run, &cases, &mut Report::new(Some(&out), None).unwrap()).unwrap();
+    assert_eq!(figures["answers_whole"], 1);
+    let lines = fs::read_to_string(&out).unwrap();
+    let kept: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["kept"].clone()).collect();
+    assert_eq!(kept, [json!(0.5), json!(1.0)]);
+}
+
 /// The shipped suites can be read, ids are unique, and the held-out suite contains a project of its own.
 #[test]
 fn the_shipped_suites_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/work");
-    let [seen, aside, more] = ["seen.jsonl", "aside.jsonl", "more.jsonl"].map(|name| read(&folder.join(name)).unwrap());
+    let [seen, aside, more, lead] =
+        ["seen.jsonl", "aside.jsonl", "more.jsonl", "lead.jsonl"].map(|name| read(&folder.join(name)).unwrap());
     assert!(seen.len() + aside.len() >= 60 && aside.len() * 3 >= seen.len() + aside.len());
     let ids: std::collections::BTreeSet<&str> =
-        seen.iter().chain(&aside).chain(&more).map(|case| case.id.as_str()).collect();
-    assert_eq!(ids.len(), seen.len() + aside.len() + more.len());
+        seen.iter().chain(&aside).chain(&more).chain(&lead).map(|case| case.id.as_str()).collect();
+    assert_eq!(ids.len(), seen.len() + aside.len() + more.len() + lead.len());
+    let projects: std::collections::BTreeSet<&str> = lead.iter().map(|case| case.project.as_str()).collect();
+    assert!(lead.len() == 24 && projects.len() >= 10, "requests for capable models");
     assert!(aside.iter().any(|case| seen.iter().all(|other| other.project != case.project)));
 }
