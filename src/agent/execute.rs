@@ -13,9 +13,10 @@ use crate::protocol::{Event, StepReport, StepState, StepStatus};
 use crate::request::arguments::{removes, settle_removal};
 use crate::request::{Kind, Step, forms, kind, named, small_talk};
 use crate::tools::builtin::Builtin;
-use crate::tools::{self, Context, Outcome, ToolCall, ToolSpec};
+use crate::tools::{self, Context, Outcome, Ranked, ToolCall, ToolSpec};
 
 use super::Host;
+use super::call;
 use super::consent::{Consented, Refused, Wanted, consent};
 use super::evidence::{Entry, Evidence};
 use super::guide::{self, Change, Done, Job};
@@ -47,9 +48,13 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let toolkit = scene.toolkit;
     let index = toolkit.index.as_deref();
     let specs = toolkit.catalog.specs();
-    if let Some(spec) = toolkit.server_tools(&step.text).await.first().and_then(|best| specs.get(best.index)) {
+    if call::of_server(scene, step, evidence).await? {
+        return Ok(Done::default());
+    }
+    let fits = |best: &Ranked| (best.fits > 0.0).then(|| specs.get(best.index)).flatten();
+    if let Some(spec) = toolkit.server_tools(&step.text).await.first().and_then(fits) {
         let (tool, server) = (&spec.name, &spec.server);
-        return Ok(Done::note(format!("`{tool}` of {server} may do it; calling it takes a model that writes")));
+        return Ok(Done::note(format!("`{tool}` of {server} may do it; no model here chooses tools well enough")));
     }
     scene.host.emit(Event::StepState { step: step.id, state: StepState::Deciding });
     let asked = forms::asked(&step.part, forms::symbol_of(index, &step.part).as_deref());

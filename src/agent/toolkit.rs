@@ -169,7 +169,7 @@ impl Toolkit {
         }
         let is_theirs = |one: &Ranked| specs.get(one.index).is_some_and(is_of_server);
         let mut ranked = self.ranked(text, specs.len()).await;
-        if !ranked.first().is_some_and(|best| is_theirs(best) && best.fits > 0.0) {
+        if !ranked.first().is_some_and(is_theirs) {
             return Vec::new();
         }
         ranked.retain(is_theirs);

@@ -63,10 +63,16 @@ impl Script {
         Script { capable, ..self }
     }
 
-    /// Sets probe results that show it can read requests and write changes.
+    /// Sets probe results that show it can read requests, write changes and choose tools.
     pub fn writing(self) -> Script {
         let all = Share { right: 3, of: 3 };
-        Script { measured: Some(Measured { reading: all, writing: all, ..Measured::default() }), ..self }
+        Script { measured: Some(Measured { choosing: all, reading: all, writing: all, ..Measured::default() }), ..self }
+    }
+
+    /// Sets how many of eight tools it chose rightly in the probe.
+    pub fn choosing(self, right: usize) -> Script {
+        let choosing = Share { right, of: 8 };
+        Script { measured: Some(Measured { choosing, ..self.measured.unwrap_or_default() }), ..self }
     }
 
     fn reply(&self, prompt: &str) -> &str {

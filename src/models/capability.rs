@@ -116,6 +116,9 @@ pub struct Measured {
     pub free: Share,
     /// Right calls with a grammar.
     pub grammar: Share,
+    /// Calls of the right tool where a call is asked for, in a prompt of its own over a few tools.
+    #[serde(default)]
+    pub choosing: Share,
     /// Requests split into the right steps, and questions answered from a passage.
     #[serde(default)]
     pub reading: Share,
@@ -127,7 +130,7 @@ pub struct Measured {
 /// Rates that a model needs for free loops. 2 of 12 calls may be unreadable and 3 wrong, which a loop of 12 iterations
 /// survives. A model that calls tools for small talk, or plans one step where there are four, must not run free.
 const FORMAT_MIN: f64 = 0.8;
-const SELECTION_MIN: f64 = 0.7;
+pub const SELECTION_MIN: f64 = 0.7;
 const RESTRAINT_MIN: f64 = 0.5;
 const PLANS_MIN: f64 = 0.5;
 /// Rates that a model needs to write changes.

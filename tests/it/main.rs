@@ -6,6 +6,7 @@ mod ask;
 mod away;
 mod chat;
 mod choice;
+mod chooser;
 mod claims;
 mod cli;
 mod clock;

@@ -2,13 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::tools::ToolSpec;
+use crate::tools::{ToolCall, ToolSpec};
 
 /// A task, the tool that does it, and a text that has to occur in the call's arguments.
 pub struct Task {
     pub task: &'static str,
     pub tool: &'static str,
     pub value: &'static str,
+}
+
+impl Task {
+    /// Whether a call of the right tool says what the task says.
+    pub fn is_done_by(&self, call: &ToolCall) -> bool {
+        call.tool == self.tool && Value::Object(call.arguments.clone()).to_string().contains(self.value)
+    }
 }
 
 const fn task(task: &'static str, tool: &'static str, value: &'static str) -> Task {

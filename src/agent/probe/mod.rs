@@ -3,6 +3,7 @@
 //! Before a free loop only as many are asked as it takes to decide whether the model may run one.
 
 mod cases;
+mod choosing;
 mod tier;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
+pub use choosing::chooser;
 pub use tier::{known as known_tier, tier};
 
 const CALL_PROMPT: &str =
@@ -71,7 +73,10 @@ pub async fn capability(
 pub async fn measure(toolkit: &Toolkit, model: &Player, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
-    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };
+    let before = remembered(toolkit, model.role()).unwrap_or_default();
+    let found =
+        Measured { choosing: before.choosing, reading: before.reading, writing: before.writing, ..Measured::default() };
+    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found };
     let complete = probe.run().await?;
     let mut found = probe.found;
     (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
@@ -178,10 +183,7 @@ impl Probe<'_> {
     fn is_right(&self, output: &Output, task: &Task, tools: &[ToolSpec]) -> bool {
         let calls = output.read(tools, Tier::Lenient).calls;
         let checked = calls.first().and_then(|raw| call::check(raw, tools).ok());
-        checked.is_some_and(|checked| {
-            let arguments = serde_json::Value::Object(checked.call.arguments).to_string();
-            checked.call.tool == task.tool && arguments.contains(task.value)
-        })
+        checked.is_some_and(|checked| task.is_done_by(&checked.call))
     }
 
     /// The reply to a task, and whether it is a valid call in the notation of the model's family.

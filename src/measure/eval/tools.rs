@@ -6,18 +6,13 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, share};
-use crate::agent::{self, Toolkit, call};
+use crate::agent::{self, Toolkit, call, probe};
 use crate::language::clauses::{Part, PartKind};
-use crate::language::{grounding, words};
 use crate::request::{forms, small_talk};
-use crate::tools::Ranked;
+use crate::tools::{Ranked, ToolCall};
 
 /// Ranked names per case that are written to `--out`.
 const RANKED_MAX: usize = 15;
-/// Evidence in nats: for a tool if the model called it, and against it if the request names none of its arguments.
-/// Chosen on 30 requests that need no tool and 44 that need one: 21 and 43 are right.
-const CALLED_WEIGHT: f32 = 2.0;
-const UNNAMED_WEIGHT: f32 = 5.0;
 
 pub async fn run(toolkit: &Toolkit, cases: &[Case], report: &mut Report) -> Result<Value> {
     let (mut counts, mut ms) = (Counts::default(), Vec::new());
@@ -63,17 +58,22 @@ pub(super) struct Choice {
     arguments: Map<String, Value>,
 }
 
-/// The planner's own call if it is trusted to write calls, else the choice by the request's form and by retrieval.
+/// The call of the model that chooses tools, if one does it well; else the choice by the request's form and by retrieval.
 async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let parts = agent::parts(toolkit, prompt);
     let Some(part) = whole(&parts, prompt) else { return Ok(Choice::default()) };
     let ranked = toolkit.ranked(&part.full_text(), toolkit.tools_offered).await;
     let chats = small_talk::is_all(&parts);
-    let is_trusted = call::is_trusted(toolkit, &RejectingHost::default()).await?;
+    let host = RejectingHost::default();
     let mut choice = if chats {
         Choice::default()
-    } else if is_trusted {
-        called(toolkit, &part.full_text(), &ranked).await?
+    } else if probe::chooser(toolkit, &host).await?.is_some() {
+        let called = call::called(toolkit, &part.full_text(), &ranked, &host).await?;
+        called.map_or_else(Choice::default, |ToolCall { tool, arguments }| Choice {
+            tool: Some(tool),
+            arguments,
+            ..Choice::default()
+        })
     } else {
         by_form(toolkit, &part, &ranked, 0.0)
     };
@@ -95,31 +95,6 @@ fn whole(parts: &[Part], request: &str) -> Option<Part> {
         part.context.clear();
     }
     Some(part)
-}
-
-/// The model's own call, unless its tool fits badly and the request does not name its arguments.
-async fn called(toolkit: &Toolkit, text: &str, ranked: &[Ranked]) -> Result<Choice> {
-    let Some(call) = call::called(toolkit, text, ranked, &RejectingHost::default()).await? else {
-        return Ok(Choice::default());
-    };
-    let is_it = |one: &&Ranked| toolkit.catalog.specs().get(one.index).is_some_and(|spec| spec.name == call.tool);
-    let fits = ranked.iter().find(is_it).map_or(0.0, |one| one.fits);
-    if fits + CALLED_WEIGHT < UNNAMED_WEIGHT * share_of_absent_values(&call.arguments, text) {
-        return Ok(Choice::default());
-    }
-    Ok(Choice { tool: Some(call.tool), arguments: call.arguments, ..Choice::default() })
-}
-
-/// Share of a call's arguments whose value does not occur in the request `text`. If it is high, the request probably asks for something else.
-fn share_of_absent_values(arguments: &Map<String, Value>, text: &str) -> f32 {
-    let text_words = words::split(text);
-    let occurs = |value: &&Value| match value {
-        Value::String(value) => words::split(value).iter().any(|word| text_words.contains(word)),
-        Value::Number(number) => grounding::is_backed(text, &number.to_string()),
-        _ => true,
-    };
-    let found = arguments.values().filter(occurs).count();
-    (arguments.len() - found) as f32 / arguments.len().max(1) as f32
 }
 
 /// If the best tool is built in, the tool that the clause's form asks for; else the best one if it fits better than
@@ -189,22 +164,5 @@ fn is_grounded(value: &Value, prompt: &str) -> bool {
         }
         Value::Array(all) => all.iter().all(|one| is_grounded(one, prompt)),
         _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_is_present_if_the_request_has_it_as_a_whole() {
-        let check = |value: Value, expected: f32| {
-            let arguments = Map::from_iter([("value".to_owned(), value)]);
-            assert_eq!(share_of_absent_values(&arguments, "wait 15 seconds for the cache"), expected);
-        };
-        check(json!(15), 0.0);
-        check(json!(5), 1.0);
-        check(json!("the cache"), 0.0);
-        check(json!("memory"), 1.0);
     }
 }

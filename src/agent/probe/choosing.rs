@@ -1,0 +1,80 @@
+//! Measures which role chooses tools of servers better, by the question that a step asks: one prompt of its own over a few tools.
+
+use std::time::{Duration, Instant};
+
+use crate::agent::Host;
+use crate::agent::call;
+use crate::agent::player::Player;
+use crate::agent::toolkit::{Toolkit, TurnError};
+use crate::models::Role;
+use crate::models::capability::{Measured, SELECTION_MIN, Share};
+
+use super::cases::{TASKS, tools};
+
+/// Time after which nothing more is asked of one model.
+const TIME: Duration = Duration::from_secs(60);
+/// A file whose name has this word was trained to choose tools.
+const TRAINED: &str = "router";
+
+/// The role that chooses tools of servers: the router if it was trained for that; else whichever was measured to do it better, on a tie the
+/// router, which costs less. `None` if neither does it well.
+pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>, TurnError> {
+    if is_trained(toolkit) {
+        return Ok(Some(Role::Router));
+    }
+    let mut best: Option<(Role, f64)> = None;
+    for role in roles(toolkit) {
+        let rate = share(toolkit, role, host).await?.rate();
+        if rate >= SELECTION_MIN && best.is_none_or(|(_, before)| rate >= before) {
+            best = Some((role, rate));
+        }
+    }
+    Ok(best.map(|(role, _)| role))
+}
+
+fn is_trained(toolkit: &Toolkit) -> bool {
+    let file = toolkit.pool.file_of(Role::Router).filter(|_| !toolkit.is_away(Role::Router));
+    let name = file.as_deref().and_then(std::path::Path::file_name);
+    name.is_some_and(|name| name.to_string_lossy().to_lowercase().contains(TRAINED))
+}
+
+/// The planner, then the router unless the same model plays both.
+fn roles(toolkit: &Toolkit) -> Vec<Role> {
+    let name = |role| toolkit.fingerprint(role);
+    let is_other = name(Role::Router) != name(Role::Planner) || name(Role::Planner).is_none();
+    let mut roles = vec![Role::Planner];
+    roles.extend(Some(Role::Router).filter(|_| is_other));
+    roles
+}
+
+/// How many choices of a role's model were right: as measured before, else as measured now. Nothing for a model that is not known.
+async fn share(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Share, TurnError> {
+    let known = super::remembered(toolkit, role).or_else(|| toolkit.at_hand(role)?.measured().cloned());
+    match known.as_ref().map(|known| known.choosing).filter(|share| share.of > 0) {
+        Some(share) => Ok(share),
+        None if toolkit.fingerprint(role).is_none() => Ok(Share::default()),
+        None => {
+            let model = toolkit.model(role, host).await?;
+            host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
+            let choosing = measure(toolkit, &model, host).await?;
+            super::remember(toolkit, role, &Measured { choosing, ..known.unwrap_or_default() });
+            Ok(choosing)
+        }
+    }
+}
+
+/// Asks the tasks with few tools and with many.
+async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Share, TurnError> {
+    let (mut found, until) = (Share::default(), Instant::now() + TIME);
+    for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= call::OFFERED_MAX) {
+        let tools = tools(*count);
+        for task in tasks {
+            if Instant::now() >= until {
+                return Ok(found);
+            }
+            let call = call::chosen(toolkit, model, task.task, &tools, host).await?;
+            found.add(call.is_ok_and(|call| call.is_some_and(|call| task.is_done_by(&call))));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,68 @@
+//! Checks which role chooses tools of servers: the one that was measured to do it better.
+
+use std::sync::Arc;
+
+use monobloc::agent::{Toolkit, run_turn};
+use monobloc::engine::scripted::Script;
+use monobloc::protocol::{Decision, Proposal};
+use monobloc::tools::{Catalog, Prefilter, ToolSpec};
+use serde_json::json;
+
+use crate::cli::Project;
+use crate::scripted::{Witness, indexed, toolkit};
+
+const REQUEST: &str = "Switch the lamp in the kitchen on";
+
+/// The built-in tools and some that switch lamps.
+fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
+    let mut catalog = Catalog::builtin();
+    for name in names {
+        let description = "Switch the lamp of a room on or off".to_owned();
+        let room = json!({ "type": "string", "description": "The room" });
+        let parameters = json!({ "type": "object", "properties": { "room": room }, "required": ["room"] });
+        let spec = ToolSpec { name: (*name).to_owned(), description, parameters, mutates: true, ..ToolSpec::default() };
+        catalog.add(spec).expect("a tool");
+    }
+    let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
+    Toolkit { catalog: Arc::new(catalog), prefilter, ..plain }
+}
+
+/// The calls of tools of servers in a turn where the planner writes `planner` and the router `router`.
+async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
+    let project = Project::todo();
+    let script =
+        |reply: &str, right: usize| Script::saying("").on("Call the one tool", reply).writing().choosing(right);
+    let plain = toolkit(&project, script(planner.0, planner.1), script(router.0, router.1));
+    let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one", "home.lamp_two"]);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
+    host.reports().into_iter().map(|report| report.tool).filter(|tool| tool.starts_with("home.")).collect()
+}
+
+#[tokio::test]
+async fn the_role_that_was_measured_to_choose_better_chooses() {
+    let (one, two) = (r#"[home.lamp_one(room="kitchen")]"#, r#"[home.lamp_two(room="kitchen")]"#);
+    let cases: [(usize, usize, &[&str]); 4] = [
+        (8, 6, &["home.lamp_one"]),
+        (6, 8, &["home.lamp_two"]),
+        // The router costs less.
+        (7, 7, &["home.lamp_two"]),
+        (5, 5, &[]),
+    ];
+    for (planner, router, expected) in cases {
+        assert_eq!(called((one, planner), (two, router)).await, expected, "{planner} {router}");
+    }
+}
+
+#[tokio::test]
+async fn the_planner_chooses_where_the_router_names_no_tool() {
+    let call = r#"[home.lamp_one(room="kitchen")]"#;
+    assert_eq!(called((call, 7), ("I do not know.", 8)).await, ["home.lamp_one"]);
+}
+
+#[tokio::test]
+async fn a_call_that_the_request_does_not_back_is_not_made() {
+    let call = r#"[home.lamp_one(room="bathroom")]"#;
+    let unknown = || "[no_such_tool()]";
+    assert_eq!(called((call, 8), (unknown(), 6)).await, ["home.lamp_one"], "retrieval is certain without an embedder");
+}
