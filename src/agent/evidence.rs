@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::{CallId, StepId};
 use crate::protocol::{Given, StepReport, StepStatus};
 use crate::tools::Outcome;
-use crate::tools::outcome::{Finding, cut_middle};
+use crate::tools::outcome::{Finding, Keep, fitted};
 
 /// Tool name of an entry for a text that the user handed over.
 pub const GIVEN: &str = "context";
@@ -76,7 +76,7 @@ impl Entry {
             checkpoint: self.outcome.checkpoint.map(|id| format!("c{id}")),
             diff: self.outcome.diff.clone(),
             changes: self.outcome.changes.clone(),
-            output: cut_middle(self.outcome.text.clone(), OUTPUT_MAX),
+            output: fitted(&self.outcome.text, OUTPUT_MAX, Keep::HeadTail),
             wall_ms: self.wall_ms,
         }
     }

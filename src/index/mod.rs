@@ -28,7 +28,7 @@ pub use graph::{Graph, Neighbour, Node, Reach, Reached, Unclear, Unresolved, Vie
 pub use importance::FileImportance;
 pub use meaning::Snapshot;
 pub use resolve::{EdgeKind, Meaning, Project as Names, Symbol};
-pub use scan::{Skipped, by_reason};
+pub use scan::{Skipped, by_reason, is_by_tool};
 pub use status::Status;
 pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{

@@ -152,6 +152,15 @@ fn consider(project: &Path, entry: &ignore::DirEntry, scan: &mut Scan) {
     scan.skipped.push(Skipped { path, reason: why });
 }
 
+/// Whether a tool wrote the file: a lock file, a bundle, a source map.
+pub fn is_by_tool(path: &str) -> bool {
+    is_lock_file(path) || BUNDLES.iter().any(|(ending, _)| path.ends_with(ending))
+}
+
+fn is_lock_file(path: &str) -> bool {
+    is_listed(LOCK_FILES, path.rsplit('/').next().unwrap_or_default())
+}
+
 /// Why a file is skipped without being opened; `None` for a file to index.
 fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<String> {
     if kind.is_some_and(|k| k.is_symlink()) {
@@ -160,7 +169,7 @@ fn skip_reason(path: &str, kind: Option<FileType>, about: &Metadata) -> Option<S
     if !kind.is_some_and(|k| k.is_file()) {
         return Some("no plain file: a pipe, a socket or a device".into());
     }
-    if is_listed(LOCK_FILES, path.rsplit('/').next().unwrap_or_default()) {
+    if is_lock_file(path) {
         return Some("a lock file".into());
     }
     if let Some((_, what)) = BUNDLES.iter().find(|(ending, _)| path.ends_with(ending)) {

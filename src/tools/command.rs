@@ -9,12 +9,14 @@ use tokio::task::JoinHandle;
 
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
-use crate::tools::outcome::Outcome;
+use crate::tools::outcome::{Outcome, cut_line, head_of, joined, tail_of};
 use crate::tools::sandbox::{self, Aside, Confines};
 
 pub const TIMEOUT_MAX_S: usize = 600;
 /// Bytes kept of the beginning and of the end of standard output, and of standard error.
 const KEPT_HALF_BYTES: usize = 16 << 10;
+/// Room for the notes around the output.
+const NOTES_BYTES: usize = 200;
 /// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Environment variables that a command inherits besides those of every sandboxed program.
@@ -76,7 +78,7 @@ pub(in crate::tools) async fn run(
     // Processes that the command left in the background are killed, which closes its pipes.
     let moved: String = group.end().iter().map(|aside| described(aside, confines.project)).collect();
     let (out, err) = (drained(out).await, drained(err).await);
-    let outcome = outcome(line, (ok, how), &out, &err, &confines);
+    let outcome = outcome(line, (ok, how), [&out, &err], &confines, context.text_max_bytes);
     // A command that tried to redirect git has failed, whatever its exit status.
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
@@ -112,11 +114,19 @@ fn set_up(command: &mut Command, line: &str, confines: &Confines<'_>) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-fn outcome(line: &str, (ok, how): (bool, String), out: &Kept, err: &Kept, confines: &Confines<'_>) -> Outcome {
-    let mut output = String::new();
-    out.show("", &mut output);
-    err.show("[stderr]\n", &mut output);
-    let report = format!("$ {line}\n[{how}]\n{output}");
+fn outcome(
+    line: &str,
+    (ok, how): (bool, String),
+    [out, err]: [&Kept; 2],
+    confines: &Confines<'_>,
+    bytes_max: usize,
+) -> Outcome {
+    let mut report = format!("$ {}\n[{how}]\n", cut_line(line, bytes_max / 4));
+    // What one stream does not need is the other's.
+    let room = bytes_max.saturating_sub(report.len() + NOTES_BYTES);
+    let of_err = err.total.min((room / 2).max(room.saturating_sub(out.total)));
+    let output = out.shown("", room - of_err) + &err.shown("[stderr]\n", of_err);
+    report.push_str(&output);
     if ok {
         return Outcome::ok(report);
     }
@@ -131,17 +141,19 @@ fn outcome(line: &str, (ok, how): (bool, String), out: &Kept, err: &Kept, confin
     ))
 }
 
-/// The beginning and the end of a stream, and its length in bytes.
+/// The beginning and the end of a stream, and its length in bytes and in ended lines.
 #[derive(Default)]
 struct Kept {
     head: Vec<u8>,
     tail: Vec<u8>,
     total: usize,
+    lines: usize,
 }
 
 impl Kept {
     fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len();
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
         let room = KEPT_HALF_BYTES.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.tail.extend_from_slice(&bytes[room..]);
@@ -150,21 +162,29 @@ impl Kept {
         }
     }
 
-    fn show(&self, title: &str, text: &mut String) {
+    /// The stream if it fits into `bytes_max`, else whole lines of its beginning and its end, and how many are left out between them.
+    fn shown(&self, title: &str, bytes_max: usize) -> String {
         if self.total == 0 {
-            return;
+            return String::new();
         }
-        text.push_str(title);
-        text.push_str(&String::from_utf8_lossy(&self.head));
-        let tail = &self.tail[self.tail.len().saturating_sub(KEPT_HALF_BYTES)..];
-        let left_out = self.total - self.head.len() - tail.len();
-        if left_out > 0 {
-            text.push_str(&format!("\n[… {left_out} bytes left out …]\n"));
-        }
-        text.push_str(&String::from_utf8_lossy(tail));
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
+        let is_all = self.total == self.head.len() + self.tail.len();
+        let whole = [&self.head[..], &self.tail].concat();
+        let text = if is_all && self.total <= bytes_max.min(2 * KEPT_HALF_BYTES) {
+            String::from_utf8_lossy(&whole).into_owned()
+        } else {
+            let half = (bytes_max / 2).min(KEPT_HALF_BYTES);
+            let [head, tail] = [&self.head, &whole].map(|bytes| String::from_utf8_lossy(bytes));
+            let (head, tail) = (head_of(&head, half), tail_of(&tail, half));
+            let bytes = self.total.saturating_sub(head.len() + tail.len());
+            let shown = |part: &str| part.matches('\n').count();
+            // A last line without an end counts as one.
+            let ended = self.lines + usize::from(!whole.ends_with(b"\n"));
+            let tail_lines = shown(tail) + usize::from(!tail.ends_with('\n'));
+            let is_whole = head.ends_with('\n') && tail.len() < half;
+            joined(head, (is_whole.then(|| ended.saturating_sub(shown(head) + tail_lines)), bytes), tail)
+        };
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        format!("{title}{text}{end}")
     }
 }
 
@@ -221,11 +241,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn long_output_keeps_head_and_tail() {
-        let line = "echo first; yes | head -c 3000000; echo last";
-        let outcome = sh(&Project::with(&[]), json!({ "command": line })).await;
-        assert!(outcome.text.contains("\nfirst\n") && outcome.text.ends_with("last\n"));
-        assert!(outcome.text.len() < 3 * KEPT_HALF_BYTES && outcome.text.contains("bytes left out"));
+    async fn long_output_keeps_whole_lines_of_its_beginning_and_its_end() {
+        let mut project = Project::with(&[]);
+        let line = "echo first; seq 1000000; echo last";
+        let outcome = sh(&project, json!({ "command": line })).await;
+        assert!(outcome.text.contains("\nfirst\n1\n2\n") && outcome.text.ends_with("\n1000000\nlast\n"));
+        assert!(outcome.text.len() < 3 * KEPT_HALF_BYTES);
+        let kept: Vec<usize> = outcome.text.lines().filter_map(|line| line.parse().ok()).collect();
+        let gap = kept.windows(2).find(|pair| pair[1] != pair[0] + 1).unwrap();
+        let note = format!("\n{}\n[… {} lines left out …]\n{}\n", gap[0], gap[1] - gap[0] - 1, gap[1]);
+        assert!(outcome.text.contains(&note), "{note}");
+        project.context.text_max_bytes = 2_000;
+        for (line, note) in [
+            ("seq 1000; seq 1000 >&2", "[… 7"),
+            ("seq 1000; echo wrong >&2", "[stderr]\nwrong\n"),
+            ("head -c 100000 /dev/zero | tr '\\0' x; echo; echo end", "bytes left out …]\n"),
+        ] {
+            let outcome = sh(&project, json!({ "command": line })).await;
+            assert!(outcome.text.contains(note) && outcome.text.len() <= 2_000, "{}", outcome.text);
+        }
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use crate::tools::arguments::Arguments;
 use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::context::Context;
-use crate::tools::outcome::Outcome;
+use crate::tools::outcome::{Keep, Outcome, fitted};
 use crate::tools::planned::Planned;
 use crate::tools::policy::Approved;
 use crate::tools::{command, files, search};
@@ -17,7 +17,8 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
     if let Some(servers) = context.servers.as_ref().filter(|servers| servers.has(&call.tool)) {
         // A server's own claim that a tool only reads is not trusted: the call may change anything.
         let work = servers.call(call.clone(), &context.cancel);
-        return with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
+        let outcome = with_checkpoint(&call, context, work).await.unwrap_or_else(Outcome::error);
+        return bounded(outcome, context, Keep::HeadTail);
     }
     let Some(builtin) = Builtin::by_name(&call.tool) else {
         return Outcome::error(format!("tool `{}` is only described here; nothing can run it", call.tool));
@@ -25,6 +26,7 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
     if context.cancel.is_cancelled() {
         return Outcome::error(format!("`{}` was cancelled before it began", call.tool));
     }
+    let keep = if builtin == Builtin::RunCommand { Keep::HeadTail } else { Keep::Head };
     let result = match builtin {
         Builtin::RunCommand => {
             let work = command::run(Arguments(&call.arguments), network, context);
@@ -39,7 +41,12 @@ pub async fn execute(approved: Approved<ToolCall>, context: &Context) -> Outcome
             .await
         }
     };
-    result.unwrap_or_else(Outcome::error)
+    bounded(result.unwrap_or_else(Outcome::error), context, keep)
+}
+
+/// With as much text as one result may have.
+fn bounded(outcome: Outcome, context: &Context, keep: Keep) -> Outcome {
+    Outcome { text: fitted(&outcome.text, context.text_max_bytes, keep), ..outcome }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
@@ -57,8 +64,9 @@ pub async fn execute_planned(
         return Err("it was cancelled before it began".to_owned());
     }
     let calls: Vec<ToolCall> = approved.into_iter().map(|one| one.into_parts().0).collect();
-    let context = context.clone();
-    blocking(move || changing_files(&calls, planned, &context)).await
+    let own = context.clone();
+    let outcomes = blocking(move || changing_files(&calls, planned, &own)).await?;
+    Ok(outcomes.into_iter().map(|outcome| bounded(outcome, context, Keep::Head)).collect())
 }
 
 fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Result<Vec<Outcome>, String> {

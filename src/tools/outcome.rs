@@ -72,7 +72,7 @@ impl Outcome {
     pub fn error(text: impl Into<String>) -> Outcome {
         Outcome {
             status: Status::Error,
-            text: cut_middle(text.into(), TEXT_MAX_BYTES),
+            text: fitted(&text.into(), TEXT_MAX_BYTES, Keep::HeadTail),
             findings: Vec::new(),
             diff: None,
             changes: Vec::new(),
@@ -100,14 +100,57 @@ impl Outcome {
     }
 }
 
-/// `text` when it fits, else its head and its tail with a note between them that says how much is missing.
-pub fn cut_middle(text: String, bytes_max: usize) -> String {
+/// Which part of a text is kept when it is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    Head,
+    /// As much of the beginning as of the end.
+    HeadTail,
+}
+
+/// `text` when it fits into `bytes_max`, else whole lines of it and a note that says how many are left out. Only a line that is longer than all
+/// that may be kept on its side is cut, and the note says so.
+pub fn fitted(text: &str, bytes_max: usize, keep: Keep) -> String {
     if text.len() <= bytes_max {
-        return text;
+        return text.to_owned();
     }
-    let head = text.floor_char_boundary(bytes_max / 2);
-    let tail = text.ceil_char_boundary(text.len() - bytes_max / 2);
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+    let room = bytes_max.saturating_sub(NOTE_BYTES);
+    let head = head_of(text, if keep == Keep::Head { room } else { room / 2 });
+    let tail = if keep == Keep::Head { "" } else { tail_of(&text[head.len()..], room / 2) };
+    let middle = &text[head.len()..text.len() - tail.len()];
+    let is_whole = head.ends_with('\n') && (tail.is_empty() || middle.ends_with('\n'));
+    let lines = is_whole.then(|| middle.lines().count());
+    joined(head, (lines, middle.len()), tail)
+}
+
+/// Room for the note between head and tail.
+const NOTE_BYTES: usize = 64;
+
+/// Head and tail of a text, with a note of what is missing between them: so many whole lines, else so many bytes.
+pub fn joined(head: &str, (lines, bytes): (Option<usize>, usize), tail: &str) -> String {
+    let left = match lines {
+        Some(1) => format!("[… 1 line of {bytes} bytes left out …]"),
+        Some(lines) => format!("[… {lines} lines left out …]"),
+        None => format!("[… {bytes} bytes left out …]"),
+    };
+    let end = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    format!("{head}{end}{left}\n{tail}")
+}
+
+/// The whole lines at the beginning of `text` that fit into `bytes_max`; of a first line that does not fit, its beginning.
+pub fn head_of(text: &str, bytes_max: usize) -> &str {
+    let head = &text[..text.floor_char_boundary(bytes_max)];
+    if head.len() == text.len() { head } else { head.rfind('\n').map_or(head, |end| &head[..=end]) }
+}
+
+/// The whole lines at the end of `text` that fit into `bytes_max`; of a last line that does not fit, its end.
+pub fn tail_of(text: &str, bytes_max: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
+    let tail = &text[start..];
+    if start == 0 || text[..start].ends_with('\n') {
+        return tail;
+    }
+    tail.find('\n').filter(|end| end + 1 < tail.len()).map_or(tail, |end| &tail[end + 1..])
 }
 
 /// The first `chars_max` characters, with `…` when something was cut.
@@ -122,11 +165,24 @@ pub fn cut_line(line: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
 
+    fn check(text: &str, bytes_max: usize, keep: Keep, expected: &str) {
+        let kept = fitted(text, bytes_max, keep);
+        assert_eq!(kept, expected);
+        assert!(kept.len() <= bytes_max.max(NOTE_BYTES), "{} of {bytes_max} bytes", kept.len());
+    }
+
     #[test]
-    fn long_text_keeps_head_and_tail_and_says_what_is_missing() {
-        let cut = cut_middle(format!("start{}end", "ä".repeat(1_000)), 100);
-        assert!(cut.starts_with("start") && cut.ends_with("end"), "{cut}");
-        assert!(cut.contains("bytes left out") && cut.len() < 150, "{cut}");
+    fn long_text_is_cut_between_lines_and_says_how_much_is_missing() {
+        let lines: String = (1..=99).map(|n| format!("line {n:02}\n")).collect();
+        check(&lines, 99 * 8, Keep::Head, &lines);
+        check(&lines, 64 + 20, Keep::Head, "line 01\nline 02\n[… 97 lines left out …]\n");
+        check(&lines, 64 + 36, Keep::HeadTail, "line 01\nline 02\n[… 95 lines left out …]\nline 98\nline 99\n");
+        check(&lines, 64 + 16, Keep::HeadTail, "line 01\n[… 97 lines left out …]\nline 99\n");
+        let long = format!("first\n{}\nlast", "ä".repeat(1_000));
+        check(&long, 64 + 20, Keep::HeadTail, "first\n[… 1 line of 2001 bytes left out …]\nlast");
+        check(&"ä".repeat(1_000), 64 + 8, Keep::HeadTail, "ää\n[… 1992 bytes left out …]\nää");
+        check(&"ä".repeat(1_000), 64 + 8, Keep::Head, "ääää\n[… 1992 bytes left out …]\n");
+        check(&lines, 10, Keep::Head, "[… 792 bytes left out …]\n");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::tools::builtin::Builtin;
 use crate::tools::confine::{ConfineError, Inside};
 use crate::tools::files::undone::Seen;
 use crate::tools::files::{edit, write};
-use crate::tools::outcome::{DIFF_MAX_BYTES, Outcome, cut_middle};
+use crate::tools::outcome::{DIFF_MAX_BYTES, Keep, Outcome, fitted};
 use crate::tools::preview::Preview;
 
 /// Most that is written to one file, and the largest file that is changed.
@@ -204,7 +204,7 @@ fn compare(path: &str, before: Option<&str>, after: Option<&str>) -> (String, us
     let count = |tag: ChangeTag| lines.iter_all_changes().filter(|change| change.tag() == tag).count();
     let mut unified = lines.unified_diff();
     let text = unified.context_radius(3).header(&name("a", before), &name("b", after)).to_string();
-    (cut_middle(text, DIFF_MAX_BYTES), count(ChangeTag::Insert), count(ChangeTag::Delete))
+    (fitted(&text, DIFF_MAX_BYTES, Keep::HeadTail), count(ChangeTag::Insert), count(ChangeTag::Delete))
 }
 
 /// The text of a file that is to be changed: UTF-8, at most [`WRITE_MAX_BYTES`].

@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::{Access, ConfineError};
-use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, TEXT_MAX_BYTES, cut_line};
+use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, cut_line};
 use crate::tools::search::files::similar_paths;
 
 const SCAN_MAX_BYTES: u64 = 16 << 20;
@@ -13,6 +13,8 @@ const SCAN_MAX_BYTES: u64 = 16 << 20;
 const PROPOSED_MAX: usize = 3;
 /// Longest text of a finding; a minified file can be a single huge line.
 const FINDING_MAX_CHARS: usize = 400;
+/// Room for the notes before and after the lines, without the path.
+const NOTES_BYTES: usize = 200;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let wanted = arguments.text("path")?;
@@ -35,7 +37,7 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
         return Err(format!("{path} is a binary file of {} bytes; only text is read", bytes.len()));
     }
     let content = String::from_utf8_lossy(&bytes);
-    show(&path, &content, first, last, more)
+    show(&path, &content, (first, last), more, context.text_max_bytes)
 }
 
 /// The error for `path`; if no such file exists, with similar paths of the index.
@@ -51,8 +53,14 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_000).any(|byte| *byte == 0)
 }
 
-/// The lines from `first` to `last`, counted from 1. `more`: the file is longer than `content`.
-fn show(path: &str, content: &str, first: usize, last: usize, more: bool) -> Result<Outcome, String> {
+/// The lines from `first` to `last`, counted from 1, as far as they fit. `more`: the file is longer than `content`.
+fn show(
+    path: &str,
+    content: &str,
+    (first, last): (usize, usize),
+    more: bool,
+    bytes_max: usize,
+) -> Result<Outcome, String> {
     let total = content.lines().count();
     let of = if more { format!("over {total}") } else { total.to_string() };
     if total == 0 {
@@ -63,31 +71,34 @@ fn show(path: &str, content: &str, first: usize, last: usize, more: bool) -> Res
     }
     let (mut body, mut findings, mut shown_to, mut cut) = (String::new(), Vec::new(), first, None);
     let wanted = last.min(total);
+    // The notes around the lines have to fit as well.
+    let most = bytes_max.saturating_sub(path.len() + NOTES_BYTES);
     for (at, line) in content.lines().enumerate().take(wanted).skip(first - 1) {
         let number = at + 1;
-        // The notes around the lines have to fit as well.
-        let room = (TEXT_MAX_BYTES - 512).saturating_sub(body.len());
-        if line.len() + 16 > room {
+        let numbered = format!("{number}| {line}\n");
+        let room = most.saturating_sub(body.len());
+        if numbered.len() > room {
             if number == first {
-                let end = line.floor_char_boundary(room - 16);
+                let end = line.floor_char_boundary(room.saturating_sub(numbered.len() - line.len()));
                 body.push_str(&format!("{number}| {}\n", &line[..end]));
                 findings.push(Finding::at(path, number, cut_line(line, FINDING_MAX_CHARS)));
                 cut = Some(format!("line {number} was cut after {end} of {} bytes", line.len()));
-            } else {
-                cut =
-                    Some(format!("cut at 256 KiB; go on with start_line {number} (lines {number}-{wanted} left out)"));
             }
             break;
         }
-        body.push_str(&format!("{number}| {line}\n"));
+        body.push_str(&numbered);
         shown_to = number;
         if !line.trim().is_empty() && findings.len() < FINDINGS_MAX {
             findings.push(Finding::at(path, number, cut_line(line, FINDING_MAX_CHARS)));
         }
     }
     let mut text = format!("{path}, lines {first}-{shown_to} of {of}\n{body}");
-    if let Some(cut) = cut {
-        text.push_str(&format!("[{cut}]\n"));
+    let next = (shown_to < wanted).then(|| {
+        let next = shown_to + 1;
+        format!("lines {next}-{wanted} are left out; start_line = {next} goes on")
+    });
+    for note in cut.into_iter().chain(next) {
+        text.push_str(&format!("[{note}]\n"));
     }
     Ok(Outcome::ok(text).with_findings(findings))
 }
@@ -96,6 +107,7 @@ fn show(path: &str, content: &str, first: usize, last: usize, more: bool) -> Res
 mod tests {
     use super::*;
     use crate::tools::files::walk::testing::{Project, call};
+    use crate::tools::outcome::TEXT_MAX_BYTES;
 
     fn check(content: &str, arguments: &str, expected: &str) {
         let project = Project::with(&[("a.txt", content)]);
@@ -121,15 +133,29 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_cut_and_says_where_to_go_on() {
-        let project = Project::with(&[("a.txt", &"0123456789\n".repeat(50_000)), ("b.txt", &"x".repeat(600_000))]);
-        let outcome = call(run, &project, r#"{"path":"a.txt"}"#);
-        assert!(outcome.text.len() <= TEXT_MAX_BYTES, "{}", outcome.text.len());
-        let last = outcome.text.lines().last().unwrap();
-        let next: usize = last.split("start_line ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-        let rest = call(run, &project, &format!(r#"{{"path":"a.txt","start_line":{next}}}"#));
-        assert!(rest.text.contains(&format!("\n{next}| ")), "{last}");
-        let outcome = call(run, &project, r#"{"path":"b.txt"}"#);
-        assert!(outcome.text.len() <= TEXT_MAX_BYTES && outcome.text.contains("line 1 was cut after"), "no note");
+    fn a_long_file_is_shown_in_parts_that_say_where_to_go_on() {
+        let content: String = (1..=50_000).map(|n| format!("{n:09}\n")).collect();
+        let mut project = Project::with(&[("a.txt", &content), ("b.txt", &format!("{}\nend\n", "x".repeat(600_000)))]);
+        for bytes_max in [TEXT_MAX_BYTES, 4_000] {
+            project.context.text_max_bytes = bytes_max;
+            let mut next = 1;
+            for _ in 0..3 {
+                let outcome = call(run, &project, &format!(r#"{{"path":"a.txt","start_line":{next}}}"#));
+                assert!(
+                    outcome.text.len() <= bytes_max && outcome.text.len() > bytes_max - 300,
+                    "{}",
+                    outcome.text.len()
+                );
+                assert!(outcome.text.contains(&format!("\n{next}| {next:09}\n")), "{next}");
+                let last = outcome.text.lines().last().unwrap();
+                let following: usize = last.split(" = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+                assert_eq!(last, format!("[lines {following}-50000 are left out; start_line = {following} goes on]"));
+                assert!(outcome.text.starts_with(&format!("a.txt, lines {next}-{} of 50000\n", following - 1)));
+                next = following;
+            }
+            let outcome = call(run, &project, r#"{"path":"b.txt"}"#);
+            assert!(outcome.text.len() <= bytes_max && outcome.text.contains("[line 1 was cut after "), "no note");
+            assert!(outcome.text.ends_with(" of 600000 bytes]\n[lines 2-2 are left out; start_line = 2 goes on]\n"));
+        }
     }
 }

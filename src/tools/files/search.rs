@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use regex::{Regex, RegexBuilder};
 
 use crate::base::Bytes;
+use crate::index::is_by_tool;
+use crate::index::paths::{Sort, sorts};
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::confine::Access;
@@ -14,11 +16,21 @@ use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
+/// Most matching lines that are counted, and that are kept until all files are known.
+const COUNTED_MAX: usize = 100_000;
+const KEPT_MAX: usize = 10_000;
 /// Larger files are skipped: they are data rather than written text.
 const FILE_MAX_BYTES: u64 = 4 << 20;
 /// Longest search; it returns what was found until then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
+/// Most files whose lines are only counted that are named.
+const NAMED_MAX: usize = 40;
+/// Fewest lines of a file that are shown before the next one's turn comes.
+const LINES_EACH_MIN: usize = 3;
+/// One part in this many of the result is for counts and notes.
+const NOTES_SHARE: usize = 4;
+const NOTES_BYTES_MIN: usize = 300;
 
 pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Result<Outcome, String> {
     let pattern = arguments.text("pattern")?;
@@ -27,23 +39,17 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
     let path = arguments.optional_text("path")?.unwrap_or(".");
     let start = context.root.resolve(path, Access::Read).map_err(|e| e.to_string())?;
     let deadline = Instant::now() + TIME_MAX;
-    let (mut hits, mut files, mut unread) = (Vec::new(), 0, 0);
+    let mut found = Found::default();
     let walked = walk(context, &start, |entry| {
-        if hits.len() > SEARCH_MAX_HITS || Instant::now() > deadline {
+        if found.count >= COUNTED_MAX || Instant::now() > deadline {
             return false;
         }
         if entry.is_file {
-            match search_file(context, entry, &wanted, &mut hits) {
-                Looked::Text => files += 1,
-                Looked::NotText => {}
-                Looked::Left => unread += 1,
-            }
+            found.search(context, entry, &wanted);
         }
         true
     })?;
-    let whole = walked.whole && hits.len() <= SEARCH_MAX_HITS;
-    hits.truncate(SEARCH_MAX_HITS);
-    let outcome = shown(pattern, is_regex, hits, (files, unread), whole);
+    let outcome = found.shown(pattern, is_regex, walked.whole, context.text_max_bytes);
     Ok(Outcome { text: outcome.text + &walked.note(), ..outcome })
 }
 
@@ -61,35 +67,105 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     )
 }
 
-/// The result of searching a file.
-enum Looked {
-    Text,
-    NotText,
-    /// It cannot be read or is too large, so it may contain the text.
-    Left,
+/// What a search has found so far.
+#[derive(Default)]
+struct Found {
+    files: Vec<Matches>,
+    /// Number of matching lines; of files searched; of files that may contain the text, but cannot be read or are too large.
+    count: usize,
+    searched: usize,
+    unread: usize,
+    kept: usize,
 }
 
-/// Adds the matching lines of a file to `hits`.
-fn search_file(context: &Context, entry: &Entry, wanted: &Regex, hits: &mut Vec<Finding>) -> Looked {
-    let Ok(file) = context.root.walked(&entry.absolute).open() else { return Looked::Left };
-    let mut bytes = Vec::new();
-    let is_read = file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).is_ok();
-    if is_binary(&bytes) {
-        return Looked::NotText;
-    }
-    if !is_read || bytes.len() as u64 > FILE_MAX_BYTES {
-        return Looked::Left;
-    }
-    let content = String::from_utf8_lossy(&bytes);
-    for (at, line) in content.lines().enumerate() {
-        if let Some(hit) = wanted.find(line) {
-            hits.push(Finding::at(&entry.path, at + 1, window(line, hit.start())));
-            if hits.len() > SEARCH_MAX_HITS {
-                break;
+/// The matching lines of a file: all are counted, the first ones kept.
+struct Matches {
+    path: String,
+    count: usize,
+    lines: Vec<Finding>,
+}
+
+impl Found {
+    /// Searches one file.
+    fn search(&mut self, context: &Context, entry: &Entry, wanted: &Regex) {
+        let Ok(file) = context.root.walked(&entry.absolute).open() else {
+            self.unread += 1;
+            return;
+        };
+        let mut bytes = Vec::new();
+        let is_read = file.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes).is_ok();
+        if is_binary(&bytes) {
+            return;
+        }
+        if !is_read || bytes.len() as u64 > FILE_MAX_BYTES {
+            self.unread += 1;
+            return;
+        }
+        self.searched += 1;
+        let content = String::from_utf8_lossy(&bytes);
+        let mut matches = Matches { path: entry.path.clone(), count: 0, lines: Vec::new() };
+        for (at, line) in content.lines().enumerate() {
+            let Some(hit) = wanted.find(line) else { continue };
+            matches.count += 1;
+            if matches.lines.len() < SEARCH_MAX_HITS && self.kept < KEPT_MAX {
+                self.kept += 1;
+                matches.lines.push(Finding::at(&entry.path, at + 1, window(line, hit.start())));
             }
         }
+        self.count += matches.count;
+        if matches.count > 0 {
+            self.files.push(matches);
+        }
     }
-    Looked::Text
+
+    /// The lines by file, those of files that people write first; where there are too many, some of each file, and the number of the others.
+    fn shown(mut self, pattern: &str, is_regex: bool, is_whole: bool, bytes_max: usize) -> Outcome {
+        self.files.sort_by_key(|file| is_by_tool(&file.path) || is_made(&file.path));
+        let room = bytes_max.saturating_sub((bytes_max / NOTES_SHARE).max(NOTES_BYTES_MIN));
+        let line = |hit: &Finding| format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim());
+        let of_each = SEARCH_MAX_HITS / self.files.len().max(1);
+        let of_each = if self.count <= SEARCH_MAX_HITS { SEARCH_MAX_HITS } else { of_each.max(LINES_EACH_MIN) };
+        let (mut text, mut shown, mut counted) = (String::new(), Vec::new(), Vec::new());
+        for file in self.files {
+            let before = shown.len();
+            for hit in file.lines.into_iter().take(of_each) {
+                let line = line(&hit);
+                if shown.len() >= SEARCH_MAX_HITS || text.len() + line.len() > room {
+                    break;
+                }
+                text.push_str(&line);
+                shown.push(hit);
+            }
+            let left = file.count - (shown.len() - before);
+            if left > 0 {
+                counted.push((file.path, left));
+            }
+        }
+        let left = if counted.is_empty() { String::new() } else { format!(", {} of them shown", shown.len()) };
+        let cut = if is_whole { "" } else { "; not every file was searched" };
+        let Found { count, searched, unread, .. } = self;
+        let mut text = format!("{count} lines match `{pattern}` in {searched} files searched{left}{cut}\n{text}");
+        if !counted.is_empty() {
+            let named = counted.iter().take(NAMED_MAX).map(|(path, count)| format!("{path} {count}"));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let others = counted.len().saturating_sub(NAMED_MAX);
+            let others = if others > 0 { format!(" and {others} more files") } else { String::new() };
+            text.push_str(&format!("[more lines: {named}{others}; give a path or a narrower pattern]\n"));
+        }
+        if unread > 0 {
+            let most = Bytes(FILE_MAX_BYTES);
+            text.push_str(&format!("[{unread} files were not searched: larger than {most}, or they cannot be read]\n"));
+        }
+        if count == 0 && !is_regex && [".*", ".+", "\\", "|", "^"].iter().any(|sign| pattern.contains(sign)) {
+            text.push_str("The pattern was taken literally; with regex = true it is a regular expression.\n");
+        }
+        Outcome::ok(text).with_findings(shown)
+    }
+}
+
+/// Whether a file lies where results of builds and other people's code are kept.
+fn is_made(path: &str) -> bool {
+    sorts(path).iter().any(|sort| matches!(sort, Sort::Built | Sort::Vendored))
 }
 
 /// The line, or the part of a very long one around the hit.
@@ -100,22 +176,6 @@ fn window(line: &str, hit: usize) -> String {
     let from = line.floor_char_boundary(hit.saturating_sub(LINE_MAX_CHARS / 3));
     let before = if from > 0 { "…" } else { "" };
     format!("{before}{}", cut_line(&line[from..], LINE_MAX_CHARS))
-}
-
-fn shown(pattern: &str, is_regex: bool, hits: Vec<Finding>, (files, unread): (usize, usize), whole: bool) -> Outcome {
-    let cut = if whole { "" } else { " (more left out; give a path or a narrower pattern)" };
-    let mut text = format!("{} lines match `{pattern}` in {files} files searched{cut}\n", hits.len());
-    for hit in &hits {
-        text.push_str(&format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim()));
-    }
-    if unread > 0 {
-        let most = Bytes(FILE_MAX_BYTES);
-        text.push_str(&format!("[{unread} files were not searched: larger than {most}, or they cannot be read]\n"));
-    }
-    if hits.is_empty() && !is_regex && [".*", ".+", "\\", "|", "^"].iter().any(|sign| pattern.contains(sign)) {
-        text.push_str("The pattern was taken literally; with regex = true it is a regular expression.\n");
-    }
-    Outcome::ok(text).with_findings(hits)
 }
 
 #[cfg(test)]
@@ -167,6 +227,38 @@ mod tests {
         let outcome = call(run, &project, r#"{"pattern":"needle"}"#);
         assert_eq!(outcome.findings.len(), 1, "{}", outcome.text);
         assert!(outcome.text.contains("b\u{fffd}:1: needle"), "{}", outcome.text);
+    }
+
+    #[test]
+    fn source_comes_before_what_tools_wrote_and_too_many_lines_are_counted() {
+        let lock = "name = \"needle\"\n".repeat(300);
+        let project = Project::with(&[
+            ("Cargo.lock", &lock),
+            ("dist/app.js", "needle()\n"),
+            ("src/a.rs", &"needle();\n".repeat(150)),
+            ("src/b.rs", "let needle = 1;\n"),
+        ]);
+        let outcome = call(run, &project, r#"{"pattern":"needle"}"#);
+        let first = "452 lines match `needle` in 4 files searched, 102 of them shown\nsrc/a.rs:1: needle();\n";
+        assert!(outcome.text.starts_with(first), "{}", outcome.text);
+        let mut paths: Vec<&str> = outcome.findings.iter().map(|hit| hit.path.as_str()).collect();
+        paths.dedup();
+        assert_eq!(paths, ["src/a.rs", "src/b.rs", "Cargo.lock", "dist/app.js"]);
+        let counts = "[more lines: src/a.rs 100, Cargo.lock 250; give a path or a narrower pattern]\n";
+        assert!(outcome.text.ends_with(counts), "{}", outcome.text);
+    }
+
+    #[test]
+    fn a_result_keeps_to_its_bytes_by_whole_lines() {
+        let mut project = Project::with(&[("a", &"x marks\n".repeat(90)), ("b", "x\n")]);
+        project.context.text_max_bytes = 800;
+        let text = call(run, &project, r#"{"pattern":"x"}"#).text;
+        assert!(
+            text.len() <= 800 && text.contains("91 lines match `x` in 2 files searched, 36 of them shown"),
+            "{text}"
+        );
+        assert!(text.lines().skip(1).all(|line| line.starts_with("[more") || line.ends_with(": x marks")), "{text}");
+        assert!(text.contains("[more lines: a 54, b 1; give"), "{text}");
     }
 
     #[test]
