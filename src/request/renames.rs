@@ -1,5 +1,6 @@
 //! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b is too vague. Call it c_d`: no model is needed.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -45,7 +46,14 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     let rest = pattern.replace_all(request, " ");
     let rest = UPDATES.replace_all(&rest, " ");
     let more = words::split(&rest).iter().any(|word| super::kind::begins_something(word));
-    (!steps.is_empty() && !more && !rest.contains('?')).then_some(steps)
+    // A file that bears the old name is to have the new one too.
+    let bears = |word: &str, from: &str| {
+        let file = Path::new(word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/'));
+        file.extension().is_some() && file.file_stem().is_some_and(|stem| stem == from)
+    };
+    let mut old = steps.iter().filter_map(|(_, step)| step.split(" -> ").next());
+    let files = old.any(|from| rest.split_whitespace().any(|word| bears(word, from)));
+    (!steps.is_empty() && !more && !files && !rest.contains('?')).then_some(steps)
 }
 
 #[cfg(test)]
@@ -77,6 +85,7 @@ mod tests {
             "Rename a_b to c_d and run the tests",
             "Rename a_b to c_d, then add a test",
             "Why is a_b called so? Rename a_b to c_d",
+            "Rename load_all to load_many, its file src/load_all.rs too",
             "Set the timeout to 5",
             "Where is it called?",
         ] {
