@@ -30,7 +30,7 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
     let mut facts = Facts::default();
     let writes =
         |call: &Entry| call.succeeded() && !call.outcome.changed.is_empty() && call.tool != Builtin::RunCommand.name();
-    let written = calls.iter().rposition(writes);
+    let (first, written) = (calls.iter().position(writes), calls.iter().rposition(writes));
     for (at, call) in calls.iter().enumerate() {
         let is_check = !matches!(step.kind, Kind::Run | Kind::Ask) && call.tool == Builtin::RunCommand.name();
         if taken_back && writes(call) {
@@ -41,7 +41,8 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
         } else if let Some(check) = evidence.check(call.id) {
             let line = line_of(call);
             let is_same = |other: &&Entry| line_of(other) == line;
-            let earlier = written.and_then(|written| calls[..written.min(at)].iter().rfind(is_same));
+            // A run between two attempts says nothing about the project as it was.
+            let earlier = first.and_then(|first| calls[..first.min(at)].iter().rfind(is_same));
             let is_last = !calls[at + 1..].iter().any(|other| line_of(other) == line);
             let is_of_result = written.is_none_or(|written| at > written) && !taken_back;
             if is_of_result {

@@ -67,7 +67,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             if !facts.tests.is_empty() && !facts.ran_tests && step.kind == Kind::Edit {
                 facts.lines.push(claims::not_run(&facts.tests));
             }
-            if is_undone(step, &done, &facts) {
+            if is_undone(step, &done, &facts, &evidence.entries()[before..]) {
                 undone.push(step);
             }
             ran.note_untested(scene, &done, &facts);
@@ -90,11 +90,12 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
     Ok(ran)
 }
 
-/// Whether a step that was to change something has not done so.
-fn is_undone(step: &Step, done: &Done, facts: &Facts) -> bool {
+/// Whether a step that was to change or to run something, by these `calls`, has not done so.
+fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
     let refused = done.failed || done.is_refused || done.notes.iter().any(|note| note.starts_with("not done"));
     match step.kind {
-        Kind::Ask | Kind::Run => false,
+        Kind::Ask => false,
+        Kind::Run => calls.iter().all(|call| call.status.is_refused()),
         Kind::Fix => refused,
         Kind::Edit | Kind::Rename | Kind::Move => refused || facts.lines.is_empty() && done.said.is_empty(),
     }

@@ -130,8 +130,8 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
             before.rfind(|c| !is_name(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         let name = &before[start..];
         let inside = found.last().is_some_and(|last| last.0.contains(&open));
-        if name.is_empty() || inside || before[..start].ends_with('.') || name.starts_with(|c: char| c.is_ascii_digit())
-        {
+        let is_part = before[..start].ends_with('.') || is_of_something(&before[..start]);
+        if name.is_empty() || inside || is_part || name.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
         if let Some(end) = closed(text, open).filter(|end| end - start <= CALL_BYTES_MAX)
@@ -141,6 +141,14 @@ fn calls(text: &str) -> Vec<(Range<usize>, String)> {
         }
     }
     found
+}
+
+/// Whether a text ends with something of what follows, `the label of`, so that what is said behind the call is not said of the call itself.
+fn is_of_something(before: &str) -> bool {
+    const ITSELF: &str = "result value output outcome return call example case instead";
+    let mut words = before.trim_end_matches(['`', ' ']).rsplit(' ');
+    words.next().is_some_and(|last| last.eq_ignore_ascii_case("of"))
+        && words.next().is_none_or(|what| !is_listed(ITSELF, what.to_lowercase().trim_end_matches('s')))
 }
 
 /// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
@@ -228,6 +236,8 @@ mod tests {
         check("f(6, { long: true }) returns 'ab', it should be 'a'", false, &[("f(6, { long: true })", "'a'")]);
         check("f(1) gives 2 but I have seen 3 of these", false, &[("f(1)", "2")]);
         check("f(-1) should raise ValueError.", true, &[("f(-1)", "ValueError")]);
+        check("the size of box(2) is 4", true, &[]);
+        check("the result of box(2) is 4", true, &[("box(2)", "4")]);
         check("is_even(3) gives False", true, &[("is_even(3)", "False")]);
     }
 

@@ -19,6 +19,7 @@ mod omissions;
 pub mod package_function;
 mod paths;
 pub mod preserve;
+pub mod program;
 pub mod relocate;
 pub mod remove;
 pub mod rename;

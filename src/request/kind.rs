@@ -13,9 +13,9 @@ use crate::language::words::is_coined_word;
 
 use super::small_talk;
 use super::wish::{asks_politely, gives_to_something, is_wish};
-pub use lists::COMMANDS;
 use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDERS, ORDERS, REPORTS, RUNNING};
-use lists::{GIVES_WAY, REMOVALS, REMOVE, SHORTENS};
+pub use lists::{COMMANDS, ENDED};
+use lists::{GIVES_WAY, PRINTED, REMOVALS, REMOVE, SHORTENS};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
 
 /// What a step does.
@@ -265,6 +265,11 @@ pub fn ordered(text: &str) -> Kind {
 /// Whether a text reports what is wrong, or asks for a repair.
 pub fn is_report(text: &str) -> bool {
     has_word(text, REPORTS) || has_word(text, "fix repair mend behebe corrige arregla исправь")
+}
+
+/// Whether a text asks how a run ended or what it printed: `tell me how many passed`, `what is the output?`.
+pub fn asks_how_it_ended(text: &str) -> bool {
+    has_word(text, ENDED) || has_word(text, PRINTED)
 }
 
 /// Whether a request only asks that failing tests pass. One that asks for something new does not: a new test may be meant to fail.

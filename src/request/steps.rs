@@ -40,7 +40,7 @@ impl Step {
     }
 
     /// Whether this step continues, tests, describes or uses the change of `earlier`: it refers back, shares a name in code with it,
-    /// or writes tests or documentation without naming anything of its own.
+    /// or writes tests or documentation without naming anything of its own; or it asks how the run of `earlier` ended.
     pub fn builds_on(&self, earlier: &Step) -> bool {
         let words = |text: &str| -> Vec<String> {
             let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
@@ -55,7 +55,7 @@ impl Step {
         let describes = || kind::speaks_of_tests(&self.text) || kind::speaks_of_docs(&self.text);
         let names_own = !own.is_empty() || !quotations::of(&self.text).is_empty();
         match self.kind {
-            Kind::Ask => false,
+            Kind::Ask => earlier.kind == Kind::Run && kind::asks_how_it_ended(&self.text),
             Kind::Run => refers(),
             _ => refers() || own.iter().any(|name| others.contains(name)) || describes() && !names_own,
         }
@@ -179,6 +179,10 @@ mod tests {
         for text in ["Set PORT to 80 in server.js", "fix the typo 'teh' in README.md"] {
             assert!(!step(text).builds_on(&first), "{text}");
         }
+        let ask = |text: &str| Step::of(2, Kind::Ask, text.to_owned());
+        let run = Step::of(1, Kind::Run, "Run the tests in lib/".to_owned());
+        assert!(ask("say how many of them failed").builds_on(&run));
+        assert!(!ask("where is the port read?").builds_on(&run) && !ask("say what failed").builds_on(&first));
     }
 
     #[test]

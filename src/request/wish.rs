@@ -21,11 +21,16 @@ pub(super) fn is_wish(text: &str) -> bool {
         let wants = r"\b(?:i|we)(?:'d|’d| would) (?:really )?(?:like|love|prefer)\b|\b(?:i|we) wish\b";
         Regex::new(&format!("{conditional}|{more}|{takes}|{wants}")).expect("a pattern")
     });
+    let writes = |low: &str| {
+        let begins =
+            || words::split(low).iter().find(|word| *word != "please").is_some_and(|word| is_listed("say state", word));
+        asks_to_write(low) && (begins() || POLITE.split('|').any(|words| low.contains(words)))
+    };
     let wishes = |sentence: &String| {
         let low = sentence.trim().to_lowercase();
         let asks =
             asks_politely(sentence) || has_word(sentence, KNOW) || has_word(sentence, "tell explain show describe");
-        (WISHES.is_match(&low) || asks_to_write(&low) && POLITE.split('|').any(|words| low.contains(words))) && !asks
+        (WISHES.is_match(&low) || writes(&low)) && !asks
     };
     grounding::sentences(text).iter().any(wishes)
 }
@@ -82,6 +87,7 @@ mod tests {
             "Could the writer have an option for tabs?",
             "There is a list of limits in the guide. Could you also say there that names are cut?",
             "Could you say in the guide that names are cut?",
+            "Say in the guide that names are cut",
             "The loader reads files. Could it also take an open file?",
         ] {
             assert!(is_order(order), "{order}");
@@ -96,6 +102,7 @@ mod tests {
             "Let me know which tests need a server",
             "Would it be slow?",
             "Could you say what that limit is?",
+            "Say what that limit is",
             "Could you also say why it fails?",
         ] {
             assert!(!is_order(question), "{question}");

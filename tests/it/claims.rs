@@ -193,6 +193,69 @@ async fn nothing_is_said_of_a_name_that_is_nowhere() {
     assert!(!said.contains("rounds every price"), "{said}");
 }
 
+#[tokio::test]
+async fn the_tests_of_a_named_place_are_run_and_what_depends_on_them_is_not_made_up() {
+    let request = "Run the tests in lib/ and tell me how many of them passed";
+    let script_for = |place: &str| {
+        let read = format!("run: tests in {place}\nask: tell me how many of them passed");
+        Script::saying("Seven passed.").on("Request: ", &read)
+    };
+    let script = || script_for("lib/");
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let lib = project.path().join("lib");
+    std::fs::create_dir(&lib).expect("a folder");
+    std::fs::write(lib.join("shelf.py"), SHOP).expect("a file");
+    let said = answer(&project, script(), request).await;
+    assert!(said.contains("not done: no test that can be run was found in `lib/`"), "{said}");
+    assert!(said.contains("s1 was not done, and this builds on it"), "{said}");
+    assert!(!said.contains("passed\n") && !said.contains("Seven"), "{said}");
+    let said = answer(&project, script_for("lib"), &request.replace("lib/", "lib")).await;
+    assert!(said.contains("not done: no test that can be run was found in `lib`"), "{said}");
+    let test =
+        "import unittest\n\n\nclass LibTest(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(1)\n";
+    std::fs::write(lib.join("test_shelf.py"), test).expect("a file");
+    let said = answer(&project, script(), request).await;
+    assert!(said.contains("1 passed, 0 failed"), "{said}");
+}
+
+#[tokio::test]
+async fn an_entry_is_added_beside_those_that_are_there() {
+    let package = "{\n  \"devDependencies\": {\n    \"@types/shop\": \"1\",\n    \"oxlint\": \"2\"\n  }\n}\n";
+    let project = shop(&[("package.json", package)]);
+    let script = Script::saying("").on("package.json:", "devDependencies > prettier = \"3.3.2\"");
+    let request = "Add the development dependency prettier 3.3.2 to package.json";
+    let said = answer(&project, script, request).await;
+    let expected = package.replace("\"2\"\n", "\"2\",\n    \"prettier\": \"3.3.2\"\n");
+    assert_eq!(project.text("package.json"), expected, "{said}");
+}
+
+#[tokio::test]
+async fn the_docstring_that_is_named_says_what_was_asked_for() {
+    let shelf = "class Shelf:\n    \"\"\"Holds items.\n\n    In rows.\n    \"\"\"\n\n    def fill(self):\n        \"\"\"Fills it.\"\"\"\n";
+    let request = "Say in the docstring of Shelf that rows are sorted";
+    let passage = "    \"\"\"Holds items.\n\n    In rows, which are sorted.\n    \"\"\"";
+    let project = shop(&[("shelf.py", shelf)]);
+    let script = Script::saying("").on("A passage of shelf.py", &format!("````\n{passage}\n````"));
+    let said = answer(&project, script, request).await;
+    assert_eq!(project.text("shelf.py"), shelf.replace("In rows.", "In rows, which are sorted."), "{said}");
+}
+
+#[tokio::test]
+async fn a_change_that_makes_no_difference_is_taken_back() {
+    let request = "label() of shop.py should give the name in capitals";
+    for (written, stays) in [("str(item['name'])", false), ("item['name'].upper()", true)] {
+        let project = shop(&[("test_shop.py", &TESTS.replace("'a'}), 'a'", "'A'}), 'A'"))]);
+        let script = Script::saying("")
+            .on("write a short program", &code("print(label({'name': 'b'}))"))
+            .on("Write `label`", &code(&format!("def label(item):\n    return {written}")))
+            .on("First name", "change label");
+        let said = answer(&project, script, request).await;
+        let expected = SHOP.replace("item['name']", written);
+        assert_eq!(project.text("shop.py"), if stays { expected.as_str() } else { SHOP }, "{written} {said}");
+        assert!(stays || said.contains("not done, the files are as they were"), "{said}");
+    }
+}
+
 /// A host that cancels the turn when a command starts.
 struct Canceller<H> {
     host: H,

@@ -22,8 +22,9 @@ const TOKENS_MAX: usize = 150;
 const RESULT_CHARS: usize = 2_000;
 /// The answer if the code shown backs no sentence of the model.
 const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
-/// Places that are listed under an answer.
+/// Places that are listed under an answer, and lines from each on that count as its own.
 const PLACES_MAX: usize = 3;
+const PLACE_LINES: usize = 30;
 
 /// Tools whose list is the whole answer.
 const LISTS: &[Builtin] = &[
@@ -145,14 +146,51 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     Ok(answer)
 }
 
-/// Places of the definitions that were found, those that the answer names first.
+/// Places of the definitions that were found: those that the answer names, then those near which something stands that it names; if there are none,
+/// the lines shown that have it.
 fn places(pack: &Pack, answer: &str) -> Vec<String> {
+    let marks = words::marks(answer);
+    let has_mark = |text: &str| marks.iter().any(|mark| grounding::has_known_marks(mark, &[text], ""));
+    let is_near = |text: &str, line: usize| {
+        let lines: Vec<&str> = text.lines().skip(line.saturating_sub(1)).take(PLACE_LINES).collect();
+        marks.is_empty() || has_mark(&lines.join("\n"))
+    };
     let all = pack.files.iter().flat_map(|file| file.found.iter().map(move |found| (file, found)));
     let named = all.clone().filter(|(_, (_, _, name))| grounding::is_backed(answer, name));
+    let near = all.filter(|(file, (line, ..))| is_near(&file.text, *line));
     let mut places: Vec<String> =
-        named.chain(all).map(|(file, (line, ..))| format!("- {}:{line}", file.path)).collect();
+        named.chain(near).map(|(file, (line, ..))| format!("- {}:{line}", file.path)).collect();
+    if places.is_empty() {
+        let line_with = |text: &str| text.lines().position(&has_mark).map(|at| at + 1);
+        let lines = pack.files.iter().filter_map(|file| Some((file, line_with(&file.text)?)));
+        places.extend(lines.map(|(file, line)| format!("- {}:{line}", file.path)));
+    }
     let mut seen = std::collections::HashSet::new();
     places.retain(|place| seen.insert(place.clone()));
     places.truncate(PLACES_MAX);
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Shown;
+
+    #[test]
+    fn an_answer_cites_places_that_have_what_it_says() {
+        let shown = |path: &str, text: &str, found: Vec<(usize, usize, String)>| Shown {
+            path: path.into(),
+            text: text.into(),
+            lines: Vec::new(),
+            found,
+        };
+        let code = shown("a.py", "x = 1\n\ndef load():\n    return 'r'\n", vec![(3, 4, "load".into())]);
+        let data = shown("p.toml", "[a]\nversion = \"2.7\"\n", Vec::new());
+        let pack = Pack { files: vec![code, data], ..Pack::default() };
+        let check = |answer: &str, expected: &[&str]| assert_eq!(places(&pack, answer), expected, "{answer}");
+        check("`load` returns it.", &["- a.py:3"]);
+        check("The version is 2.7.", &["- p.toml:2"]);
+        check("It returns what it was given.", &["- a.py:3"]);
+        check("", &["- a.py:3"]);
+    }
 }

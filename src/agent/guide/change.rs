@@ -1,5 +1,6 @@
 //! Changes files: text passage by passage, code definition by definition, new files as a whole.
 
+mod docs;
 mod text;
 
 use crate::agent::evidence::Evidence;
@@ -16,7 +17,7 @@ use crate::models::dialect::Message;
 use crate::request::kind;
 use crate::request::named::{self, Found, Role};
 
-use super::{Done, Job, code, grammar, pick, reply};
+use super::{Done, Job, code, grammar, passage, pick, reply};
 
 const CREATE: &str = include_str!("../prompts/create.md");
 /// What the model is told about an answer without text.
@@ -65,6 +66,9 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
     let top_is_text = pack.files.first().is_some_and(|file| !has_grammar(&file.path));
     if texts.is_empty() && !names_code && mentions.symbols.is_empty() && top_is_text && mentions.new_paths.is_empty() {
         return text::change(job, &pack.files[0].path, evidence).await;
+    }
+    if let Some(done) = docs::change(job, &mentions, evidence).await? {
+        return Ok(done);
     }
     if texts.is_empty()
         && let Some(done) = pick::change(job, &pack, evidence).await?

@@ -23,7 +23,7 @@ use super::change::opening;
 use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
-use super::{Done, Job, copy, refusal, repair};
+use super::{Done, Job, copy, difference, refusal, repair};
 use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
@@ -92,6 +92,8 @@ struct Rounds<'a> {
     before: HashMap<String, Option<Report>>,
     /// The round whose change the model was asked about; that change is kept if nothing better comes.
     doubted: Option<usize>,
+    /// The model is small: what it writes may do nothing.
+    is_weak: bool,
 }
 
 /// The items to write, and whether the model may name no others.
@@ -147,6 +149,7 @@ impl<'a> Rounds<'a> {
             trouble: String::new(),
             before: HashMap::new(),
             doubted: None,
+            is_weak,
         })
     }
 
@@ -185,8 +188,26 @@ impl<'a> Rounds<'a> {
                 Some(problem) => Outcome::Refused(problem),
                 None => Outcome::Accepted(Done::default()),
             }),
-            None => self.run_tests(&attempt, still, evidence).await,
+            None => match self.run_tests(&attempt, still, evidence).await? {
+                Outcome::Accepted(done) if self.is_weak => self.accepted_if_it_differs(&attempt, done, evidence).await,
+                outcome => Ok(outcome),
+            },
         }
+    }
+
+    /// Refuses an accepted change of a small model that makes no difference, or that fails.
+    async fn accepted_if_it_differs(
+        &mut self,
+        attempt: &Attempt,
+        done: Done,
+        evidence: &mut Evidence,
+    ) -> Result<Outcome, TurnError> {
+        let opening = &self.messages[..self.prompt_len];
+        let Some(problem) = difference::missing(self.job, &self.files, opening, evidence).await? else {
+            return Ok(Outcome::Accepted(done));
+        };
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(problem))
     }
 
     /// Has the model name items and write each. If an answer is not whole, the same items are written again in the next round; the error says why.

@@ -1,18 +1,23 @@
 //! Runs a command of a step: the one it spells out, the project's own for tests and builds, else one line that the model writes.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::agent::evidence::{Entry, Evidence};
 use crate::agent::question::{Form, Question};
 use crate::agent::toolkit::TurnError;
-use crate::agent::whole;
+use crate::agent::{self, whole};
+use crate::edit::testing;
+use crate::language::clauses;
+use crate::request::named::{self, Found, MARK, Named, Role};
 use crate::request::{forms, kind};
 use crate::tools::builtin::Builtin;
 
-use super::{Done, Job};
+use super::{Done, Job, verify};
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
 /// The form of a command that a model writes, and the length at which the form ends one, in characters.
@@ -27,8 +32,9 @@ const BUILT_INTO_SHELLS: &[&str] =
 
 /// Runs the command that the step asks for; a note says so if none is found.
 pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let line = match spelled_out(job) {
-        Some(line) => Ok(Some(line)),
+    let line = match spelled_out(job).map(Ok).or_else(|| tests_of_places(job)) {
+        Some(Ok(line)) => Ok(Some(line)),
+        Some(Err(why)) => return Ok(Done::note(format!("not done: {why}"))),
         None => by_the_model(job).await?,
     };
     let line = match line {
@@ -63,6 +69,50 @@ pub fn arguments(line: &str, limit: Option<Duration>) -> Map<String, Value> {
 fn spelled_out(job: Job<'_>) -> Option<String> {
     let of_project = || forms::project_command(&job.step.part, job.root());
     kind::quoted_command(&job.step.text).or_else(of_project)
+}
+
+/// The command for `run the tests in F`, where F are files and folders; the error says why there is none. `None` if the step asks for something else.
+fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
+    static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+        let before = r"(?:\b(?:in|of|from|under|inside|at|for|and|the|test|file|files|folder|directory)\s+|,\s*)*";
+        Regex::new(&format!(r"(?i){before}{}(?:\s+(?:folder|directory|file))?", regex::escape(MARK)))
+            .expect("a pattern")
+    });
+    static FOLDER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$")
+            .expect("a pattern")
+    });
+    let text = &job.step.text;
+    let mut named = agent::named(job.scene.toolkit, text);
+    let mut rest = named::masked(text, &named.iter().collect::<Vec<_>>());
+    // A folder of one word, `examples`, is no path by its form.
+    if let Some(found) = FOLDER.captures(text).filter(|found| named.is_empty() && job.root().join(&found[1]).is_dir()) {
+        let (range, said) = (found.get(0)?.range(), found[1].to_owned());
+        rest = text[..range.start].to_owned();
+        named.push(Named { range, found: Found::Folder(said.clone()), said, role: Role::Place });
+    }
+    let part = clauses::parts(&PLACE.replace_all(&rest, " ")).into_iter().next().filter(forms::runs_all_tests)?;
+    if named.is_empty() {
+        return None;
+    }
+    if let Some(why) = named.iter().filter(|one| !matches!(one.found, Found::Folder(_))).find_map(Named::trouble) {
+        return Some(Err(why));
+    }
+    tracing::debug!(part.text, "tests of places");
+    let all = crate::index::files_of(job.root());
+    let is_in = |path: &str, one: &Named| match &one.found {
+        Found::Folder(folder) => {
+            let folder = folder.trim_end_matches('/');
+            path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) && testing::is_test_file(path)
+        }
+        found => *found == Found::File(path.to_owned()),
+    };
+    let tests: Vec<String> = all.into_iter().filter(|path| named.iter().any(|one| is_in(path, one))).collect();
+    let places: Vec<String> = named.iter().map(|one| format!("`{}`", one.said)).collect();
+    Some(verify::checks_of(job).covering(&tests).ok_or_else(|| {
+        let why = verify::why_untested(job).map(|why| format!(": {why}")).unwrap_or_default();
+        format!("no test that can be run was found in {}{why}", places.join(" and "))
+    }))
 }
 
 /// Has the model write the command; `None` if it does not begin with a program. The inner error says why it is not whole.

@@ -168,29 +168,34 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
     (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
 }
 
-/// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added.
+/// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added. Each key is a token of its own: as one
+/// token with the keys around it, `a > b` would rule out every other `a > …`, because the longest token that may still follow is taken.
 fn grammar(entries: &[(Keys, Sort)]) -> String {
-    let literals = |sorts: &[Sort]| -> String {
-        let all = entries.iter().filter(|(_, sort)| sorts.contains(sort));
-        let all: Vec<String> = all.map(|(keys, _)| Value::String(keys.join(BELOW)).to_string()).collect();
-        all.join(" | ")
+    let quoted = |text: &str| Value::String(text.to_owned()).to_string();
+    let below = quoted(BELOW);
+    let paths = |sort: Sort| -> String {
+        let all = entries.iter().filter(|(_, one)| *one == sort);
+        let path = |(keys, _): &(Keys, Sort)| {
+            keys.iter().map(|key| quoted(key)).collect::<Vec<_>>().join(&format!(" {below} "))
+        };
+        all.map(path).collect::<Vec<_>>().join(" | ")
     };
     let mut forms = vec!["new \" = \" json"];
     let mut rules = String::new();
-    for (name, sorts, form) in [
-        ("OBJECT", &[Sort::Object][..], "OBJECT \" = remove\""),
-        ("LIST", &[Sort::List], "LIST (\" + \" | \" - \") json | LIST \" = remove\""),
-        ("VALUE", &[Sort::Value], "VALUE \" = \" (json | \"remove\")"),
+    for (name, sort, form) in [
+        ("object", Sort::Object, "object \" = remove\""),
+        ("list", Sort::List, "list (\" + \" | \" - \") json | list \" = remove\""),
+        ("value", Sort::Value, "value \" = \" (json | \"remove\")"),
     ] {
-        let names = literals(sorts);
+        let names = paths(sort);
         if !names.is_empty() {
             forms.push(form);
             rules.push_str(&format!("{name}: {names}\n"));
         }
     }
-    let outer = if rules.contains("OBJECT") { "(OBJECT | KEY)" } else { "KEY" };
+    let outer = if rules.contains("object: ") { "(object | KEY)" } else { "KEY" };
     format!(
-        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} \"{BELOW}\")? KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
+        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} {below})? KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
         CHANGES_MAX - 1,
         forms.join(" | ")
     )
@@ -290,7 +295,7 @@ mod tests {
     fn only_existing_entries_can_be_removed() {
         let entries = [(keys("a"), Sort::Object), (keys("a > b"), Sort::Value)];
         let grammar = grammar(&entries);
-        assert!(grammar.contains("OBJECT: \"a\"\nVALUE: \"a > b\"\n"), "{grammar}");
-        assert!(!grammar.contains("LIST"), "{grammar}");
+        assert!(grammar.contains("object: \"a\"\nvalue: \"a\" \" > \" \"b\"\n"), "{grammar}");
+        assert!(!grammar.contains("list"), "{grammar}");
     }
 }

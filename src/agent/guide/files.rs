@@ -201,6 +201,11 @@ impl Files {
         self.after.keys().cloned().collect()
     }
 
+    /// The changed files with their new texts.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.after.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
     /// The changed files with their text before the change; `None` for new files.
     pub fn as_they_were(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.after.keys().map(|path| (path.as_str(), self.before.get(path).map(String::as_str)))

@@ -10,6 +10,7 @@ mod code;
 mod command;
 mod copy;
 mod data;
+mod difference;
 mod explicit;
 mod files;
 mod fill;

@@ -73,9 +73,11 @@ pub fn clearly_meant(all: &[&str], task: &str) -> Option<usize> {
     }
 }
 
-/// The passage that `task` calls by its heading: `in the install section`, `under "Usage"`.
+/// The passage that `task` calls by its heading: `in the install section`, `under "Usage"`, `the section on limits`.
 pub fn called(all: &[Passage], task: &str) -> Option<usize> {
     const BEFORE: &[&str] = &["section", "under", "heading", "abschnitt", "unter", "sección", "rubrique"];
+    const BETWEEN: &[&str] =
+        &["the", "dem", "der", "la", "on", "about", "for", "of", "called", "named", "zu", "über", "sobre"];
     const AFTER: &[&str] = &["section", "heading", "abschnitt", "part", "chapter"];
     let said = words::split(task);
     let is_called = |title: &[String]| {
@@ -83,13 +85,30 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
             let near = |at: Option<usize>, list: &[&str]| {
                 at.and_then(|at| said.get(at)).is_some_and(|word| list.contains(&word.as_str()))
             };
-            let article = at > 0 && near(Some(at - 1), &["the", "dem", "der", "la"]);
-            window == title
-                && (near(at.checked_sub(1 + usize::from(article)), BEFORE) || near(Some(at + title.len()), AFTER))
+            let between = |at: usize| near(at.checked_sub(1), BETWEEN);
+            let lead = (0..at).rev().take_while(|&word| between(word + 1)).count();
+            window == title && (near(at.checked_sub(1 + lead), BEFORE) || near(Some(at + title.len()), AFTER))
         })
     };
     let titles: Vec<Vec<String>> = all.iter().map(|one| words::split(&one.title)).collect();
     titles.iter().position(|title| !title.is_empty() && is_called(title))
+}
+
+/// The passage of a changelog that a new entry belongs to: the first list, from the unreleased version on; `texts` are the texts of the passages.
+/// `None` for any other file.
+pub fn newest(path: &str, all: &[Passage], texts: &[&str]) -> Option<usize> {
+    const LOGS: &[&str] = &["changelog", "changes", "history", "news", "releases"];
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let has_list =
+        |text: &str| text.lines().any(|line| ["- ", "* ", "+ "].iter().any(|mark| line.trim_start().starts_with(mark)));
+    let is_version =
+        |title: &str| words::split(title).windows(2).any(|pair| pair.iter().all(|part| part.parse::<u32>().is_ok()));
+    let is_next = |one: &Passage| ["unreleased", "next"].iter().any(|word| one.title.to_lowercase().contains(word));
+    let from = all.iter().position(is_next);
+    let mut after = from.unwrap_or(0)..all.len();
+    let end = after.clone().skip(1).find(|at| from.is_some() && is_version(&all[*at].title)).unwrap_or(all.len());
+    let list = after.find(|at| *at < end && has_list(texts[*at])).or(from);
+    list.filter(|_| LOGS.iter().any(|log| name.starts_with(log)))
 }
 
 /// `written` without the lines that follow the passage in the file, which models repeat.
@@ -210,7 +229,29 @@ mod tests {
         assert_eq!(called("in the install section say that"), Some(1));
         assert_eq!(called("Add a line under \"See also\""), Some(2));
         assert_eq!(called("put it under the heading Install"), Some(1));
+        assert_eq!(called("add a sentence to the section on install"), Some(1));
+        assert_eq!(called("the section about the install needs a note"), Some(1));
         assert_eq!((called("install it"), called("a new section about b")), (None, None));
+    }
+
+    #[test]
+    fn an_entry_of_a_changelog_belongs_to_the_newest_version() {
+        let check = |path: &str, text: &str, expected: Option<&str>| {
+            let all = passages(path, text);
+            let texts: Vec<String> = all.iter().map(|one| lines_of(text, one)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let found = newest(path, &all, &texts).map(|at| all[at].title.as_str());
+            assert_eq!(found, expected, "{text}");
+        };
+        check(
+            "CHANGES.txt",
+            "Log\n\n2.0 (unreleased)\n---\n\n- nothing yet\n\n1.9\n---\n\n- old\n",
+            Some("- nothing yet"),
+        );
+        check("CHANGELOG.md", "# Log\n\n## Unreleased\n\n## 1.9.0\n\n- old\n", Some("## Unreleased"));
+        check("CHANGELOG.md", "# Log\n\n## Next\n\n### Added\n\n- new\n\n## 1.9.0\n\n- old\n", Some("### Added"));
+        check("HISTORY.rst", "Log\n\n1.9\n---\n\n* old\n", Some("* old"));
+        check("README.md", "# Log\n\n- old\n", None);
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Places {
             return Ok(places);
         }
         let of_request = Places::in_text(job, job.scene.request);
-        Ok(Places { text: places.text, ..of_request })
+        // Why a file of another step cannot be used says nothing about this one.
+        Ok(Places { text: places.text, unusable: None, ..of_request })
     }
 
     fn in_text(job: Job<'_>, text: &str) -> Places {

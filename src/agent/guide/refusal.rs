@@ -10,8 +10,14 @@ pub fn not_done(taken_back: bool, why: &str) -> String {
     format!("not done, {state}: {why}")
 }
 
+/// The problem of an answer that names no definition.
+pub const NOTHING_NAMED: &str = "No definition was named that has to change.";
+
 /// A problem as the user reads it: who wrote the refused change and why it was refused, without the advice to the model.
 pub fn for_user(problem: &str) -> String {
+    if problem == NOTHING_NAMED {
+        return "the model named nothing that has to change; name the file or the function".to_owned();
+    }
     static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
         let verbs =
             "write|keep|balance|define|use|import|give|add|remove|do|name|so keep|if the request|the mistake or";
@@ -39,6 +45,6 @@ mod tests {
             "Most of `a` is missing in what you wrote. Keep what the request does not change.",
             "Most of `a` is missing in it",
         );
-        check("There is no code in the answer.", "There is no code in the answer");
+        assert!(for_user(NOTHING_NAMED).ends_with("name the file or the function"));
     }
 }

@@ -11,27 +11,19 @@ use crate::tools::builtin::Builtin;
 
 use super::{Job, verify};
 
-/// Words that ask how a run ended, and words for its output.
-const ENDED: &str = "\
-    pass passed passes passing fail fails failed failing failure failures green red succeed succeeded bestanden grün \
-    schlagen échoué réussi pasan fallan";
-const PRINTED: &str =
-    "output outcome result results exit printed prints ausgabe ergebnis sortie résultat salida resultado";
 /// Maximum number of lines that are quoted of an output without counts.
 const LINES_MAX: usize = 12;
 
 /// The answer to a step that asks how a run ended; `None` if it asks for something else.
 pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<String>, TurnError> {
     let text = &job.step.text;
-    let of_tests = kind::speaks_of_tests(text) && kind::has_word(text, ENDED);
+    let of_tests = kind::speaks_of_tests(text) && kind::has_word(text, kind::ENDED);
     let is_run = |entry: &&Entry| entry.tool == Builtin::RunCommand.name() && evidence.check(entry.id).is_none();
     let ran = evidence.entries().iter().rfind(is_run).map(|entry| (line_of(entry), entry.outcome.text.clone()));
-    if let Some((line, output)) =
-        ran.filter(|_| of_tests || kind::has_word(text, ENDED) || kind::has_word(text, PRINTED))
-    {
+    if let Some((line, output)) = ran.filter(|_| kind::asks_how_it_ended(text)) {
         return Ok(Some(tell(job.scene.host, &told(&line, &output, job))));
     }
-    if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, ENDED) {
+    if !of_tests && job.of_several && kind::speaks_of_tests(job.scene.request) && kind::has_word(text, kind::ENDED) {
         return Ok(Some(tell(job.scene.host, "No command has run, so there is no result; ask to run the tests.\n")));
     }
     if !of_tests || !asks_for_now(text) {

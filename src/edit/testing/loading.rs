@@ -3,6 +3,17 @@
 use super::files::quoted;
 use crate::edit::imports::module_of;
 use crate::edit::paths::ending;
+use crate::edit::text::static_regex;
+use crate::index::parts::{self, Sort};
+
+/// Whether a Python or JavaScript file can be loaded without running a program: other files import it, it exports something, or nothing is called
+/// outside of its definitions.
+pub fn is_module(path: &str, text: &str, is_imported: bool) -> bool {
+    static_regex!(CALLS = r"^(?:await\s+)?[\w.$]+\(|^if __name__");
+    let all = || parts::parts(path, text).map(|all| all.items).unwrap_or_default();
+    let calls = || all().iter().any(|part| part.sort == Sort::Statement && CALLS.is_match(&text[part.core.clone()]));
+    loading(path, text, true).is_some() && (is_imported || path.ends_with("/__init__.py") || exports(text) || !calls())
+}
 
 /// A shell command that imports a Python or JavaScript module as other files do. `None` for other languages, and for a
 /// file that may be a program: nothing imports it and it exports nothing.
@@ -40,5 +51,17 @@ mod tests {
         assert_eq!(loading("tool.py", "main()\n", false), None);
         assert_eq!(loading("server.js", "listen(80)\n", false), None);
         assert_eq!(loading("a.rs", "pub fn a() {}\n", true), None);
+    }
+
+    #[test]
+    fn a_file_that_only_defines_is_a_module() {
+        let check =
+            |path: &str, text: &str, expected: bool| assert_eq!(is_module(path, text, false), expected, "{text}");
+        check("a.py", "import os\n\nMAX = 3\n\n\ndef f():\n    return os.sep\n", true);
+        check("a.py", "def f():\n    return 1\n\n\nprint(f())\n", false);
+        check("a.py", "def f():\n    return 1\n\n\nif __name__ == '__main__':\n    f()\n", false);
+        check("a/__init__.py", "register('a')\n", true);
+        check("a.js", "export const a = 1;\nstart(a);\n", true);
+        check("a.js", "start(1);\n", false);
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use files::Files;
 pub use files::quoted;
-pub use loading::loading;
+pub use loading::{is_module, loading};
 pub use script::Style;
 pub use tests_of::{is_test, is_test_file, tests_of};
 

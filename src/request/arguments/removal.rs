@@ -1,12 +1,17 @@
 //! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
 //! description. Any other removal needs a model.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::edit;
 use crate::edit::remove;
 use crate::index::language_of;
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, Token, scan_line};
-use crate::language::clauses::words::{is_determiner, listed};
+use crate::language::clauses::words::{is_determiner, is_polite, listed};
+use crate::language::words::is_coined_word;
 
 use super::edit::{Edit, FILE_BYTES_MAX};
 use super::object::object;
@@ -39,21 +44,52 @@ pub fn removes(step: &str) -> bool {
     object(&scan_line(step)).is_some()
 }
 
-/// Whether `step` removes something that it describes only as not needed: `delete every file that is not needed`.
+/// Whether a clause of `step` removes something that it describes only as not needed, or cleans up at large: `delete every file that is not needed`,
+/// `tidy up the project`.
 pub fn is_vague_removal(step: &str) -> bool {
     const GENERAL: &str = "\
         everything, anything, file, files, thing, things, stuff, code, part, parts, line, lines, folder, folders, файлы";
     const JUDGED: &str = "\
-        needed, need, necessary, required, unneeded, unnecessary, unused, used, useless, obsolete, old, redundant, superfluous, relevant, \
+        needed, need, needs, necessary, required, unneeded, unnecessary, unused, used, useless, obsolete, old, redundant, superfluous, relevant, \
         important, useful, dead, junk, rubbish, нужны, нужно, лишние, лишнее";
-    let Some(object) = object(&scan_line(step)) else { return false };
-    let is_named = object.iter().any(|token| token.kind == Kind::Opaque || names::is_path(token.text));
+    const AT_LARGE: &str = "\
+        project, repo, repository, codebase, code, folder, directory, workspace, mess, it, here, everything, things, this, a, bit, little, whole, \
+        please, up, our, my";
     let says_nothing =
         |low: &str| is_determiner(low) || [JUDGED, SELECTORS, FILLERS].iter().any(|table| listed(table, low));
-    let head = object.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
-    !is_named
-        && object.iter().any(|token| listed(JUDGED, &token.low))
-        && head.is_none_or(|head| listed(GENERAL, &head.low))
+    let is_vague = |text: &str| {
+        let tokens = scan_line(text);
+        let (object, cleans) = match (object(&tokens), cleaned(&tokens)) {
+            (Some(object), _) => (object, false),
+            (None, Some(object)) => (object.to_vec(), true),
+            (None, None) => return false,
+        };
+        let words: Vec<&Token> = object.iter().filter(|token| token.kind == Kind::Word).collect();
+        let is_name = |token: &&Token| names::is_path(token.text) || is_coined_word(token.text);
+        let is_named =
+            object.iter().any(|token| token.kind == Kind::Opaque) || words.iter().any(|token| is_name(token));
+        let head = words.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
+        let is_judged =
+            words.iter().any(|token| listed(JUDGED, &token.low)) && head.is_none_or(|head| listed(GENERAL, &head.low));
+        let is_at_large =
+            || cleans && words.iter().all(|token| listed(AT_LARGE, &token.low) || is_determiner(&token.low));
+        !is_named && (is_judged || is_at_large())
+    };
+    static JOINT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)[,;.]\s+(?:then\s+)?|\s(?:and|then)\s+").expect("a pattern"));
+    is_vague(step) || JOINT.split(step).any(is_vague)
+}
+
+/// What a clause cleans up or throws away: the words behind such a verb.
+fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<&'t [Token<'s>]> {
+    const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
+    const WITH_PARTICLE: &str = "clean, tidy, clear, throw, sort, chuck";
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.low.as_str());
+    let lead = tokens.iter().take_while(|token| is_polite(&token.low) || token.kind == Kind::Comma).count();
+    let has_particle = listed(WITH_PARTICLE, word(lead)) && listed("up, out, away", word(lead + 1));
+    let is_verb = has_particle || listed(ALONE, word(lead));
+    let end = tokens.iter().position(Token::ends_sentence).unwrap_or(tokens.len());
+    is_verb.then(|| tokens.get(lead + 1 + usize::from(has_particle)..end).unwrap_or_default())
 }
 
 /// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
@@ -247,6 +283,10 @@ mod tests {
             "delete everything unnecessary",
             "Erase any line that is not used",
             "remove the old stuff",
+            "Could you tidy up this repository a bit?",
+            "Clean the project up, please",
+            "Run the tests, then throw out all the code nobody needs",
+            "Clean up.",
         ] {
             assert!(is_vague_removal(step), "{step}");
         }
@@ -255,6 +295,11 @@ mod tests {
             "delete the old logo.svg",
             "remove the dead function g",
             "add a file",
+            "clean up load_all in a.py",
+            "Tidy up the imports of a.py",
+            "Clean the input of parse() before it is used",
+            "throw a KeyError if the key is not needed",
+            "wipe the cache when a file is old",
         ] {
             assert!(!is_vague_removal(step), "{step}");
         }

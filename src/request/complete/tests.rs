@@ -188,3 +188,19 @@ fn a_test_is_written_after_its_code() {
 fn lines_that_are_no_steps_are_ignored() {
     check("hello\nask: \n", "What is the port?", &[(Kind::Ask, "What is the port?")]);
 }
+
+#[test]
+fn a_step_without_its_verb_gets_its_clause() {
+    let request = "Please run the tests in lib/ and say how many of them passed";
+    check(
+        "run: lib/\nask: how many of them passed",
+        request,
+        &[(Kind::Run, "Please run the tests in lib/"), (Kind::Ask, "say how many of them passed")],
+    );
+    let request = "lower the smallest page to 5 rows. Where is it compared?";
+    check(
+        "edit: lower the smallest page to 5 rows\nrun: compared",
+        request,
+        &[(Kind::Edit, "lower the smallest page to 5 rows"), (Kind::Ask, "Where is it compared?")],
+    );
+}

@@ -9,7 +9,7 @@ mod files;
 mod tests;
 mod values;
 
-pub use values::{Known, arguments, project_command};
+pub use values::{Known, arguments, project_command, runs_all_tests};
 
 use super::arguments::{removes, shows_command};
 use crate::index::{Graph, Index};

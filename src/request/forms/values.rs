@@ -238,6 +238,11 @@ pub fn project_command(part: &Part, root: &Path) -> Option<String> {
     command(&Clause::of(&text, part, None)?, part, root)
 }
 
+/// Whether `part` asks for all tests of a place or of the project, and for nothing else about them.
+pub fn runs_all_tests(part: &Part) -> bool {
+    Clause::of(&part.text.to_lowercase(), part, None).is_some_and(|clause| task(&clause) == Some(Task::Test))
+}
+
 /// The command line that the clause is, or the one for `run the tests`, `build the project` by the project's manifest.
 fn command(clause: &Clause, part: &Part, root: &Path) -> Option<String> {
     if is_command(clause) {

@@ -68,6 +68,13 @@ pub const COMMANDS: &str = "\
     run runs execute start launch build compile lint format install check test tests testing commit führe starte \
     teste lance exécute ejecuta запусти";
 
+/// Words that ask how a run ended, and words for its output.
+pub const ENDED: &str = "\
+    pass passed passes passing fail fails failed failing failure failures green red succeed succeeded bestanden grün \
+    schlagen échoué réussi pasan fallan";
+pub(super) const PRINTED: &str =
+    "output outcome result results exit printed prints ausgabe ergebnis sortie résultat salida resultado";
+
 /// Beginnings of orders in the form of a question.
 pub(in crate::request) const POLITE: &str = "can you|could you|would you|will you|can we have|could we have|can we get|could we get|can i have|\
     kannst du|könntest du|können wir|peux-tu|pourrais-tu|peut-on|puedes|podrías|podemos|можешь";

@@ -8,8 +8,8 @@ use crate::agent::guide::{Done, Job, data, is_prose, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context::{Pack, mentions, readable};
-use crate::edit::kept;
-use crate::language::words;
+use crate::edit::{has_grammar, kept};
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::request::arguments::removes;
 use crate::request::kind;
@@ -52,7 +52,8 @@ async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Resu
     let adds = mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let called = passage::called(all, &job.step.text);
+    let newest = || passage::newest(path, all, &texts).filter(|_| adds);
+    let called = passage::called(all, &job.step.text).or_else(newest);
     match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
         Some(at) => Ok(Some(Place::Change(at))),
         None => place(job, path, all).await,
@@ -60,13 +61,13 @@ async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Resu
 }
 
 /// A passage that the model rewrites, or after which it adds one.
-struct Target<'a> {
-    path: &'a str,
+pub(super) struct Target<'a> {
+    pub path: &'a str,
     /// The text of the file.
-    before: &'a str,
-    wanted: Place,
+    pub before: &'a str,
+    pub wanted: Place,
     /// The passage that the model is shown: all of it, or the lines that the step is about.
-    chosen: Passage,
+    pub chosen: Passage,
 }
 
 /// The text of the file with what the model wrote.
@@ -102,7 +103,8 @@ impl Target<'_> {
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
             let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
-            lost.or(twice).or_else(silent).or_else(|| job.problem(path, before, &after, &[]))
+            let unrun = || self.unrun_example(job, &after);
+            lost.or(twice).or_else(silent).or_else(unrun).or_else(|| job.problem(path, before, &after, &[]))
         };
         Draft { after, place, problem }
     }
@@ -111,10 +113,19 @@ impl Target<'_> {
     fn silent_about(&self, job: Job<'_>, after: &str) -> Option<String> {
         let new = mentions::of(job.scene.request, job.index).ok()?.asked_for;
         let names: Vec<&str> = new.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
-        let is_of_new =
-            is_prose(self.path) && !names.is_empty() && !names.iter().any(|name| self.before.contains(name));
-        let is_silent = is_of_new && !names.iter().any(|name| after.contains(name));
+        // Code defines the name, so it counts there how often it is said.
+        let count = |text: &str| names.iter().map(|name| grounding::places(text, name).count()).sum::<usize>();
+        let is_of_new = has_grammar(self.path) || is_prose(self.path) && count(self.before) == 0;
+        let is_silent = is_of_new && !names.is_empty() && count(after) <= count(self.before);
         is_silent.then(|| format!("What was written does not name `{}`.", names.join("`, `")))
+    }
+
+    /// The problem of a docstring with a new example, which nothing has run, though the request asks for none.
+    fn unrun_example(&self, job: Job<'_>, after: &str) -> Option<String> {
+        let count = |text: &str| text.lines().filter(|line| line.trim_start().starts_with(">>>")).count();
+        let asks = kind::has_word(&job.step.text, "example examples doctest doctests usage");
+        let is_new = has_grammar(self.path) && !asks && count(after) > count(self.before);
+        is_new.then(|| "What was written has an example that nobody asked for; say it in words.".to_owned())
     }
 
     /// The problem of prose that changes without a word of the request.
@@ -158,7 +169,7 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
 }
 
 /// Has the model write the passage until the checks accept the file.
-async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
+pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
     // A passage hardly grows to more than twice its length.
     let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(TEXT_TOKENS);

@@ -79,7 +79,9 @@ impl Writer<'_> {
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
         let form = Ask { form, tokens: NAMES_TOKENS, lines: usize::MAX, seed: None, phase: "finding what to change" };
-        Ok(self.choices.read(ask(self.job, messages, form).await?.whole_lines()))
+        let answer = ask(self.job, messages, form).await?;
+        tracing::debug!(round = self.round, answer.text, "names");
+        Ok(self.choices.read(answer.whole_lines()))
     }
 
     /// Has the model write an item: some lines of a long function, else the whole.

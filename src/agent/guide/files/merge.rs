@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::agent::guide::items::{Item, What};
-use crate::agent::guide::{Job, Stretch, new_test};
+use crate::agent::guide::{Job, Stretch, new_test, refusal};
 use crate::base::line_ends;
 use crate::context::Found;
 use crate::context::mentions::Mentions;
@@ -36,7 +36,7 @@ impl Files {
         asked: &str,
     ) -> Result<(), Refusal> {
         if pieces.is_empty() {
-            return Err("There is no code in the answer.".to_owned().into());
+            return Err(refusal::NOTHING_NAMED.to_owned().into());
         }
         let mut draft = Draft {
             after: self.after.clone(),

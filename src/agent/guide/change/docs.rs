@@ -1,0 +1,91 @@
+//! Changes the docstring that a request names, `mention it in the docstring of Store`, as a passage of text: the code around it stays.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::agent::evidence::Evidence;
+use crate::agent::guide::passage::{Passage, Place};
+use crate::agent::guide::{Done, Job};
+use crate::agent::toolkit::TurnError;
+use crate::context::mentions::Mentions;
+use crate::edit::line_of;
+use crate::index::parts::{self, Span};
+use crate::language::words;
+
+use super::text::{Target, write};
+
+/// Changes the docstring that the step names; `None` if it names none, or asks for new code as well.
+pub(super) async fn change(
+    job: Job<'_>,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let Some(name) = owner(&job.step.text).filter(|_| mentions.asked_for.is_empty()) else { return Ok(None) };
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let nodes =
+        mentions.symbols.iter().chain(&mentions.likely).filter(|symbol| symbol.name == name || symbol.name == last);
+    let Some(node) = nodes.flat_map(|symbol| &symbol.nodes).find(|node| node.path.ends_with(".py")) else {
+        return Ok(None);
+    };
+    let Some(before) = job.text(&node.path) else { return Ok(None) };
+    let all = parts::definitions(&node.path, &before);
+    let is_it = |span: &&Span| span.name == last && (span.lines.0..=span.lines.1).contains(&node.start);
+    let Some(passage) = all.iter().find(is_it).and_then(|span| passage(&before, span)) else {
+        return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it is to say"))));
+    };
+    tracing::debug!(way = "docstring", name);
+    let chosen = super::passage::narrowed(&before, &passage, &job.step.text);
+    let target = Target { path: &node.path, before: &before, wanted: Place::Change(0), chosen };
+    write(job, target, evidence).await.map(Some)
+}
+
+/// The definition whose docstring a text speaks of: `the docstring of Store`, `Store.add's docstring`.
+fn owner(text: &str) -> Option<&str> {
+    static OWNER: LazyLock<Regex> = LazyLock::new(|| {
+        let (docs, kinds) =
+            (r"(?:docstring|doc string|doc comment)s?", r"(?:the\s+)?(?:class|function|method|type)?\s*");
+        let name = r"`?([A-Za-z_][\w.]*\w)`?";
+        Regex::new(&format!(r"(?i)\b{docs}\s+(?:of|for|in|von|de)\s+{kinds}{name}|{name}['’]s\s+{docs}"))
+            .expect("a pattern")
+    });
+    let found = OWNER.captures(text)?;
+    let name = found.get(1).or(found.get(2))?.as_str();
+    words::is_coined(name).then_some(name).or_else(|| text.contains(&format!("{name}()")).then_some(name))
+}
+
+/// The lines of the docstring of a definition, if nothing else is on them.
+fn passage(text: &str, of: &Span) -> Option<Passage> {
+    let range = of.docstring.clone()?;
+    let lines = (line_of(text, range.start), line_of(text, range.end));
+    let whole: Vec<&str> = text.lines().skip(lines.0 - 1).take(lines.1 + 1 - lines.0).collect();
+    let is_alone = whole.join("\n").trim() == text[range].lines().collect::<Vec<_>>().join("\n");
+    is_alone.then(|| Passage { lines, title: of.name.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_docstring_is_read() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(owner(text), expected, "{text}");
+        check("Say in the docstring of Store.add that it trims", Some("Store.add"));
+        check("mention both in the docstring for the class `Shelf`", Some("Shelf"));
+        check("Extend load_all's docstring by an example", Some("load_all"));
+        check("Add docstrings to all functions", None);
+        check("the docstring of it is wrong", None);
+    }
+
+    #[test]
+    fn a_docstring_is_a_passage_if_it_has_its_own_lines() {
+        let check = |text: &str, expected: Option<(usize, usize)>| {
+            let all = parts::definitions("a.py", text);
+            assert_eq!(passage(text, &all[0]).map(|one| one.lines), expected, "{text}");
+        };
+        check("class A:\n    \"\"\"One.\n\n    Two.\n    \"\"\"\n    x = 1\n", Some((2, 5)));
+        check("def f():\n    '''One.'''\n    return 1\n", Some((2, 2)));
+        check("def f(): \"\"\"One.\"\"\"\n", None);
+        check("def f():\n    return 1\n", None);
+    }
+}

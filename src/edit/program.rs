@@ -1,0 +1,178 @@
+//! Builds the command that runs a short program against a module of the project, and reads what the program printed.
+
+use serde_json::Value;
+
+use super::imports::module_of;
+use super::paths::ending;
+use super::testing::quoted;
+use super::text::static_regex;
+
+/// Marks before what the program printed, and before an error that ended it: inside the function in question, or elsewhere.
+const PRINTED: &str = "gives: ";
+const INSIDE: &str = "fails inside: ";
+const OUTSIDE: &str = "fails: ";
+/// Most characters that are kept of an output.
+const SAID_CHARS: usize = 400;
+
+/// What a program gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gave {
+    Printed(String),
+    Failed {
+        said: String,
+        /// The error came out of the function that the program is about.
+        is_inside: bool,
+    },
+}
+
+impl Gave {
+    /// Reads the output of [`command`]; `None` if the program printed nothing.
+    pub fn read(output: &str) -> Option<Gave> {
+        let lines =
+            |mark: &str| -> Vec<&str> { output.lines().filter_map(|line| line.trim().strip_prefix(mark)).collect() };
+        let short = |lines: &[&str]| lines.join("; ").chars().take(SAID_CHARS).collect::<String>();
+        for (mark, is_inside) in [(INSIDE, true), (OUTSIDE, false)] {
+            if let Some(said) = lines(mark).first() {
+                return Some(Gave::Failed { said: short(&[said]), is_inside });
+            }
+        }
+        let printed = lines(PRINTED);
+        (!printed.is_empty()).then(|| Gave::Printed(short(&printed)))
+    }
+}
+
+/// A shell command that runs `code` with the names of the module `path`; `name` is the function that it is about. `None` for languages other than
+/// Python and JavaScript.
+pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
+    let text = |value: &str| Value::String(value.to_owned()).to_string();
+    match ending(path) {
+        "py" => {
+            let program = format!(
+                "import contextlib, importlib, io, traceback\n\
+                 whole, own = {}.split('.'), {{}}\n\
+                 for end in range(len(whole)): own.update(vars(importlib.import_module('.'.join(whole[:end + 1]))))\n\
+                 own['__name__'] = 'tried'\n\
+                 said, end = io.StringIO(), ''\n\
+                 with contextlib.redirect_stdout(said):\n    \
+                     try: exec({}, own)\n    \
+                     except (Exception, SystemExit) as error:\n        \
+                         inside = any(frame.name == {} for frame in traceback.extract_tb(error.__traceback__))\n        \
+                         end = ({INSIDE:?} if inside else {OUTSIDE:?}) + type(error).__name__ + ': ' + ' '.join(str(error).split())\n\
+                 for line in said.getvalue().splitlines(): print({PRINTED:?} + line)\n\
+                 print(end)",
+                text(&module_of(path)?),
+                text(code),
+                text(name)
+            );
+            Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&program)))
+        }
+        "js" | "mjs" | "cjs" => {
+            let program = format!(
+                "const {{inspect}} = await import('node:util'); const m = await import(process.cwd() + {});\n\
+                 Object.assign(globalThis, m.default, m);
+\
+                 for (const own of [{name}, m.default?.name]) if (m.default && own) globalThis[own] ??= m.default;\n\
+                 const print = console.log, said = []; let end = '';\n\
+                 console.log = (...all) => said.push(all.map(one => typeof one === 'string' ? one : inspect(one)).join(' '));\n\
+                 try {{ await Object.getPrototypeOf(async () => {{}}).constructor({})(); }} catch (error) {{\n  \
+                   const inside = new RegExp('\\\\b' + {name} + '\\\\b').test(String(error?.stack).split('\\n').slice(1).join(' '));\n  \
+                   end = (inside ? {INSIDE:?} : {OUTSIDE:?}) + error?.name + ': ' + error?.message;\n\
+                 }}\n\
+                 for (const line of said.join('\\n').split('\\n')) if (line) print({PRINTED:?} + line);\n\
+                 print(end);",
+                text(&format!("/{path}")),
+                text(&without_imports(code)),
+                name = text(name)
+            );
+            Some(format!("node --input-type=module -e {}", quoted(&program)))
+        }
+        _ => None,
+    }
+}
+
+/// Code without import statements, which stand at the top of modules only: the names of the module are there already.
+fn without_imports(code: &str) -> String {
+    static_regex!(IMPORT = r"^\s*(?:import\b|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\()");
+    code.lines().filter(|line| !IMPORT.is_match(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a program only computes and prints: it names nothing that reaches files, other programs, the network or the interpreter.
+pub fn is_harmless(code: &str) -> bool {
+    static_regex!(
+        REACHES = r"(?i)\b(?:open|eval|exec|compile|input|exit|os|sys|io|subprocess|shutil|pathlib|path|socket|urllib|requests|http|https|fs|net|child_process|process|fetch|globalthis|require|importlib|ctypes|threading|unlink|remove_?file|write_?file|writefilesync|rmsync|mkdir|rmdir|system|popen|deno|bun|worker|while|import)\b|__"
+    );
+    static_regex!(OWN = r"^\s*(?:from\s+[\w.]+\s+import\b|import\s+[\w.]+\s*$|import\s.*\sfrom\s)");
+    code.lines()
+        .filter(|line| !OWN.is_match(line) || REACHES.find_iter(line).count() > 1)
+        .all(|line| !REACHES.is_match(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(path: &str, module: &str, name: &str, code: &str) -> Option<Gave> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(path), module).unwrap();
+        let line = command(path, name, code).unwrap();
+        let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+        Gave::read(&String::from_utf8_lossy(&ran.stdout))
+    }
+
+    fn printed(said: &str) -> Option<Gave> {
+        Some(Gave::Printed(said.to_owned()))
+    }
+
+    fn failed(said: &str, is_inside: bool) -> Option<Gave> {
+        Some(Gave::Failed { said: said.to_owned(), is_inside })
+    }
+
+    #[test]
+    fn a_program_has_the_names_of_a_python_module() {
+        let module = "import json\n\nclass Box(dict):\n    def size(self, unit):\n        return len(self) * unit\n";
+        let ran = |code: &str| ran("box.py", module, "size", code);
+        assert_eq!(ran("box = Box(a=1)\nprint(box.size(2))\nprint('it\\'s')"), printed("2; it's"));
+        assert_eq!(ran("from box import Box\nprint(Box(a=1).size('m'))"), printed("m"));
+        assert_eq!(
+            ran("Box(a=1).size(None)").map(|gave| matches!(gave, Gave::Failed { is_inside: true, .. })),
+            Some(true)
+        );
+        assert_eq!(ran("Crate().size(1)"), failed("NameError: name 'Crate' is not defined", false));
+        assert_eq!(ran("x = 1"), None);
+    }
+
+    #[test]
+    fn a_program_has_the_exports_of_a_script() {
+        if std::process::Command::new("node").arg("--version").output().is_err() {
+            return;
+        }
+        let module = "export class Box {\n  size(unit) { return unit.length; }\n}\nexport default function pack(a) { return [a]; }\n";
+        let code = "import {Box} from './box.mjs';\nconst box = new Box();\nconsole.log(box.size('ab'), pack(1));";
+        assert_eq!(ran("box.mjs", module, "size", code), printed("2 [ 1 ]"));
+        let failing = ran("box.mjs", module, "size", "new Box().size(null)");
+        assert!(matches!(failing, Some(Gave::Failed { is_inside: true, .. })), "{failing:?}");
+        assert_eq!(ran("box.mjs", module, "size", "crate()"), failed("ReferenceError: crate is not defined", false));
+        let common = ran("box.cjs", "module.exports = { size: a => a + 1 };\n", "size", "console.log(size(1))");
+        assert_eq!(common, printed("2"));
+    }
+
+    #[test]
+    fn a_program_that_reaches_out_is_not_run() {
+        for code in
+            ["print(area(2, 3))", "from box import Box\nprint(Box())", "import {a} from './a.js';\nconsole.log(a(1));"]
+        {
+            assert!(is_harmless(code), "{code}");
+        }
+        for code in [
+            "open('a', 'w')",
+            "import os\nos.remove('a')",
+            "from os import remove\nremove('a')",
+            "(await import('node:fs')).rmSync('a')",
+            "().__class__",
+            "while True: pass",
+            "process.exit(0)",
+        ] {
+            assert!(!is_harmless(code), "{code}");
+        }
+    }
+}
