@@ -192,7 +192,7 @@ fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     }
 }
 
-/// Removes steps that are part of a longer one of the same effect, so that nothing is done twice.
+/// Removes steps that are part of a longer one of the same effect, or equal to an earlier one, so that nothing is done twice.
 fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
     let all = steps.clone();
     let mut place = 0;
@@ -200,7 +200,8 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
         place += 1;
         !all.iter().enumerate().any(|(at, (other, longer))| {
             let is_longer = longer.len() > text.len() && longer.contains(text.as_str());
-            at + 1 != place && is_longer && effect(*kind) == effect(*other)
+            let is_earlier = at + 1 < place && longer == text;
+            at + 1 != place && (is_longer || is_earlier) && effect(*kind) == effect(*other)
         })
     });
 }

@@ -197,6 +197,12 @@ fn a_step_without_its_verb_gets_its_clause() {
         request,
         &[(Kind::Run, "Please run the tests in lib/"), (Kind::Ask, "say how many of them passed")],
     );
+    let request = "Run the tests in a/b.rs and say how many of them passed";
+    check(
+        "run: tests\nask: how many of them passed",
+        request,
+        &[(Kind::Run, "Run the tests in a/b.rs"), (Kind::Ask, "say how many of them passed")],
+    );
     let request = "lower the smallest page to 5 rows. Where is it compared?";
     check(
         "edit: lower the smallest page to 5 rows\nrun: compared",
