@@ -73,6 +73,11 @@ fn the_strictest_rule_that_matches_decides() {
     check("run_command", json!({ "command": "cat secrets/key" }), 'd');
     check("run_command", json!({ "command": "rm -rf /" }), 'd');
     check("write_file", json!({ "path": "src/a.rs", "content": "" }), 'a');
+    check("edit", json!({ "path": "src/a.rs", "edits": [] }), 'a');
+    check("edit", json!({ "path": "a.rs", "edits": [] }), '?');
+    check("edit", json!({ "path": "src/x.env", "edits": [] }), 'd');
+    check("outline", json!({ "path": "secrets/key.rs" }), 'd');
+    check("graph", json!({ "name": "a", "relation": "callers" }), 'a');
     check("write_file", json!({ "path": "src/x.env", "content": "" }), 'd');
     check("write_file", json!({ "path": "src/../a.rs", "content": "" }), '?');
     check("write_file", json!({ "path": "/etc/src/a.rs", "content": "" }), '?');

@@ -133,6 +133,32 @@ fn a_short_file_is_shown_whole_a_longer_one_by_its_outline_and_a_long_one_by_nam
 }
 
 #[test]
+fn an_outline_has_a_line_for_every_definition_and_shows_one_by_its_name() {
+    let outline = "src/store.ts, 10 lines, 2 definitions\n5-10 export class Store\n  7-9 save(at: number)";
+    check(files::outline, r#"{"path":"./src/store.ts"}"#, outline);
+    let save = "Store.save in src/store.ts\nsrc/store.ts:7 save (method, lines 7-9)\n7|   save(at: number) {";
+    holds(files::outline, r#"{"path":"src/store.ts","name":"Store.save"}"#, save);
+    let wrong = "src/stroe.ts is not in the index; there is src/store.ts; find_files finds paths";
+    check(files::outline, r#"{"path":"src/stroe.ts"}"#, wrong);
+}
+
+#[test]
+fn a_relation_of_the_graph_is_of_a_function_or_of_the_file_that_defines_it() {
+    holds(graph::related, r#"{"name":"now","relation":"callers"}"#, "1 callers of now\nsrc/store.ts:8 save");
+    holds(graph::related, r#"{"name":"Store.save","relation":"callees"}"#, "1 calls of Store.save\n");
+    holds(graph::related, r#"{"name":"now","relation":"impact"}"#, "places lead to now\n");
+    for name in ["src/store.ts", "Store"] {
+        let arguments = |relation: &str| format!(r#"{{"name":"{name}","relation":"{relation}"}}"#);
+        holds(graph::related, &arguments("dependents"), "1 files that import src/store.ts\n");
+        holds(graph::related, &arguments("imports"), "2 imports of src/store.ts from this project\n");
+    }
+    let of_a_file = "`src/store.ts` is a file; imports and dependents are of files, callers of a function in it";
+    check(graph::related, r#"{"name":"src/store.ts","relation":"callers"}"#, of_a_file);
+    holds(graph::related, r#"{"name":"now","relation":"parents"}"#, "there is no relation `parents`; give callers,");
+    holds(graph::related, r#"{"name":"nwo","relation":"callers"}"#, "nothing in the index is called `nwo`");
+}
+
+#[test]
 fn names_are_found_with_the_definition_around_them() {
     holds(files::text, r#"{"names":"save at"}"#, "2 places with at, save\nsrc/store.ts:");
 }
