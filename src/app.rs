@@ -1,5 +1,6 @@
 //! `App` opens every layer once, bottom to top, and gives access to it; it contains no user-interface code.
 
+mod embedder;
 mod fit;
 mod past;
 mod shared;
@@ -24,7 +25,7 @@ use crate::budget::permit::Permit;
 use crate::budget::watch::Watch;
 use crate::budget::{Lease, Ledger, device};
 use crate::checkpoint::Lock;
-use crate::embed::{self, Embedder};
+use crate::embed::Embedder;
 use crate::engine::llama::{Weights, devices};
 use crate::engine::pool::{EngineMemory, Pool, PoolOptions};
 use crate::engine::prefix::{Disk, PrefixStore};
@@ -47,9 +48,6 @@ const COPIES_MAX: Bytes = Bytes::mib(512);
 
 /// Most disk space for the KV caches of fixed preambles, all models together.
 const PREAMBLES_MAX: Bytes = Bytes::mib(256);
-
-/// A request waits for up to this many texts to be embedded: about two seconds of MiniLM on two cores.
-const VECTORS_WAITED_FOR: usize = 128;
 
 /// The project's database: its index and the lessons learned in it.
 pub fn database(project: &Path) -> PathBuf {
@@ -157,6 +155,11 @@ impl App {
         App { config: Config { project: project.to_owned(), ..self.config.clone() }, ..self.clone() }
     }
 
+    /// The servers that play roles in this process.
+    pub fn remotes(&self) -> &Remotes {
+        &self.remotes
+    }
+
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -224,30 +227,6 @@ impl App {
         }
     }
 
-    /// The fingerprint of the registry's embedder, without loading it; `None` where there is none that can be used.
-    pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
-        embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok()
-    }
-
-    /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
-    pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
-        let Some(spec) = registry.embedder() else {
-            let looked: Vec<String> = registry.embedder_looked.iter().map(|path| path.display().to_string()).collect();
-            return Err(format!(
-                "no embedder: search goes by words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
-                looked.join(", ")
-            ));
-        };
-        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
-        let needed = embed::memory(&spec.path, &plain).map_err(|error| error.to_string())?;
-        let reservation = self
-            .ledger
-            .reserve("embedder", needed)
-            .map_err(|refused| format!("no embedder: search goes by words only: {refused}"))?;
-        let options = embed::Options { permit: self.permit.clone(), lease: Some(reservation.commit(needed)), ..plain };
-        Embedder::open(&spec.path, options).map_err(|error| format!("no embedder: search goes by words only: {error}"))
-    }
-
     /// The project's index as it is on disk; [`App::refresh_for_turn`] brings it up to date.
     pub fn index(&self) -> Result<Index> {
         Ok(Index::open(&self.config.project)?.hiding(self.config.commands.hidden.clone())?)
@@ -268,22 +247,6 @@ impl App {
         *indexed = None;
         *indexed = Some(self.ledger.hold("index", index.memory()));
         Ok(missing)
-    }
-
-    fn refresh_vectors_for_turn(
-        &self,
-        index: &Index,
-        embedder: Option<&Embedder>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<usize> {
-        let Some(embedder) = embedder else { return Ok(0) };
-        let missing = index.vectors_missing(embedder.fingerprint())?;
-        if missing > VECTORS_WAITED_FOR {
-            index.load_vectors(embedder.fingerprint(), embedder.dimensions())?;
-            return Ok(missing);
-        }
-        index.refresh_vectors(embedder, progress, &self.cancel)?;
-        Ok(0)
     }
 
     /// The built-in tools and those of the configured servers, with notes about missing ones.

@@ -14,7 +14,7 @@ use crate::base::mask::Mask;
 use crate::base::{ConversationId, StepId};
 
 pub use cost::{BudgetReport, CallCost, Usage};
-pub use memory::{LoadingRow, Memory, ModelFile, ModelRow};
+pub use memory::{LoadingRow, Memory, ModelFile, ModelRow, ServerRow};
 pub use step::{Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
 pub use telemetry::{
     CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,

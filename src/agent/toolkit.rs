@@ -214,8 +214,14 @@ impl Meter {
         Meter { usage: Arc::default(), thought_ms: Arc::default(), started: Instant::now() }
     }
 
-    /// Adds a call of the model with this role and name.
-    pub(super) fn note(&self, (role, model): (Role, &str), phase: &str, tally: &Tally, system_tokens: usize) {
+    /// Adds a call of the model with this role and name, on a server if one is named.
+    pub(super) fn note(
+        &self,
+        (role, model, server): (Role, &str, Option<String>),
+        phase: &str,
+        tally: &Tally,
+        system_tokens: usize,
+    ) {
         let share = tally.thought_tokens as f64 / tally.generated_tokens.max(1) as f64;
         self.thought_ms.fetch_add((tally.decode_ms as f64 * share) as u64, Ordering::Relaxed);
         let mut usage = lock(&self.usage);
@@ -226,6 +232,7 @@ impl Meter {
         usage.calls.push(CallCost {
             role: role.to_string(),
             model: model.to_owned(),
+            server,
             phase: phase.to_owned(),
             prompt_tokens: tally.prompt_tokens,
             cached_tokens: tally.cached_tokens,

@@ -87,8 +87,11 @@ impl App {
         self.fit_roles(registry).is_ok_and(|(report, _)| report.left_out.iter().any(|name| name == EMBEDDER))
     }
 
-    /// The memory of the embedder; 0 if it is missing or damaged, because search then does without it.
+    /// The memory of the embedder; 0 if a server plays it, or if it is missing or damaged, because search then does without it.
     fn embedder_bytes(&self, registry: &Registry) -> Bytes {
+        if !matches!(registry.endpoint(Role::Embedder), Ok(None)) {
+            return Bytes::ZERO;
+        }
         let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
         let embedder = registry.embedder().and_then(|spec| embed::memory(&spec.path, &plain).ok());
         embedder.unwrap_or(Bytes::ZERO)
@@ -99,14 +102,17 @@ impl App {
         let machine = machine_of(&self.config, request.device.as_deref())?;
         let mut given =
             fit::Given { embedder: Bytes::ZERO, overhead: request.overhead, activations: request.activations };
+        let mut servers = Vec::new();
         let asked = if request.files.is_empty() {
             let registry = Registry::open(&self.config)?;
             given.embedder = self.embedder_bytes(&registry);
+            servers = registry.servers();
             self.roles_asked(&registry)?
         } else {
             request.files.iter().map(|file| self.file_asked(file, request)).collect::<Result<_>>()?
         };
         let (mut report, refused) = with_or_without_embedder(&asked, &given, &machine);
+        report.servers = servers;
         if request.device.is_none() {
             report.forecast(&capabilities());
         }

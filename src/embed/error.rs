@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::remote::RemoteError;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     #[error("embedding was cancelled")]
@@ -20,6 +22,8 @@ pub enum EmbedError {
     Unsupported { folder: PathBuf, found: String },
     #[error("text {index} could not be cut into tokens: {reason}")]
     Tokens { index: usize, reason: String },
+    #[error(transparent)]
+    Away(#[from] RemoteError),
     #[error("these texts could not be embedded: {0}")]
     Failed(String),
 }

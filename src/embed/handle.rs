@@ -1,4 +1,4 @@
-//! Loads an embedder, and embeds texts: tokenises them and computes their vectors batch by batch under the device's permit.
+//! An embedder of this process: loads it, cuts texts into tokens and computes their vectors batch by batch under the device's permit.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,7 +39,7 @@ impl Default for Options {
 
 /// Handle to one loaded embedding model. Clones share it; dropping the last one frees the weights and the lease.
 #[derive(Clone)]
-pub struct Embedder {
+pub struct Local {
     shared: Arc<Shared>,
 }
 
@@ -66,9 +66,9 @@ const TOKENS_A_THREAD: usize = 64;
 /// (128 rows of MiniLM's wide layer are 0.8 MB).
 const TOKENS_A_SHARE: usize = 128;
 
-impl Embedder {
+impl Local {
     /// Loads the embedder in `folder` (config.json, tokenizer.json, model.safetensors).
-    pub fn open(folder: &Path, options: Options) -> Result<Embedder, EmbedError> {
+    pub fn open(folder: &Path, options: Options) -> Result<Local, EmbedError> {
         let files = Folder::open(folder)?;
         let shared = Shared {
             tokenizer: files.tokenizer()?,
@@ -83,7 +83,7 @@ impl Embedder {
             permit: options.permit,
             _lease: options.lease,
         };
-        Ok(Embedder { shared: Arc::new(shared) })
+        Ok(Local { shared: Arc::new(shared) })
     }
 
     /// Length of every vector.
@@ -102,7 +102,7 @@ impl Embedder {
         self.shared.pooled(&self.shared.all_tokens(texts, cancel)?, Priority::Background, cancel)
     }
 
-    /// Like [`Embedder::embed`], but only of the part of each text that can be read at once: for chunks of code, whose beginning
+    /// Like [`Local::embed`], but only of the part of each text that can be read at once: for chunks of code, whose beginning
     /// says what they are.
     pub fn embed_heads(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<Vec<f32>>, EmbedError> {
         let heads: Vec<Vec<u32>> =
@@ -217,9 +217,9 @@ fn spread<T: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-impl fmt::Debug for Embedder {
+impl fmt::Debug for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Embedder({} dimensions, {})", self.dimensions(), self.shared.fingerprint)
+        write!(f, "Local({} dimensions, {})", self.dimensions(), self.shared.fingerprint)
     }
 }
 
@@ -252,8 +252,8 @@ mod tests {
         folder
     }
 
-    fn open(options: Options) -> Embedder {
-        Embedder::open(&mini_lm(), options).expect("the fetched embedder opens")
+    fn open(options: Options) -> Local {
+        Local::open(&mini_lm(), options).expect("the fetched embedder opens")
     }
 
     fn texts() -> Vec<String> {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     /// The vectors from candle's own model, one text at a time.
-    fn by_candle(embedder: &Embedder, texts: &[String]) -> Vec<Vec<f32>> {
+    fn by_candle(embedder: &Local, texts: &[String]) -> Vec<Vec<f32>> {
         let folder = mini_lm();
         let config: Config = serde_json::from_slice(&fs::read(folder.join("config.json")).unwrap()).unwrap();
         let weights = fs::read(folder.join("model.safetensors")).unwrap();

@@ -33,6 +33,8 @@ pub struct Report {
     pub overhead_bytes: Bytes,
     pub embedder_bytes: Bytes,
     pub models: Vec<Model>,
+    /// Roles that servers play, which take no memory here.
+    pub servers: Vec<String>,
     /// What is left of the budget with all models loaded.
     pub free_bytes: Bytes,
     /// Optional models that did not fit; the work is done without them.
@@ -150,6 +152,7 @@ pub fn report(asked: &[Asked], given: &Given, machine: &Machine) -> (Report, Opt
         overhead_bytes: given.overhead.unwrap_or(PROCESS),
         embedder_bytes: given.embedder,
         models: models.collect(),
+        servers: Vec::new(),
         free_bytes: fitted.free,
         left_out: fitted.left_out,
         hint: fitted.hint,

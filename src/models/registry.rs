@@ -248,6 +248,16 @@ impl Registry {
         }
     }
 
+    /// The roles that servers play, a line for each.
+    pub fn servers(&self) -> Vec<String> {
+        let line = |(role, endpoint): &(Role, Endpoint)| {
+            let model = endpoint.model.iter().map(|model| format!("{model} at ")).collect::<String>();
+            let state = if self.config.offline { " (not asked, because --offline is on)" } else { "" };
+            format!("{role}: {model}{}{state}", endpoint.url())
+        };
+        self.endpoints.iter().map(line).collect()
+    }
+
     /// The wishes of settings and models.toml for the model of a role, whichever it is.
     pub fn wishes(&self, role: Role) -> RoleWishes {
         let table = self.manifest.table(role);

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct CallCost {
     pub role: String,
     pub model: String,
+    /// Host and port of the server that answered; `None` for a model of this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The call's purpose: `reading the request`, `choosing a tool`, …
     pub phase: String,
     pub prompt_tokens: usize,
@@ -20,6 +23,7 @@ pub struct CallCost {
     #[serde(default)]
     pub guessed_tokens: usize,
     pub queue_ms: u64,
+    /// Of a server's answer the time until it began.
     pub prompt_ms: u64,
     pub decode_ms: u64,
 }

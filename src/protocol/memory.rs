@@ -10,6 +10,9 @@ pub struct Memory {
     pub models: Vec<ModelRow>,
     /// Memory of other holders, such as the embedder.
     pub others: Vec<(String, Bytes)>,
+    /// The servers that play roles; they take no memory here.
+    #[serde(default)]
+    pub servers: Vec<ServerRow>,
     /// The load that is in progress.
     pub loading: Option<LoadingRow>,
     pub budget_bytes: Bytes,
@@ -38,6 +41,42 @@ pub struct ModelRow {
     pub pinned: bool,
     /// Which settings were reduced so that it fits; `None` if none were.
     pub rung: Option<String>,
+}
+
+/// A model of a server that plays roles.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct ServerRow {
+    pub roles: Vec<String>,
+    /// Its name there; `None` if it is not known before the first request.
+    pub model: Option<String>,
+    /// Host and port.
+    pub host: String,
+    /// `answers`, `away`, `refused` (by the user) or `not asked yet`.
+    pub state: String,
+    /// Tokens of a request and its answer.
+    pub context: Option<usize>,
+    /// Requests of this process that were answered, and their tokens.
+    pub calls: usize,
+    pub prompt_tokens: usize,
+    pub generated_tokens: usize,
+    /// Time to the first piece of the last answer.
+    pub first_ms: u64,
+}
+
+impl ServerRow {
+    /// A line about it: what it is, where, and what it cost so far.
+    pub fn told(&self) -> String {
+        let model = self.model.as_deref().map(|model| format!("{model} at ")).unwrap_or_default();
+        let context = self.context.map(|context| format!(", context {context}")).unwrap_or_default();
+        let ServerRow { calls, prompt_tokens, generated_tokens, first_ms, .. } = self;
+        let spent = match calls {
+            0 => String::new(),
+            _ => format!(
+                "; {calls} answers, {prompt_tokens} tokens sent, {generated_tokens} received, the last began after {first_ms} ms"
+            ),
+        };
+        format!("{}: {model}{} ({}{context}{spent})", self.roles.join("+"), self.host, self.state)
+    }
 }
 
 /// A load in progress.

@@ -85,6 +85,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The field in which the server takes back the thoughts of an earlier message; `None` if it takes none, or may refuse the field.
+    pub fn thought_field(self) -> Option<&'static str> {
+        match self {
+            Kind::LlamaServer | Kind::Vllm | Kind::Sglang | Kind::Monobloc => Some("reasoning_content"),
+            Kind::Ollama | Kind::LmStudio => Some("reasoning"),
+            Kind::Other => None,
+        }
+    }
+}
+
 impl Abilities {
     /// The abilities that are assumed before a model was asked anything.
     pub fn unknown(model: &str) -> Abilities {

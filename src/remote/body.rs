@@ -23,7 +23,13 @@ pub fn body(ask: &Ask, can: &Abilities) -> Value {
     if goes_on {
         messages.push(Message::assistant(ask.begun.as_str()));
     }
-    let mut body = for_api(&messages, tools, fields);
+    let thoughts = can.kind.thought_field();
+    let mut body = for_api(&messages, tools, fields, thoughts.is_some());
+    for message in body["messages"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        if let (Some(field), Some(thought)) = (thoughts, message.remove("reasoning_content")) {
+            message.insert(field.to_owned(), thought);
+        }
+    }
     body.insert("model".to_owned(), can.model.as_str().into());
     body.insert("stream".to_owned(), true.into());
     if can.counts {

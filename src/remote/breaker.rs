@@ -8,13 +8,24 @@ use crate::base::lock;
 
 /// Failures in a row after which a server rests.
 const FAILURES_MAX: u32 = 3;
+/// The same for an embedder: without it search goes on at once.
+const EMBEDDER_FAILURES_MAX: u32 = 1;
 /// The first rest; each further failure doubles it, up to [`REST_MAX`].
 const REST: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_secs(300);
 
 /// Shared by all that ask one server.
-#[derive(Clone, Debug, Default)]
-pub struct Breaker(Arc<Mutex<State>>);
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    state: Arc<Mutex<State>>,
+    failures_max: u32,
+}
+
+impl Default for Breaker {
+    fn default() -> Breaker {
+        Breaker { state: Arc::default(), failures_max: FAILURES_MAX }
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,9 +35,14 @@ struct State {
 }
 
 impl Breaker {
+    /// Of a server that is asked for vectors.
+    pub fn of_embedder() -> Breaker {
+        Breaker { failures_max: EMBEDDER_FAILURES_MAX, ..Breaker::default() }
+    }
+
     /// Whether the server may be asked now. The first request after a rest is a trial: until it has ended, others wait for another rest.
     pub fn enter(&self, now: Instant) -> Result<(), Why> {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         match state.rests_until {
             Some(until) if now < until => Err(Why::Resting {
                 failures: state.failures,
@@ -34,7 +50,7 @@ impl Breaker {
                 again: (until - now).max(Duration::from_secs(1)),
             }),
             Some(_) => {
-                state.rests_until = Some(now + rest(state.failures));
+                state.rests_until = Some(now + rest(state.failures, self.failures_max));
                 Ok(())
             }
             None => Ok(()),
@@ -42,7 +58,7 @@ impl Breaker {
     }
 
     pub fn succeeded(&self) {
-        *lock(&self.0) = State::default();
+        *lock(&self.state) = State::default();
     }
 
     /// Counts an error, if it says that the server is away.
@@ -50,15 +66,16 @@ impl Breaker {
         if !error.is_gone() {
             return;
         }
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         state.failures += 1;
         state.last = error.why.to_string();
-        state.rests_until = (state.failures >= FAILURES_MAX).then(|| now + rest(state.failures));
+        state.rests_until =
+            (state.failures >= self.failures_max).then(|| now + rest(state.failures, self.failures_max));
     }
 }
 
-fn rest(failures: u32) -> Duration {
-    REST.saturating_mul(1 << failures.saturating_sub(FAILURES_MAX).min(8)).min(REST_MAX)
+fn rest(failures: u32, failures_max: u32) -> Duration {
+    REST.saturating_mul(1 << failures.saturating_sub(failures_max).min(8)).min(REST_MAX)
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ impl Stream<'_> {
         let bytes = chunks.bytes;
         let (last, finish, mut usage) = chunks.end()?;
         let (calls, texts): (Vec<Piece>, Vec<Piece>) =
-            last.into_iter().partition(|piece| matches!(piece, Piece::Call { .. }));
+            last.into_iter().partition(|piece| matches!(piece, Piece::Call { .. } | Piece::LeftOut { .. }));
         self.pass(texts, &mut words).await;
         let rest = words.finish();
         if !rest.is_empty() {
@@ -248,6 +248,7 @@ impl Stream<'_> {
         } else {
             self.remote.tokens.learn(sent, usage.prompt_tokens);
         }
+        crate::base::lock(&self.remote.spent).add(&usage);
         self.give(Piece::Finished { finish, usage }).await;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A failure of the server at `url`.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{url}: {why}")]
 pub struct RemoteError {
     /// The base URL of the server.
@@ -11,7 +11,7 @@ pub struct RemoteError {
     pub why: Why,
 }
 
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     #[error("{0}")]
     Key(String),
@@ -62,6 +62,10 @@ pub enum Why {
     Cut(String),
     #[error("it failed {failures} times, the last time: {last}. It is tried again in {} s", again.as_secs())]
     Resting { failures: u32, last: String, again: Duration },
+    #[error(
+        "its vectors are not those of the model that was added ({got} numbers, {expected} before); add it anew with `monobloc models add URL --role embedder`"
+    )]
+    OtherVectors { got: usize, expected: usize },
     #[error("the request was cancelled")]
     Cancelled,
 }

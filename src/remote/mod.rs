@@ -18,12 +18,13 @@ mod probe;
 mod read;
 mod reply;
 mod said;
+mod sample;
 mod server;
 mod sse;
 mod tokens;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -31,14 +32,15 @@ use serde_json::{Value, json};
 pub use abilities::{Abilities, Kind, Switch, Tools};
 pub use ask::{Ask, Form};
 pub use error::{RemoteError, Why};
-pub use piece::{Finish, Piece, Usage, Whole};
+pub use piece::{Finish, Piece, Spent, Usage, Whole};
 pub use reply::Reply;
+pub use sample::{PROBE, Sample};
 
 use breaker::Breaker;
 use http::{Answer, Failure, Sent};
 use tokens::Tokens;
 
-use crate::base::Cancel;
+use crate::base::{Cancel, lock};
 use crate::models::Endpoint;
 
 /// A model of a server. Clones are the same model, and share what is learned of it.
@@ -49,6 +51,7 @@ pub struct Remote {
     can: Arc<Abilities>,
     breaker: Breaker,
     tokens: Tokens,
+    spent: Arc<Mutex<Spent>>,
 }
 
 /// The folder with the abilities of servers, one file for each URL and model.
@@ -70,12 +73,36 @@ impl Remote {
         Remote::asked(endpoint, cancel, async |remote| probe::anew(remote, folder).await).await
     }
 
-    /// A server that is asked for vectors: nothing but its model is found out.
-    pub async fn open_embedder(endpoint: &Endpoint, cancel: &Cancel) -> Result<Remote, RemoteError> {
-        Remote::asked(endpoint, cancel, async |remote| {
-            Ok(Abilities::unknown(&server::choose(remote, true).await?.name))
-        })
-        .await
+    /// A server that is asked for vectors, with a sample of them: it is asked for one unless one is kept below `folder` already.
+    pub async fn open_embedder(
+        endpoint: &Endpoint,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> Result<(Remote, Sample), RemoteError> {
+        let Some(sample) = Sample::kept(endpoint, folder) else {
+            return Remote::probe_embedder(endpoint, folder, cancel).await;
+        };
+        let remote = Remote::asked(endpoint, cancel, async |_| Ok(Abilities::unknown(&sample.model))).await?;
+        Ok((Remote { breaker: Breaker::of_embedder(), ..remote }, sample))
+    }
+
+    /// [`Remote::open_embedder`] that asks in any case, and keeps the sample.
+    pub async fn probe_embedder(
+        endpoint: &Endpoint,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> Result<(Remote, Sample), RemoteError> {
+        let choose = async |remote: &mut Remote| Ok(Abilities::unknown(&server::choose(remote, true).await?.name));
+        let remote = Remote::asked(endpoint, cancel, choose).await?;
+        let remote = Remote { breaker: Breaker::of_embedder(), ..remote };
+        let probe = [PROBE.to_owned()];
+        let vector = tokio::select! {
+            vectors = remote.embed(&probe) => vectors?.concat(),
+            () = cancel.cancelled() => return Err(remote.error(Why::Cancelled)),
+        };
+        let sample = Sample { model: remote.can.model.clone(), vector };
+        sample.keep(endpoint, folder);
+        Ok((remote, sample))
     }
 
     async fn asked(
@@ -91,6 +118,7 @@ impl Remote {
             can: Arc::new(Abilities::unknown("")),
             breaker: Breaker::default(),
             tokens: Tokens::default(),
+            spent: Arc::default(),
         };
         let can = tokio::select! {
             can = find(&mut remote) => can.map_err(fail)?,
@@ -118,9 +146,19 @@ impl Remote {
         &self.can
     }
 
+    /// Whether its model may think before an answer.
+    pub fn thinks(&self) -> bool {
+        self.can.thinking != Switch::NeverThinks
+    }
+
     /// How many tokens a text has, at most in all likelihood. Guessed by its characters, and corrected by what the server counts.
     pub fn tokens(&self, text: &str) -> usize {
         self.tokens.of(tokens::plain(text))
+    }
+
+    /// The cost of all answers so far.
+    pub fn spent(&self) -> Spent {
+        *lock(&self.spent)
     }
 
     /// Asks for a reply. Returns at once; needs the tokio runtime.
@@ -147,6 +185,16 @@ impl Remote {
 
     /// The vectors of texts, in their order.
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RemoteError> {
+        self.breaker.enter(Instant::now()).map_err(|why| self.error(why))?;
+        let embedded = self.in_batches(texts).await;
+        match &embedded {
+            Ok(_) => self.breaker.succeeded(),
+            Err(error) => self.breaker.failed(error, Instant::now()),
+        }
+        embedded
+    }
+
+    async fn in_batches(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RemoteError> {
         let mut all = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
             let body = json!({ "model": self.can.model, "input": batch, "encoding_format": "float" });

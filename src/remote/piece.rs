@@ -30,6 +30,11 @@ pub enum Piece {
         is_certain: bool,
         in_fields: bool,
     },
+    /// Calls that were whole, but are not given out, because the reply may have been cut: their names, and why.
+    LeftOut {
+        calls: Vec<String>,
+        why: String,
+    },
     /// The last piece.
     Finished {
         finish: Finish,
@@ -46,7 +51,7 @@ pub enum Finish {
     Length,
     /// The server filtered the rest.
     Filtered,
-    /// The server ended the stream in order, without saying why. Its calls are left out.
+    /// The server ended the stream in order, without a reason that is known. Its calls are left out.
     Unsaid,
 }
 
@@ -71,6 +76,25 @@ pub struct Usage {
     /// From the request to the first piece of text, thought or call.
     pub first_ms: u64,
     pub total_ms: u64,
+}
+
+/// The cost of several replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub calls: usize,
+    pub prompt_tokens: usize,
+    pub generated_tokens: usize,
+    /// [`Usage::first_ms`] of the last reply.
+    pub first_ms: u64,
+}
+
+impl Spent {
+    pub fn add(&mut self, usage: &Usage) {
+        self.calls += 1;
+        self.prompt_tokens += usage.prompt_tokens;
+        self.generated_tokens += usage.generated_tokens;
+        self.first_ms = usage.first_ms;
+    }
 }
 
 /// A whole reply.

@@ -29,6 +29,8 @@ pub struct Chunks<'n> {
     pub usage: Usage,
     /// Why the model ended, once it has said so.
     pub finish: Option<Finish>,
+    /// The reason as the server wrote it, if it is none that is known.
+    reason: String,
     /// Bytes of thoughts, words and calls so far.
     pub bytes: usize,
 }
@@ -51,6 +53,7 @@ impl<'n> Chunks<'n> {
             noted: Vec::new(),
             usage: Usage { is_estimate: true, ..Usage::default() },
             finish: None,
+            reason: String::new(),
             bytes: 0,
         }
     }
@@ -86,7 +89,11 @@ impl<'n> Chunks<'n> {
             self.field(&serde_json::json!({ "index": 0, "function": delta["function_call"] }))?;
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
-            self.finish = Some(finish(reason)?);
+            let finish = finish(reason)?;
+            if finish == Finish::Unsaid {
+                self.reason = said::shown(reason, None);
+            }
+            self.finish = Some(finish);
         }
         Ok(pieces)
     }
@@ -167,7 +174,7 @@ impl<'n> Chunks<'n> {
 
     /// Ends the reply: the rest of its words, and its calls if it is whole.
     pub fn end(self) -> Result<(Vec<Piece>, Finish, Usage), Why> {
-        let Chunks { tools, words, fields, mut noted, usage, finish, .. } = self;
+        let Chunks { tools, words, fields, mut noted, usage, finish, reason, .. } = self;
         let mut pieces = Vec::new();
         for part in words.finish() {
             match part {
@@ -184,6 +191,13 @@ impl<'n> Chunks<'n> {
             let calls = if in_fields { given.into_iter().map(|call| (call, true)).collect() } else { noted };
             let calls = calls.into_iter().take(CALLS_MAX);
             pieces.extend(calls.map(|(call, is_certain)| Piece::Call { call, is_certain, in_fields }));
+        } else {
+            let given = fields.into_iter().filter_map(|field| field.whole(tools).ok());
+            let calls: Vec<String> =
+                given.chain(noted.into_iter().map(|(call, _)| call)).map(|call| call.name).collect();
+            if !calls.is_empty() {
+                pieces.push(Piece::LeftOut { calls, why: cut(finish, &reason) });
+            }
         }
         Ok((pieces, finish, usage))
     }
@@ -206,11 +220,22 @@ impl Field {
     }
 }
 
+/// Why the calls of a reply are left out.
+fn cut(finish: Finish, reason: &str) -> String {
+    match finish {
+        Finish::Length => "the answer was cut at its limit of tokens".to_owned(),
+        Finish::Filtered => "the server filtered the rest of the answer".to_owned(),
+        _ if reason.is_empty() => "the server does not say why the answer ended, so it may be cut".to_owned(),
+        _ => format!("the answer ended by `{reason}`, which is not known, so it may be cut"),
+    }
+}
+
 fn finish(reason: &str) -> Result<Finish, Why> {
-    Ok(match reason {
-        "stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => Finish::Stop,
-        "length" | "max_tokens" | "max_completion_tokens" => Finish::Length,
-        "content_filter" => Finish::Filtered,
+    Ok(match reason.to_lowercase().as_str() {
+        "stop" | "tool_calls" | "tool_call" | "tool_use" | "function_call" | "end_turn" | "eos" | "eos_token"
+        | "stop_sequence" => Finish::Stop,
+        "length" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" => Finish::Length,
+        "content_filter" | "safety" => Finish::Filtered,
         // vLLM and SGLang end a request so that they gave up.
         "abort" | "error" | "cancelled" | "canceled" => return Err(Why::Cut(format!("finish_reason is {reason}"))),
         _ => Finish::Unsaid,

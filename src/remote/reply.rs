@@ -67,7 +67,7 @@ impl Reply {
                     whole.in_fields = in_fields;
                 }
                 Piece::Finished { finish, usage } => (whole.finish, whole.usage) = (Some(finish), usage),
-                Piece::Waiting { .. } | Piece::Pulse { .. } | Piece::Progress { .. } => {}
+                Piece::Waiting { .. } | Piece::Pulse { .. } | Piece::Progress { .. } | Piece::LeftOut { .. } => {}
             }
         }
         Ok(whole)

@@ -15,7 +15,7 @@ use super::problem::{Kind, Problem};
 use super::{Server, unknown_model, wire};
 use crate::engine::Tally;
 use crate::engine::pool::Active;
-use crate::models::{ModelSpec, Role};
+use crate::models::{Endpoint, ModelSpec, Role};
 
 /// What was served so far. Clones share it.
 #[derive(Clone, Default)]
@@ -61,28 +61,52 @@ pub async fn model(State(server): State<Server>, Path(name): Path<String>) -> Re
 /// A model as `/v1/models` lists it; `None` if it is not there.
 fn described(server: &Server, name: &str) -> Option<Value> {
     let of = |spec: &ModelSpec| json!({ "n_ctx": spec.context, "n_slots": spec.slots, "file": spec.path.file_name().map(|name| name.to_string_lossy()) });
+    let of_role = |role: Role| match server.inner.pool.endpoint(role).ok()? {
+        Some(endpoint) => Some(of_server(server, role, &endpoint)),
+        None => server.spec(role).ok().map(of),
+    };
     let meta = match name {
-        "planner" | "agent" => of(server.spec(Role::Planner).ok()?),
-        "router" => of(server.spec(Role::Router).ok()?),
+        "planner" | "agent" => of_role(Role::Planner)?,
+        "router" => of_role(Role::Router)?,
         "embedder" => {
+            if let Some(endpoint) = server.inner.pool.endpoint(Role::Embedder).ok()? {
+                return Some(listed(server, name, json!({ "server": endpoint.url(), "model": endpoint.model })));
+            }
             json!({ "folder": server.inner.registry.embedder()?.path.file_name().map(|name| name.to_string_lossy()) })
         }
         _ => return None,
     };
+    Some(listed(server, name, meta))
+}
+
+fn listed(server: &Server, name: &str, meta: Value) -> Value {
     let created = wire::now() - server.inner.started.elapsed().as_secs() as i64;
-    Some(json!({
+    json!({
         "id": name, "object": "model", "created": created, "owned_by": "monobloc", "meta": meta,
         "architecture": { "input_modalities": ["text"], "output_modalities": ["text"] },
-    }))
+    })
+}
+
+/// A model that another server plays: its context is known once it was asked.
+fn of_server(server: &Server, role: Role, endpoint: &Endpoint) -> Value {
+    let rows = server.inner.app.remotes().rows(&server.inner.pool);
+    let row = rows.into_iter().find(|row| row.roles.contains(&role.to_string())).unwrap_or_default();
+    json!({ "n_ctx": row.context.or(endpoint.context), "server": endpoint.url(), "model": row.model, "state": row.state })
 }
 
 /// What clients of llama-server ask for: the context of the planner, and that it takes tools.
 pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
-    let planner = server.spec(Role::Planner)?;
+    let (context, slots, path) = match server.away(Role::Planner).await? {
+        Some(away) => (away.remote.abilities().context, 1, away.name.clone()),
+        None => {
+            let planner = server.spec(Role::Planner)?;
+            (planner.context as usize, planner.slots, planner.path.display().to_string())
+        }
+    };
     Ok(Json(json!({
-        "default_generation_settings": { "n_ctx": planner.context },
-        "total_slots": planner.slots,
-        "model_path": planner.path,
+        "default_generation_settings": { "n_ctx": context },
+        "total_slots": slots,
+        "model_path": path,
         "modalities": { "vision": false, "audio": false },
         "chat_template_caps": { "supports_tools": true, "supports_tool_calls": true, "supports_system_role": true },
         "build_info": concat!("monobloc ", env!("CARGO_PKG_VERSION")),

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_last_message_is_the_request_and_those_before_are_its_conversation() {
-        let said = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
+        let said = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new(), thinking: String::new() };
         let asked = |text: &str| Turn::User(text.to_owned());
         let turns = [asked("a"), said("b"), asked("c"), asked("d")];
         let (request, earlier) = conversation(&turns).expect("a request");

@@ -23,6 +23,8 @@ pub enum Turn {
     Assistant {
         text: String,
         calls: Vec<Call>,
+        /// The thoughts before it, if the client sends them back.
+        thinking: String,
     },
     /// The result of a tool.
     Tool(String),
@@ -159,7 +161,7 @@ impl Ask {
     /// begins anew.
     pub fn begun(&self) -> Option<&str> {
         match self.turns.last() {
-            Some(Turn::Assistant { text, calls }) if calls.is_empty() && !text.is_empty() => {
+            Some(Turn::Assistant { text, calls, .. }) if calls.is_empty() && !text.is_empty() => {
                 Some(text.as_str()).filter(|_| self.format == Format::Text && !self.forces_a_call())
             }
             _ => None,

@@ -172,34 +172,38 @@ impl ModelReply {
         self.ready.push_back(Delta::Finished(End { reason, prompt, cached, generated }));
     }
 
-    /// The calls in `text`, repaired where they can mean only one thing. What does not fit a schema is the client's to refuse.
     fn read(&self, text: &str, tier: Tier) -> Vec<Call> {
-        let reading = call::read(text, Some(&*self.model.dialect), &self.tools, tier);
-        let named = |name: &str| self.tools.iter().any(|tool| tool.name == name);
-        let calls = reading.calls.into_iter().filter_map(|raw| match check::check(&raw, &self.tools) {
-            Ok(checked) => Some(self.with_others(&raw, checked)),
-            Err(problem) => {
-                tracing::debug!(%problem, "a call that does not fit");
-                named(&raw.name).then_some((raw.name, raw.arguments))
-            }
-        });
-        calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
+        given(call::read(text, Some(&*self.model.dialect), &self.tools, tier).calls, &self.tools)
     }
+}
 
-    /// The checked call with the arguments that its schema does not name, unless it forbids others.
-    fn with_others(&self, raw: &RawCall, checked: Checked) -> (String, Map<String, Value>) {
-        let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
-        let spec = self.tools.iter().find(|spec| spec.name == tool);
-        let is_open = spec.is_some_and(|spec| spec.parameters.get("additionalProperties") != Some(&Value::Bool(false)));
-        for repair in repairs.into_iter().filter(|_| is_open) {
-            if let Repair::Dropped { argument } = repair
-                && let Some(value) = raw.arguments.get(&argument)
-            {
-                arguments.insert(argument, value.clone());
-            }
+/// The calls of a model as a client gets them, repaired where they can mean only one thing. What does not fit a schema is the client's to
+/// refuse.
+pub fn given(calls: Vec<RawCall>, tools: &[ToolSpec]) -> Vec<Call> {
+    let named = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let calls = calls.into_iter().filter_map(|raw| match check::check(&raw, tools) {
+        Ok(checked) => Some(with_others(&raw, checked, tools)),
+        Err(problem) => {
+            tracing::debug!(%problem, "a call that does not fit");
+            named(&raw.name).then_some((raw.name, raw.arguments))
         }
-        (tool, arguments)
+    });
+    calls.map(|(name, arguments)| Call { id: fresh_id("call_"), name, arguments }).collect()
+}
+
+/// The checked call with the arguments that its schema does not name, unless it forbids others.
+fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, Map<String, Value>) {
+    let Checked { call: ToolCall { tool, mut arguments }, repairs } = checked;
+    let spec = tools.iter().find(|spec| spec.name == tool);
+    let is_open = spec.is_some_and(|spec| spec.parameters.get("additionalProperties") != Some(&Value::Bool(false)));
+    for repair in repairs.into_iter().filter(|_| is_open) {
+        if let Repair::Dropped { argument } = repair
+            && let Some(value) = raw.arguments.get(&argument)
+        {
+            arguments.insert(argument, value.clone());
+        }
     }
+    (tool, arguments)
 }
 
 /// `text` up to the last mark `close` that ends a call; nothing if the family has no mark that tells an end from a part of JSON.
@@ -209,7 +213,7 @@ fn closed<'t>(text: &'t str, close: &str) -> &'t str {
 }
 
 /// The problem of an answer that had to be a call and has none.
-fn no_call(reason: Reason) -> Problem {
+pub fn no_call(reason: Reason) -> Problem {
     match reason {
         Reason::StopText(_) => {
             let text = "a stop text came inside the call that `tool_choice` demands; leave it out or choose another";

@@ -11,6 +11,7 @@ mod guard;
 mod held;
 mod http;
 mod page;
+mod passed;
 mod problem;
 mod prompt;
 mod reply;
@@ -36,9 +37,12 @@ use self::ask::{Ask, Model};
 use self::generate::ModelReply;
 use self::guard::Guard;
 use self::page::Page;
+use self::passed::{Failed, Passed};
 use self::problem::{Kind, Problem};
 use self::reply::Reply;
 use self::token::Token;
+use crate::agent::TurnError;
+use crate::agent::player::Away;
 use crate::app::App;
 use crate::base::Cancel;
 use crate::embed::Embedder;
@@ -153,7 +157,10 @@ impl Server {
     pub async fn reply(&self, ask: Ask) -> Result<Reply, Problem> {
         let ask = ask.checked()?;
         match role(ask.model) {
-            Some(role) => self.start(&ask, role, |model| prompt::request(&ask, model)).await,
+            Some(role) => match self.passed(&ask, role).await? {
+                Some(reply) => Ok(reply),
+                None => self.start(&ask, role, |model| prompt::request(&ask, model)).await,
+            },
             None => Ok(Reply::Turn(Box::new(self.inner.agent.reply(&ask).await?))),
         }
     }
@@ -164,8 +171,43 @@ impl Server {
         let Some(role) = role(ask.model) else {
             return Err(Problem::invalid("model", "the agent holds conversations; ask it at /v1/chat/completions"));
         };
+        if self.away(role).await?.is_some() {
+            let text =
+                format!("the {role} is played by a server, which goes on no raw prompt; ask /v1/chat/completions");
+            return Err(Problem::invalid("prompt", text));
+        }
         let raw = |model: &Leased| model.engine.request(&Prompt::default().special(text), 0);
         self.start(&ask, role, |model| prompt::plain(&ask, model, raw(model))).await
+    }
+
+    /// The server that plays a role now. Its consent was given before, because nobody can be asked here.
+    async fn away(&self, role: Role) -> Result<Option<Arc<Away>>, TurnError> {
+        let Inner { app, pool, .. } = &*self.inner;
+        match app.remotes().unasked(role, pool, &app.cancel).await {
+            Err(why) if app.remotes().gives_way(role, pool, &why) => {
+                tracing::warn!(%why, "a model of this process plays the {role} instead");
+                Ok(None)
+            }
+            away => away,
+        }
+    }
+
+    /// The answer of the server that plays a role; `None` if a model of this process does, or has to instead.
+    async fn passed(&self, ask: &Ask, role: Role) -> Result<Option<Reply>, Problem> {
+        let Some(away) = self.away(role).await? else { return Ok(None) };
+        let Inner { app, pool, counts, .. } = &*self.inner;
+        match Passed::start(ask, &away, counts.clone()).await {
+            Ok(passed) => Ok(Some(Reply::Passed(Box::new(passed)))),
+            Err(Failed::Problem(problem)) => Err(problem),
+            Err(Failed::Remote(error)) => {
+                let why = TurnError::Remote(error);
+                if !app.remotes().gives_way(role, pool, &why) {
+                    return Err(why.into());
+                }
+                tracing::warn!(%why, "a model of this process plays the {role} instead");
+                Ok(None)
+            }
+        }
     }
 
     async fn start(&self, ask: &Ask, role: Role, request: impl FnOnce(&Leased) -> Request) -> Result<Reply, Problem> {
@@ -182,17 +224,17 @@ impl Server {
     }
 
     pub async fn count(&self, ask: &Ask) -> Result<usize, Problem> {
-        let model = self.lease(role(ask.model).unwrap_or(Role::Planner)).await?;
+        let role = role(ask.model).unwrap_or(Role::Planner);
+        if let Some(away) = self.away(role).await? {
+            return Ok(passed::count(ask, &away));
+        }
+        let model = self.lease(role).await?;
         let silent = !prompt::thinks(ask, &model);
         Ok(tokio::task::block_in_place(|| model.engine.tokenize(&prompt::prompt(ask, &model.dialect, silent)).len()))
     }
 
-    /// The model of `role`, loaded now if it is not yet. A model of another server is not passed on.
+    /// The model file of `role`, loaded now if it is not yet.
     async fn lease(&self, role: Role) -> Result<Leased, Problem> {
-        if let Some(server) = self.inner.pool.endpoint(role)? {
-            let text = format!("{role} is played by {}; ask it there, or ask `agent`, which uses it", server.url());
-            return Err(Problem::new(Kind::Unavailable, text));
-        }
         if let Some(leased) = self.inner.pool.resident(role) {
             return Ok(leased);
         }

@@ -6,6 +6,7 @@ use crate::agent::TurnError;
 use crate::embed::EmbedError;
 use crate::engine::EngineError;
 use crate::engine::pool::PoolError;
+use crate::remote::{RemoteError, Why};
 
 /// The kinds of problems that clients tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +92,24 @@ impl From<EmbedError> for Problem {
     }
 }
 
+impl From<RemoteError> for Problem {
+    fn from(error: RemoteError) -> Problem {
+        let kind = match &error.why {
+            Why::TooLong { .. } | Why::Status { status: 400 | 422, .. } => Kind::Invalid,
+            Why::Busy { .. } => Kind::Busy,
+            _ => Kind::Unavailable,
+        };
+        Problem::new(kind, error.to_string())
+    }
+}
+
 impl From<TurnError> for Problem {
     fn from(error: TurnError) -> Problem {
         match error {
             TurnError::Engine(error) => error.into(),
             TurnError::Pool(error) => error.into(),
-            TurnError::Remote(_) | TurnError::NotSent { .. } => Problem::new(Kind::Unavailable, error.to_string()),
+            TurnError::Remote(error) => error.into(),
+            TurnError::NotSent { .. } => Problem::new(Kind::Unavailable, error.to_string()),
             TurnError::Cancelled | TurnError::Lost(_) => Problem::failed(error),
         }
     }

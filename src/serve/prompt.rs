@@ -22,20 +22,21 @@ pub fn prompt(ask: &Ask, dialect: &Dialect, silent: bool) -> Prompt {
     dialect.render(Chat { messages: &messages, tools: &offered(ask), thinks: silent.then_some(false), begun })
 }
 
-fn message(turn: &Turn) -> Message {
+pub fn message(turn: &Turn) -> Message {
     match turn {
         Turn::System(text) => Message::system(text.as_str()),
         Turn::User(text) => Message::user(text.as_str()),
-        Turn::Assistant { text, calls } => {
+        Turn::Assistant { text, calls, thinking } => {
             let raw = |call: &Call| RawCall { name: call.name.clone(), arguments: call.arguments.clone() };
-            Message::calling(text.as_str(), calls.iter().map(raw).collect())
+            let said = Message::calling(text.as_str(), calls.iter().map(raw).collect());
+            Message { thinking: thinking.trim().to_owned(), ..said }
         }
         Turn::Tool(text) => Message::tool(text.as_str()),
     }
 }
 
 /// The tools that the model may call, as it is shown them.
-fn offered(ask: &Ask) -> Vec<ToolText> {
+pub fn offered(ask: &Ask) -> Vec<ToolText> {
     let wanted = |name: &str| match &ask.choice {
         Choice::None => false,
         Choice::Named(one) => one == name,
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn an_answer_goes_on_where_the_assistants_last_message_ends() {
         let turns = || {
-            let said = Turn::Assistant { text: "The colour is".to_owned(), calls: Vec::new() };
+            let said = Turn::Assistant { text: "The colour is".to_owned(), calls: Vec::new(), thinking: String::new() };
             vec![Turn::User("Which?".to_owned()), said]
         };
         assert!(flat(turns(), Choice::Auto).ends_with("<|im_start|>assistant\nThe colour is"));

@@ -3,6 +3,7 @@
 use super::agent::TurnReply;
 use super::ask::Call;
 use super::generate::ModelReply;
+use super::passed::Passed;
 use super::problem::Problem;
 
 /// A piece of an answer. [`Delta::Finished`] is the last.
@@ -52,6 +53,8 @@ pub enum Reason {
 pub enum Reply {
     Model(Box<ModelReply>),
     Turn(Box<TurnReply>),
+    /// Of a model of another server.
+    Passed(Box<Passed>),
 }
 
 impl Reply {
@@ -60,6 +63,7 @@ impl Reply {
         match self {
             Reply::Model(reply) => reply.next().await,
             Reply::Turn(reply) => reply.next().await,
+            Reply::Passed(reply) => reply.next().await,
         }
     }
 

@@ -197,8 +197,8 @@ impl Session {
     }
 
     pub fn memory(&self) -> Memory {
-        let pool = self.toolkit().pool;
-        models::memory(&pool, &pool.active())
+        let Toolkit { pool, remotes, .. } = self.toolkit();
+        models::memory(&pool, &remotes, &pool.active())
     }
 
     pub fn model_files(&self) -> Vec<ModelFile> {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::agent::{Host, Toolkit, TurnError};
+use crate::agent::{Host, Remotes, Toolkit, TurnError};
 use crate::engine::pool::{Active, Forecast, Pool, PoolError, Progress};
 use crate::models::Role;
 use crate::protocol::{Event, LoadingRow, Memory, ModelFile, ModelRow, ModelsOp};
@@ -37,7 +37,7 @@ pub async fn carry_out(toolkit: &Toolkit, op: ModelsOp, host: &dyn Host) -> Resu
         return Err(TurnError::Cancelled);
     }
     let text = changed?;
-    host.emit(Event::ModelsChanged { text, memory: memory(&toolkit.pool, &toolkit.pool.active()) });
+    host.emit(Event::ModelsChanged { text, memory: memory(&toolkit.pool, &toolkit.remotes, &toolkit.pool.active()) });
     Ok(())
 }
 
@@ -66,11 +66,12 @@ fn in_parts(active: &Active) -> String {
     format!("{}: {} ({})", file_name(&active.path), active.bytes(), parts.join(", "))
 }
 
-/// The models in memory, which are `active`, a load in progress, and the memory budget.
-pub fn memory(pool: &Pool, active: &[Active]) -> Memory {
+/// The models in memory, which are `active`, those of servers, a load in progress, and the memory budget.
+pub fn memory(pool: &Pool, remotes: &Remotes, active: &[Active]) -> Memory {
     Memory {
         models: active.iter().map(row).collect(),
         others: pool.others(),
+        servers: remotes.rows(pool),
         loading: pool.loading().map(|loading| LoadingRow { file: loading.file, share: loading.share }),
         budget_bytes: pool.ledger().machine().main_memory(),
         free_bytes: pool.ledger().main_free(),

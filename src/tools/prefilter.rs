@@ -47,6 +47,16 @@ impl Prefilter {
     /// Embeds the tools with `embedder`; without one, selection uses words alone.
     pub fn embedded(specs: &[ToolSpec], embedder: Option<&Embedder>, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
         let Some(embedder) = embedder else { return Ok(Prefilter::new(specs, None)) };
+        match Prefilter::with_vectors(specs, embedder, cancel) {
+            Err(EmbedError::Away(why)) => {
+                tracing::warn!(%why, "tools are found by words only");
+                Ok(Prefilter::new(specs, None))
+            }
+            made => made,
+        }
+    }
+
+    fn with_vectors(specs: &[ToolSpec], embedder: &Embedder, cancel: &Cancel) -> Result<Prefilter, EmbedError> {
         let texts: Vec<String> = specs.iter().map(text_for_embedding).collect();
         let adapted = adapter::belongs_to(&embedder.embed_one(adapter::PROBE)?);
         let mut vectors = embedder.embed(&texts, cancel)?;

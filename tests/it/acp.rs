@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::boxed;
 use crate::cli::{Ended, Project, Run, Running};
 use crate::turn::text;
 
@@ -369,4 +370,18 @@ fn links_and_embedded_texts_are_read() {
     assert_eq!(said["stopReason"], "end_turn");
     assert!(editor.said("agent_message_chunk").contains('5'), "{:?}", editor.heard);
     editor.end();
+}
+
+#[test]
+fn a_planner_of_a_server_answers_the_editor_after_consent() {
+    let (project, (server, _)) = (Project::todo(), crate::away::saying(&[("how are you", "All is well in the box.")]));
+    let models = boxed::roles(&project, "planner", &server.url(), crate::away::WRITES, false);
+    let mut editor = Editor::new(&project, &["--models-file", &models]);
+    let session = editor.open(&project);
+    editor.decision = "allow-once";
+    assert_eq!(server.connections(), 0);
+    assert_eq!(editor.prompt(&session, "Hello, how are you?"), "end_turn");
+    let asked = editor.heard.iter().find(|heard| heard["method"] == "session/request_permission");
+    assert!(asked.is_some_and(|asked| asked.to_string().contains(&server.url())), "{:#?}", editor.heard);
+    assert!(editor.said("agent_message_chunk").contains("All is well in the box."), "{:#?}", editor.heard);
 }

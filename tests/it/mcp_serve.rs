@@ -59,7 +59,11 @@ struct World {
 
 impl World {
     async fn new(project: &Project, client: Client) -> World {
-        let run = Run::new(project, &["mcp", "serve"]);
+        World::with(project, client, &[]).await
+    }
+
+    async fn with(project: &Project, client: Client, flags: &[&str]) -> World {
+        let run = Run::new(project, &[&["mcp", "serve"], flags].concat());
         let mut command = Command::from(run.command);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = piped.spawn().expect("the program starts");
@@ -221,4 +225,14 @@ fn what_cannot_be_read_is_answered_and_the_next_message_is_read() {
     server.until("inputSchema");
     server.hang_up();
     assert_eq!(server.end().code, Some(0));
+}
+
+#[tokio::test]
+async fn a_planner_of_a_server_answers_other_agents() {
+    let (project, (server, _)) = (Project::todo(), crate::away::saying(&[("how are you", "All is well in the box.")]));
+    let models = crate::boxed::roles(&project, "planner", &server.url(), crate::away::WRITES, true);
+    let world = World::with(&project, Client::default(), &["--models-file", &models]).await;
+    let told = world.told("ask", json!({ "request": "Hello, how are you?" })).await;
+    assert!(told.contains("All is well in the box."), "{told}");
+    world.end().await;
 }

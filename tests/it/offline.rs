@@ -1,4 +1,4 @@
-//! The program opens no internet socket: a seccomp filter kills it if it tries.
+//! The program opens no internet socket, unless a role names a URL to which the user has consented: a seccomp filter kills it if it tries.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -8,6 +8,8 @@ use seccompiler::{
     apply_filter,
 };
 
+use crate::away;
+use crate::boxed;
 use crate::cli::{Project, Run};
 use crate::turn::Turn;
 
@@ -62,4 +64,27 @@ fn the_filter_kills_a_process_that_opens_an_internet_socket() {
     let pull = pull.env("HF_ENDPOINT", "http://127.0.0.1:9").env("HF_HOME", &empty).env("XDG_DATA_HOME", &empty);
     let ended = pull.end();
     assert_eq!(ended.signal, Some(libc::SIGSYS), "{ended:#?}");
+}
+
+/// The one exception beside `models pull`. Without consent, and with `--offline`, it is none.
+#[test]
+fn only_a_url_with_consent_opens_a_socket() {
+    let (server, _) = away::saying(&[]);
+    for (role, consents, flags, opens) in [
+        ("planner", false, &[][..], false),
+        ("planner", true, &["--offline"][..], false),
+        ("planner", true, &[][..], true),
+        ("embedder", false, &[][..], false),
+        ("embedder", true, &["--offline"][..], false),
+        ("embedder", true, &[][..], true),
+    ] {
+        let project = Project::todo();
+        let more = if role == "planner" { away::WRITES } else { "" };
+        let models = boxed::roles(&project, role, &server.url(), more, consents);
+        let arguments = [&["ask", "Hello, how are you?", "--json", "--models-file", &models], flags].concat();
+        let ended = confined(&project, &arguments).end();
+        assert_eq!(ended.signal == Some(libc::SIGSYS), opens, "{role}, consent {consents}, {flags:?}: {ended:#?}");
+        assert!(opens || ended.signal.is_none(), "{ended:#?}");
+    }
+    assert_eq!(server.connections(), 0);
 }

@@ -1,112 +1,21 @@
 //! Models behind a URL: servers with the quirks of vLLM and Ollama, and servers that fail. Each message names the URL and the way out.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use monobloc::base::Cancel;
-use monobloc::models::Endpoint;
 use monobloc::models::dialect::{Message, ToolText};
 use monobloc::remote::{Ask, Finish, Form, Piece, Remote, RemoteError, Tools, Whole};
 use serde_json::{Value, json};
 
-/// A request as the server got it.
-#[derive(Clone, Debug)]
-struct Got {
-    path: String,
-    head: String,
-    body: Value,
-}
-
-/// The server's behaviour for one request: the connection is closed when this returns.
-type Plays = dyn Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync;
-
-struct Server {
-    endpoint: Endpoint,
-    got: Arc<Mutex<Vec<Got>>>,
-}
-
-/// A server of one model that answers chats by `plays`.
-fn server(
-    owner: &'static str,
-    plays: impl Fn(&Got, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
-) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut endpoint = Endpoint::new(&format!("http://{}", listener.local_addr().expect("an address"))).expect("a URL");
-    endpoint.silence = Duration::from_secs(1);
-    let (got, plays): (Arc<Mutex<Vec<Got>>>, Arc<Plays>) = (Arc::default(), Arc::new(plays));
-    let log = got.clone();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let (plays, log) = (plays.clone(), log.clone());
-            thread::spawn(move || {
-                let mut stream = stream;
-                let Some(request) = request(&stream) else { return };
-                log.lock().expect("no panic").push(request.clone());
-                let listed = json!({ "data": [{ "id": "m", "owned_by": owner, "max_model_len": 4096 }] });
-                // It fails if the client hangs up early, which is fine.
-                let _ = match request.path.as_str() {
-                    "/v1/models" => whole(&mut stream, "200 OK", &listed.to_string()),
-                    _ => plays(&request, &mut stream),
-                };
-                let _ = stream.shutdown(Shutdown::Both);
-            });
-        }
-    });
-    Server { endpoint, got }
-}
-
-fn request(stream: &TcpStream) -> Option<Got> {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
-            return None;
-        }
-    }
-    let length = head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body).ok()?;
-    let path = head.split_whitespace().nth(1)?.to_owned();
-    Some(Got { path, head, body: serde_json::from_slice(&body).unwrap_or_default() })
-}
-
-fn whole(stream: &mut TcpStream, status: &str, body: &str) -> std::io::Result<()> {
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-fn begin(stream: &mut TcpStream) -> std::io::Result<()> {
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-}
-
-fn event(stream: &mut TcpStream, value: &Value) -> std::io::Result<()> {
-    write!(stream, "data: {value}\n\n")
-}
-
-fn words(text: &str) -> Value {
-    json!({ "choices": [{ "delta": { "content": text } }] })
-}
-
-fn end(reason: &str) -> Value {
-    json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })
-}
+use crate::boxed::{Server, begin, end, event, server, told, whole, words};
 
 fn a_call() -> Value {
     let function = json!({ "name": "delete_file", "arguments": "{\"path\":\"a\"}" });
     json!({ "choices": [{ "delta": { "tool_calls": [{ "index": 0, "id": "c", "function": function }] } }] })
-}
-
-/// A stream of these events, and the sign of its end.
-fn told(stream: &mut TcpStream, events: &[Value]) -> std::io::Result<()> {
-    begin(stream)?;
-    events.iter().try_for_each(|one| event(stream, one))?;
-    write!(stream, "data: [DONE]\n\n")
 }
 
 fn tool() -> ToolText {

@@ -15,12 +15,12 @@ use crate::clock::eventually;
 use client::Client;
 
 /// A server in a project; it ends with the test.
-struct Served {
+pub struct Served {
     _running: Running,
-    client: Client,
+    pub client: Client,
 }
 
-fn served(project: &Project, flags: &[&str]) -> Served {
+pub fn served(project: &Project, flags: &[&str]) -> Served {
     let token = project.beside("token").display().to_string();
     let arguments = [&["serve", "--listen", "127.0.0.1:0", "--token-file", &token], flags].concat();
     let mut running = Run::new(project, &arguments).start();
@@ -32,11 +32,11 @@ fn served(project: &Project, flags: &[&str]) -> Served {
     Served { _running: running, client: Client { address, token } }
 }
 
-fn ask(text: &str, max_tokens: usize) -> Value {
+pub fn ask(text: &str, max_tokens: usize) -> Value {
     json!({ "model": "planner", "max_tokens": max_tokens, "messages": [{ "role": "user", "content": text }] })
 }
 
-fn with(mut request: Value, name: &str, value: Value) -> Value {
+pub fn with(mut request: Value, name: &str, value: Value) -> Value {
     request[name] = value;
     request
 }

@@ -112,8 +112,8 @@ impl Away {
     }
 }
 
-/// The options that every server knows.
-fn wish(sampling: &Sampling) -> SamplingWish {
+/// The options of a sampling that every server knows.
+pub fn wish(sampling: &Sampling) -> SamplingWish {
     let draws = sampling.temperature > 0.0;
     SamplingWish {
         temperature: Some(sampling.temperature),
@@ -139,7 +139,7 @@ pub async fn stream(
     let started = Instant::now();
     let ask = away.ask(query, toolkit.thinks(away.think), toolkit.meter.thought());
     let mut reply = away.remote.chat(ask);
-    let (mut text, mut calls) = (String::new(), Vec::new());
+    let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
     let pulse = |phase: String| host.emit(Event::Pulse { phase, waited_ms: started.elapsed().as_millis() as u64 });
     loop {
         let piece = tokio::select! {
@@ -152,7 +152,14 @@ pub async fn stream(
             }
             Some(Piece::Pulse { .. }) => pulse(phase.to_owned()),
             Some(Piece::Progress { total, done }) => pulse(format!("{phase}: {done} of {total} tokens read")),
-            Some(Piece::Thinking(text)) => host.emit(Event::Thinking { text }),
+            Some(Piece::Thinking(text)) => {
+                thinking.push_str(&text);
+                host.emit(Event::Thinking { text });
+            }
+            Some(Piece::LeftOut { calls, why }) => {
+                let calls = calls.join(", ");
+                host.notice(&format!("{}: its calls ({calls}) are not carried out, because {why}", away.name));
+            }
             Some(Piece::Text(part)) => {
                 take(&part);
                 text.push_str(&part);
@@ -168,10 +175,11 @@ pub async fn stream(
                     decode_ms: usage.total_ms.saturating_sub(usage.first_ms),
                     ..Tally::default()
                 };
-                toolkit.meter.note((role, &away.name), phase, &tally, 0);
+                let host = away.remote.endpoint().host();
+                toolkit.meter.note((role, &away.name, Some(host)), phase, &tally, 0);
                 // A server that does not say why it ended may have cut the reply.
                 let finish = if finish.is_whole() { Finish::End } else { Finish::MaxTokens };
-                return Ok(Output { text, thinking: String::new(), calls, dialect: None, finish, tally });
+                return Ok(Output { text, thinking, calls, dialect: None, finish, tally });
             }
             None => return Err(TurnError::Cancelled),
         }

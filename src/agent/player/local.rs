@@ -69,7 +69,7 @@ pub async fn stream(
                 text.push_str(&part);
             }
             Some(Piece::Finished { finish, tally }) => {
-                toolkit.meter.note((model.role, model.engine.model()), phase, &tally, system_tokens);
+                toolkit.meter.note((model.role, model.engine.model(), None), phase, &tally, system_tokens);
                 return Ok(Output {
                     text,
                     thinking,

@@ -7,15 +7,15 @@ mod gbnf;
 mod local;
 mod query;
 mod remotes;
+mod seen;
 
 use std::sync::Arc;
 
+pub use away::{Away, wish};
 pub use query::{Form, Output, Query};
 pub use remotes::Remotes;
 
 use serde_json::{Map, Value, json};
-
-use away::Away;
 
 use super::Host;
 use super::toolkit::{Toolkit, TurnError};
@@ -182,15 +182,33 @@ impl Toolkit {
         host: &dyn Host,
         mut take: impl FnMut(&str),
     ) -> Result<Output, TurnError> {
-        let model = match &player.seat {
-            Seat::Here(model) => model.clone(),
-            Seat::Away(model) => match away::stream(self, (player.role, model), &query, phase, host, &mut take).await {
-                Err(why) => self.stand_in(player.role, why, host).await?,
-                output => return output,
-            },
+        let away = match &player.seat {
+            Seat::Here(model) => {
+                let request = self.limited(model, local::request(model, &query));
+                return local::stream(self, model, request, phase, host, take).await;
+            }
+            Seat::Away(away) => away,
         };
-        let request = self.limited(&model, local::request(&model, &query));
-        local::stream(self, &model, request, phase, host, take).await
+        let mut said = String::new();
+        let told = |part: &str| {
+            said.push_str(part);
+            take(part);
+        };
+        let why = match away::stream(self, (player.role, away), &query, phase, host, told).await {
+            Err(why) => why,
+            output => return output,
+        };
+        let model = self.stand_in(player.role, why, host).await?;
+        // Free words go on from what the user has read; any other form has to begin anew.
+        let goes_on = query.form == Form::Free && query.chat.tools.is_empty() && !said.is_empty();
+        if !goes_on && !said.trim().is_empty() {
+            host.notice("the answer that broke off is begun anew");
+        }
+        let begun = goes_on.then(|| query.chat.begun.unwrap_or_default().to_owned() + &said);
+        let chat = Chat { begun: begun.as_deref().or(query.chat.begun), ..query.chat };
+        let request = self.limited(&model, local::request(&model, &Query { chat, ..query }));
+        let output = local::stream(self, &model, request, phase, host, take).await?;
+        Ok(if goes_on { Output { text: said + &output.text, ..output } } else { output })
     }
 
     /// Has a model of this process go on from a raw prompt.

@@ -60,7 +60,7 @@ impl<'a> Query<'a> {
 #[derive(Clone, Debug)]
 pub struct Output {
     pub text: String,
-    /// The thoughts before the text, without their marks; of a model of this process alone.
+    /// The thoughts before the text, without their marks.
     pub thinking: String,
     /// The calls that came beside the text, with whether each is certain; a model of this process writes them in it.
     pub calls: Vec<(RawCall, bool)>,

@@ -8,7 +8,8 @@ use super::Player;
 use super::away::Away;
 use crate::agent::Host;
 use crate::agent::toolkit::{Toolkit, TurnError};
-use crate::base::{StepId, lock};
+use crate::base::{Cancel, StepId, lock};
+use crate::engine::pool::{Leased, Pool};
 use crate::models::{Endpoint, Measured, Role, digest};
 use crate::protocol::{Decision, Event, Proposal};
 use crate::remote::{self, Remote, consent};
@@ -27,7 +28,7 @@ pub struct Remotes {
 }
 
 #[derive(Clone)]
-enum State {
+pub(super) enum State {
     Open(Endpoint, Arc<Away>),
     /// A model here plays until then.
     Resting(Endpoint, Instant),
@@ -36,7 +37,7 @@ enum State {
 }
 
 impl Remotes {
-    fn state(&self, role: Role, endpoint: &Endpoint) -> Option<State> {
+    pub(super) fn state(&self, role: Role, endpoint: &Endpoint) -> Option<State> {
         let state = lock(&self.roles).get(&role).cloned();
         // Other settings make another server.
         state.filter(|state| match state {
@@ -47,18 +48,71 @@ impl Remotes {
     fn set(&self, role: Role, state: State) {
         lock(&self.roles).insert(role, state);
     }
+
+    /// The server that plays a role now; `None` if a model of this process does.
+    fn server(&self, role: Role, pool: &Pool) -> Result<Option<(Endpoint, Option<State>)>, TurnError> {
+        let Some(endpoint) = pool.endpoint(role)? else { return Ok(None) };
+        let state = self.state(role, &endpoint);
+        Ok(match state {
+            Some(State::Resting(_, until)) if Instant::now() < until => None,
+            Some(State::Refused(_)) if pool.file_of(role).is_some() => None,
+            state => Some((endpoint, state)),
+        })
+    }
+
+    /// The server that plays a role, opened now if it is not yet; `None` if a model of this process does. Where nobody can be asked, the
+    /// consent must have been given before.
+    pub async fn unasked(&self, role: Role, pool: &Pool, cancel: &Cancel) -> Result<Option<Arc<Away>>, TurnError> {
+        let _opening = self.opening.lock().await;
+        let Some((endpoint, state)) = self.server(role, pool)? else { return Ok(None) };
+        if let Some(State::Open(_, away)) = state {
+            return Ok(Some(away));
+        }
+        if !consent::given(&consent::store(), &endpoint) {
+            let why = "nobody can be asked here for consent".to_owned();
+            return Err(TurnError::NotSent { url: endpoint.url().to_owned(), why });
+        }
+        self.open(role, &endpoint, pool, cancel).await.map(Some)
+    }
+
+    async fn open(
+        &self,
+        role: Role,
+        endpoint: &Endpoint,
+        pool: &Pool,
+        cancel: &Cancel,
+    ) -> Result<Arc<Away>, TurnError> {
+        let remote =
+            Remote::open(endpoint, &remote::folder(), cancel).await.map_err(|why| match cancel.is_cancelled() {
+                true => TurnError::Cancelled,
+                false => TurnError::Remote(why),
+            })?;
+        let measured = pool.capabilities().and_then(|folder| Measured::remembered(folder, &fingerprint(&remote)));
+        let away = Arc::new(Away::of(remote, &pool.wishes(role), measured));
+        self.set(role, State::Open(endpoint.clone(), away.clone()));
+        Ok(away)
+    }
+
+    /// Whether a model of this process takes over the role of a server that could not be asked. One that went away rests from now on.
+    pub fn gives_way(&self, role: Role, pool: &Pool, why: &TurnError) -> bool {
+        let takes_over = match why {
+            TurnError::Remote(error) => error.is_gone(),
+            TurnError::NotSent { .. } => true,
+            _ => false,
+        };
+        if !takes_over || pool.file_of(role).is_none() {
+            return false;
+        }
+        if let (TurnError::Remote(_), Ok(Some(endpoint))) = (why, pool.endpoint(role)) {
+            self.set(role, State::Resting(endpoint, Instant::now() + REST));
+        }
+        true
+    }
 }
 
 impl Toolkit {
-    /// The server that plays a role now; `None` if a model of this process does.
     fn server(&self, role: Role) -> Result<Option<(Endpoint, Option<State>)>, TurnError> {
-        let Some(endpoint) = self.pool.endpoint(role)? else { return Ok(None) };
-        let state = self.remotes.state(role, &endpoint);
-        Ok(match state {
-            Some(State::Resting(_, until)) if Instant::now() < until => None,
-            Some(State::Refused(_)) if self.pool.file_of(role).is_some() => None,
-            state => Some((endpoint, state)),
-        })
+        self.remotes.server(role, &self.pool)
     }
 
     /// The model that plays a role if it can be asked at once: nothing is loaded or opened.
@@ -95,21 +149,13 @@ impl Toolkit {
         if !consent::given(&consent::store(), endpoint) {
             self.consented(role, endpoint, host).await?;
         }
-        let remote = Remote::open(endpoint, &remote::folder(), &self.cancel).await.map_err(|why| {
-            match self.cancel.is_cancelled() {
-                true => TurnError::Cancelled,
-                false => TurnError::Remote(why),
-            }
-        })?;
-        let can = remote.abilities();
+        let away = self.remotes.open(role, endpoint, &self.pool, &self.cancel).await?;
+        let can = away.remote.abilities();
         let missing = can.missing();
         let without =
             if missing.is_empty() { String::new() } else { format!("; it is used without {}", missing.join(", ")) };
         let context = format!("context {} by {}", can.context, can.context_from);
-        host.notice(&format!("{role}: {} answers ({}, {context}{without})", remote.name(), can.kind.name()));
-        let measured = self.pool.capabilities().and_then(|folder| Measured::remembered(folder, &fingerprint(&remote)));
-        let away = Arc::new(Away::of(remote, &self.pool.wishes(role), measured));
-        self.remotes.set(role, State::Open(endpoint.clone(), away.clone()));
+        host.notice(&format!("{role}: {} answers ({}, {context}{without})", away.name, can.kind.name()));
         Ok(away)
     }
 
@@ -144,22 +190,9 @@ impl Toolkit {
     }
 
     /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is not a reason for another.
-    pub(super) async fn stand_in(
-        &self,
-        role: Role,
-        why: TurnError,
-        host: &dyn Host,
-    ) -> Result<crate::engine::pool::Leased, TurnError> {
-        let takes_over = match &why {
-            TurnError::Remote(error) => error.is_gone(),
-            TurnError::NotSent { .. } => true,
-            _ => false,
-        };
-        if !takes_over || self.pool.file_of(role).is_none() {
+    pub(super) async fn stand_in(&self, role: Role, why: TurnError, host: &dyn Host) -> Result<Leased, TurnError> {
+        if !self.remotes.gives_way(role, &self.pool, &why) {
             return Err(why);
-        }
-        if let (TurnError::Remote(_), Some(endpoint)) = (&why, self.pool.endpoint(role)?) {
-            self.remotes.set(role, State::Resting(endpoint, Instant::now() + REST));
         }
         let model = self.load(role, host).await?;
         host.notice(&format!("{why}. {} plays the {role} instead", model.engine.model()));

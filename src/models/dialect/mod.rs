@@ -118,13 +118,14 @@ impl Dialect {
 }
 
 /// `messages` and `tools` as an OpenAI-compatible API takes them from servers of every kind: one system message, then speakers who take
-/// turns, and no thoughts. Without `fields` for calls, tools are described and calls are written out in the messages.
-pub fn for_api(messages: &[Message], tools: &[ToolText], fields: bool) -> Map<String, Value> {
+/// turns. Without `fields` for calls, tools are described and calls are written out in the messages. Thoughts are left out unless `thoughts`.
+pub fn for_api(messages: &[Message], tools: &[ToolText], fields: bool, thoughts: bool) -> Map<String, Value> {
     use input::{ALTERNATING, ARGUMENTS_AS_TEXT, CALLS_IN_WORDS, NO_EMPTY_CONTENT, NO_THOUGHTS};
     use input::{RESULTS_BY_USER, SYSTEM_FIRST, TOOLS_IN_SYSTEM};
-    let always = [ARGUMENTS_AS_TEXT, NO_EMPTY_CONTENT, NO_THOUGHTS, SYSTEM_FIRST, ALTERNATING];
+    let always = [ARGUMENTS_AS_TEXT, NO_EMPTY_CONTENT, SYSTEM_FIRST, ALTERNATING];
     let in_words = [TOOLS_IN_SYSTEM, CALLS_IN_WORDS, RESULTS_BY_USER].into_iter().filter(|_| !fields);
-    let ways = always.into_iter().chain(in_words).fold(input::Ways::default(), input::Ways::and);
+    let silent = [NO_THOUGHTS].into_iter().filter(|_| !thoughts);
+    let ways = always.into_iter().chain(in_words).chain(silent).fold(input::Ways::default(), input::Ways::and);
     input::input(messages.to_vec(), tools, ways, &Notation::usual().calls, true)
 }
 

@@ -14,6 +14,15 @@ fn tools() -> Vec<ToolText> {
 /// The text, the thoughts, the calls and the end of a reply.
 type Whole = (String, String, Vec<(RawCall, bool)>, Finish);
 
+/// Why the calls of a reply are left out; empty if none are.
+fn left_out(chunks: &[Value]) -> String {
+    let (notation, tools) = (Notation::usual(), tools());
+    let mut reader = Chunks::new(&notation, &tools);
+    chunks.iter().for_each(|chunk| drop(reader.take(chunk)));
+    let why = |piece| if let Piece::LeftOut { calls, why } = piece { Some(format!("{calls:?}: {why}")) } else { None };
+    reader.end().map(|(last, ..)| last.into_iter().find_map(why).unwrap_or_default()).unwrap_or_default()
+}
+
 fn read(chunks: &[Value]) -> Result<Whole, Why> {
     let (notation, tools) = (Notation::usual(), tools());
     let mut reader = Chunks::new(&notation, &tools);
@@ -153,9 +162,22 @@ fn a_reply_that_was_cut_has_no_call() {
             let chunks: Vec<Value> = std::iter::once(one.clone()).chain(last).collect();
             let (_, _, calls, finish) = read(&chunks).unwrap();
             assert!(calls.is_empty() && !finish.is_whole(), "{chunks:?}");
+            assert!(left_out(&chunks).starts_with("[\"delete_file\"]: the "), "{}", left_out(&chunks));
         }
         assert!(matches!(read(&[one, end("abort")]), Err(Why::Cut(_))));
     }
+}
+
+#[test]
+fn calls_that_are_left_out_are_named_with_the_reason_and_half_a_call_is_not_one() {
+    let one =
+        |arguments: &str| call(json!({ "index": 0, "function": { "name": "read_file", "arguments": arguments } }));
+    let whole = one("{\"path\":\"a\"}");
+    assert!(left_out(&[whole.clone(), end("weather")]).contains("ended by `weather`"));
+    assert!(left_out(&[whole.clone(), end("length")]).contains("limit of tokens"));
+    assert!(left_out(std::slice::from_ref(&whole)).contains("does not say why"));
+    assert_eq!(left_out(&[whole, end("TOOL_CALLS")]), "");
+    assert_eq!(left_out(&[one("{\"path\":\"a"), end("length")]), "");
 }
 
 #[test]

@@ -38,7 +38,9 @@ pub struct GraphQuery {
 /// What there is, before any model is loaded.
 pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let inner = &server.inner;
+    let away = inner.app.remotes().rows(&inner.pool).into_iter().find(|row| row.roles.contains(&"planner".to_owned()));
     let planner = match server.spec(Role::Planner) {
+        _ if let Some(row) = away => json!({ "server": row.told() }),
         Ok(spec) => {
             let file = spec.path.file_name().map(|name| name.to_string_lossy());
             json!({ "file": file, "context": spec.context, "slots": spec.slots })
@@ -59,7 +61,12 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
 pub async fn memory(State(server): State<Server>) -> Json<Value> {
     let pool = &server.inner.pool;
     let active = pool.active();
-    let mut memory = json!(session::memory(pool, &active));
+    let mut memory = json!(session::memory(pool, server.inner.app.remotes(), &active));
+    for (row, server) in
+        memory["servers"].as_array_mut().into_iter().flatten().zip(server.inner.app.remotes().rows(pool))
+    {
+        row["told"] = server.told().into();
+    }
     for (model, active) in memory["models"].as_array_mut().into_iter().flatten().zip(&active) {
         model["busy"] = active.busy.iter().map(|slot| slot.as_ref().map(held)).collect();
         model["waiting"] = active.waiting.into();

@@ -37,7 +37,8 @@ const KEYS = [
 ];
 
 function about({ project, planner, version, approve }) {
-  const model = planner.file ? `${planner.file}, ${planner.slots} slots of ${planner.context} tokens` : planner.missing;
+  const file = planner.file ? `${planner.file}, ${planner.slots} slots of ${planner.context} tokens` : planner.missing;
+  const model = planner.server ?? file;
   byId("project").textContent = `${version} in ${project} – ${model} – asks: ${approve}`;
 }
 

@@ -119,8 +119,9 @@ export async function refresh() {
   shown = read;
   const all = holders(memory);
   const loading = memory.loading ? el("p", {}, `${memory.loading.file} is being loaded: ${Math.round(memory.loading.share * 100)} %`) : null;
+  const servers = (memory.servers ?? []).map((one) => el("p", {}, one.told));
   const words = el("p", {}, `${bytes(memory.free_bytes)} of ${bytes(memory.budget_bytes)} are free.`);
-  place.replaceChildren(...[words, loading, bar(memory, all), table(all)].filter((node) => node !== null));
+  place.replaceChildren(...[words, ...servers, loading, bar(memory, all), table(all)].filter((node) => node !== null));
 }
 
 /** Keeps the picture and the queue up to date while the page is seen. */

@@ -36,6 +36,11 @@ struct Message {
     /// The older form of a call.
     function_call: Option<Value>,
     refusal: Option<String>,
+    /// The thoughts before the answer, as some servers and their clients call them.
+    reasoning_content: Option<String>,
+    /// As others do.
+    #[serde(default)]
+    reasoning: Value,
     audio: Option<Value>,
 }
 
@@ -163,6 +168,10 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
         let text = conversation::text("messages", &message.content)?;
         let text = if text.is_empty() { message.refusal.unwrap_or_default() } else { text };
         conversation.say("messages", &message.role, &text)?;
+        if message.role == "assistant" {
+            let thought = message.reasoning_content.as_deref().or(message.reasoning.as_str());
+            conversation.think(thought.unwrap_or_default());
+        }
         for call in message.tool_calls.unwrap_or_default() {
             let function = &call["function"];
             conversation.call(fields::call(&call["id"], &function["name"], &function["arguments"]));

@@ -45,6 +45,13 @@ impl Conversation {
         self.answer().1.push(call);
     }
 
+    /// What the assistant thought before what it said last.
+    pub fn think(&mut self, thought: &str) {
+        if let Some(Turn::Assistant { thinking, .. }) = self.turns.last_mut() {
+            append(thinking, thought);
+        }
+    }
+
     /// The result of the call with this identifier.
     pub fn result(&mut self, call: &str, text: String) {
         self.results.push((call.to_owned(), text));
@@ -58,10 +65,10 @@ impl Conversation {
     /// The text and calls of the assistant's turn, which begins here if the last turn is another's.
     fn answer(&mut self) -> (&mut String, &mut Vec<Call>) {
         if !matches!(self.turns.last(), Some(Turn::Assistant { .. })) {
-            self.turns.push(Turn::Assistant { text: String::new(), calls: Vec::new() });
+            self.turns.push(Turn::Assistant { text: String::new(), calls: Vec::new(), thinking: String::new() });
         }
         match self.turns.last_mut() {
-            Some(Turn::Assistant { text, calls }) => (text, calls),
+            Some(Turn::Assistant { text, calls, .. }) => (text, calls),
             _ => unreachable!("the last turn is not the assistant's; this is a bug in `Conversation::answer`"),
         }
     }
@@ -147,10 +154,10 @@ mod tests {
         conversation.say("", "assistant", "They differ.").unwrap();
         let expected = vec![
             Turn::User("Compare a and b.".to_owned()),
-            Turn::Assistant { text: String::new(), calls: vec![call("1"), call("2")] },
+            Turn::Assistant { text: String::new(), calls: vec![call("1"), call("2")], thinking: String::new() },
             Turn::Tool("a".to_owned()),
             Turn::Tool("b".to_owned()),
-            Turn::Assistant { text: "They differ.".to_owned(), calls: Vec::new() },
+            Turn::Assistant { text: "They differ.".to_owned(), calls: Vec::new(), thinking: String::new() },
         ];
         assert_eq!(conversation.turns(), expected);
     }

@@ -53,15 +53,14 @@ impl Add {
         if !self.json {
             say!("asking {}", endpoint.url());
         }
-        let opened = match self.role {
-            Role::Embedder => Remote::open_embedder(&endpoint, &app.cancel).await?,
-            _ => Remote::probe(&endpoint, &remote::folder(), &app.cancel).await?,
+        let (opened, length) = match self.role {
+            Role::Embedder => {
+                let (opened, sample) = Remote::probe_embedder(&endpoint, &remote::folder(), &app.cancel).await?;
+                (opened, Some(sample.vector.len()))
+            }
+            _ => (Remote::probe(&endpoint, &remote::folder(), &app.cancel).await?, None),
         };
         let can = opened.abilities();
-        let length = match self.role {
-            Role::Embedder => opened.embed(&["a".to_owned()]).await?.first().map(Vec::len),
-            _ => None,
-        };
         write(&file, self.role, &endpoint)?;
         consent::give(&consent::store(), &endpoint).context("your consent cannot be kept")?;
         if self.json {

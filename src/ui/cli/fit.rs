@@ -128,6 +128,7 @@ pub(super) fn forecast(app: &App, json: bool) -> Result<()> {
     if json {
         putln!("{}", serde_json::to_string(&report)?);
     } else {
+        report.servers.iter().for_each(|server| say!("{server}"));
         for model in &report.models {
             putln!("{}: {}, {}", model.role, file_name(model), model.rung);
         }
@@ -163,6 +164,7 @@ fn print(report: &Report) {
     for model in &report.models {
         print_model(model);
     }
+    report.servers.iter().for_each(|server| say!("{server}; it takes no memory here"));
     for name in &report.left_out {
         putln!("{name} is left out: {}", instead(name));
     }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::models::gguf::{self, Header};
 use crate::models::pull::{self, Download, Pull};
-use crate::models::{Found, Role};
+use crate::models::{Endpoint, Found, Role};
+use crate::remote::consent;
 
 /// List, show or fetch models
 #[derive(Args)]
@@ -82,20 +83,16 @@ impl Models {
 
 fn list(app: &App, json: bool) -> Result<()> {
     let registry = app.registry()?;
-    let path = |role: Role| match role {
-        Role::Embedder => {
+    let path = |role: Role| match (registry.endpoint(role), role) {
+        (Ok(Some(server)), _) => Ok(of_server(server)),
+        (Ok(None), Role::Embedder) => {
             let found = registry.embedder().map(|spec| spec.path.display().to_string());
             found.ok_or_else(|| "none found; search goes by words only".to_owned())
         }
-        _ => match registry.endpoint(role) {
-            Ok(Some(server)) => {
-                Ok(server.model.iter().map(|model| format!("{model} at ")).collect::<String>() + server.url())
-            }
-            Ok(None) => {
-                registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())
-            }
-            Err(error) => Err(error.to_string()),
-        },
+        (Ok(None), _) => {
+            registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())
+        }
+        (Err(error), _) => Err(error.to_string()),
     };
     let roles = [Role::Planner, Role::Router, Role::Embedder].map(|role| (role, path(role)));
     // Nothing can be calculated without a planner or without knowing the machine's memory.
@@ -143,6 +140,14 @@ fn list(app: &App, json: bool) -> Result<()> {
     }
     registry.notes.iter().chain(&registry.replaced).for_each(|note| say!("note: {note}"));
     Ok(())
+}
+
+/// A role's model of a server, and whether anything may be sent there yet.
+fn of_server(server: &Endpoint) -> String {
+    let model = server.model.iter().map(|model| format!("{model} at ")).collect::<String>();
+    let context = server.context.map(|context| format!(", context {context}")).unwrap_or_default();
+    let consent = if consent::given(&consent::store(), server) { "" } else { " (you are asked before the first use)" };
+    format!("{model}{}{context}{consent}", server.url())
 }
 
 fn in_short(header: &Header) -> String {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::app::{self, App};
 use crate::base::Bytes;
-use crate::protocol::{Repeat, ToolMiss, Usage};
+use crate::protocol::{CallCost, Repeat, ToolMiss, Usage};
 use crate::session::{Journal, TimedCall, TurnStats, telemetry};
 use crate::ui::words;
 
@@ -47,6 +47,7 @@ impl Telemetry {
         );
         for turn in &turns {
             line(turn);
+            servers(turn);
             if self.timeline {
                 timeline(turn);
             }
@@ -65,6 +66,26 @@ fn line(turn: &TurnStats) {
     say!(
         "{seconds:>6.1} s {model_calls:>6} {prompt_tokens:>8} {cached_tokens:>8} {generated_tokens:>10} {peak:>12}  {request}"
     );
+}
+
+/// A line for each server's model that answered in the turn.
+fn servers(turn: &TurnStats) {
+    let calls = &turn.usage.calls;
+    let mut models: Vec<(&str, &str)> =
+        calls.iter().filter(|call| call.server.is_some()).map(|call| (&*call.role, &*call.model)).collect();
+    models.sort_unstable();
+    models.dedup();
+    for (role, model) in models {
+        let of: Vec<&CallCost> = calls.iter().filter(|call| call.role == role && call.model == model).collect();
+        let sum = |count: fn(&CallCost) -> usize| of.iter().map(|call| count(call)).sum::<usize>();
+        let first_ms = of.iter().map(|call| call.prompt_ms).sum::<u64>() / of.len().max(1) as u64;
+        say!(
+            "    {role}: {model}, {} calls, {} tokens sent, {} received, each began after {first_ms} ms",
+            of.len(),
+            sum(|call| call.prompt_tokens),
+            sum(|call| call.generated_tokens)
+        );
+    }
 }
 
 fn timeline(turn: &TurnStats) {

@@ -49,9 +49,15 @@ impl Facts {
 
     /// Tokens of the planner's window that the last turn left free.
     fn context_left(&self) -> Option<String> {
-        let planner = self.model("planner")?;
-        let left = planner.context.saturating_sub(self.context_used?);
-        Some(format!("context {left} of {} left", planner.context))
+        let server = self
+            .memory
+            .iter()
+            .flat_map(|memory| &memory.servers)
+            .find(|one| one.roles.iter().any(|one| one == "planner"));
+        let context =
+            server.map_or_else(|| self.model("planner").map(|model| model.context), |server| server.context)?;
+        let left = context.saturating_sub(self.context_used?);
+        Some(format!("context {left} of {context} left"))
     }
 
     /// The footer in `rows` lines of at most `width` columns; parts that do not fit are left out.
@@ -73,6 +79,12 @@ impl Facts {
             .iter()
             .enumerate()
             .map(|(at, (name, bytes))| format!("{} {name} {bytes}", sign(at)))
+            .chain(
+                memory
+                    .servers
+                    .iter()
+                    .map(|server| format!("{} at {} ({})", server.roles.join("+"), server.host, server.state)),
+            )
             .collect();
         vec![with(spans, &rest, width, theme), with(Vec::new(), &holders, width, theme)]
     }

@@ -11,7 +11,7 @@ fn a_conversation_with_calls_and_results_is_read_in_order() {
     let ask = read(json!({ "model": "planner", "unknown": 1, "temperature": 1, "top_k": -1, "messages": [
         { "role": "developer", "content": "Be brief." },
         { "role": "user", "content": [{ "type": "text", "text": "List" }, { "type": "text", "text": "it." }] },
-        { "role": "assistant", "content": null, "tool_calls": [
+        { "role": "assistant", "content": null, "reasoning_content": "Which?", "tool_calls": [
             { "id": "c1", "type": "function", "function": { "name": "ls", "arguments": "{\"path\": \".\"}" } }] },
         { "role": "tool", "tool_call_id": "c1", "content": "a.rs" },
     ]}))
@@ -22,6 +22,7 @@ fn a_conversation_with_calls_and_results_is_read_in_order() {
         Turn::Assistant {
             text: String::new(),
             calls: vec![fields::call(&json!("c1"), &json!("ls"), &json!({ "path": "." }))],
+            thinking: "Which?".into(),
         },
         Turn::Tool("a.rs".into()),
     ];
@@ -85,7 +86,7 @@ fn messages_of_many_shapes_are_read() {
         let ask = read(json!({ "messages": messages })).unwrap();
         assert_eq!(ask.turns, expected);
     };
-    let said = |text: &str| Turn::Assistant { text: text.into(), calls: Vec::new() };
+    let said = |text: &str| Turn::Assistant { text: text.into(), calls: Vec::new(), thinking: String::new() };
     check(json!([{ "role": "system", "content": "Name a town." }]), &[Turn::System("Name a town.".into())]);
     check(json!([{ "role": "user", "content": "" }]), &[Turn::User(String::new())]);
     check(json!([{ "role": "user", "name": "ann", "content": ["Hi"] }]), &[Turn::User("Hi".into())]);
@@ -98,7 +99,14 @@ fn messages_of_many_shapes_are_read() {
         { "role": "function", "name": "ls", "content": "a.rs" },
     ]);
     let calls = vec![fields::call(&Value::Null, &json!("ls"), &json!("{}"))];
-    check(older, &[Turn::User("Hi".into()), Turn::Assistant { text: String::new(), calls }, Turn::Tool("a.rs".into())]);
+    check(
+        older,
+        &[
+            Turn::User("Hi".into()),
+            Turn::Assistant { text: String::new(), calls, thinking: String::new() },
+            Turn::Tool("a.rs".into()),
+        ],
+    );
 }
 
 /// The data of the events.

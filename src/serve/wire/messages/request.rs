@@ -154,7 +154,7 @@ mod tests {
         let call = fields::call(&json!("toolu_1"), &json!("Read"), &json!({ "path": "a" }));
         let expected = [
             user("Read it."),
-            Turn::Assistant { text: "I read.".to_owned(), calls: vec![call] },
+            Turn::Assistant { text: "I read.".to_owned(), calls: vec![call], thinking: String::new() },
             Turn::Tool("Error: no such file".to_owned()),
             user("Go on."),
         ];

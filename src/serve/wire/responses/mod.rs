@@ -126,7 +126,7 @@ mod tests {
         let expected = [
             Turn::System("You are a coder.".to_owned()),
             Turn::User("Fix it.".to_owned()),
-            Turn::Assistant { text: "I fix.".to_owned(), calls },
+            Turn::Assistant { text: "I fix.".to_owned(), calls, thinking: String::new() },
             Turn::Tool("found\n[a part of kind `input_image` is left out: only text can be read]".to_owned()),
             Turn::Tool("Done.".to_owned()),
         ];

@@ -1,6 +1,6 @@
 //! Tables of `monobloc chat`: models in memory, model files, conversations.
 
-use crate::protocol::{Memory, ModelFile, ModelRow};
+use crate::protocol::{Memory, ModelFile, ModelRow, ServerRow};
 use crate::session::Conversation;
 
 /// Characters shown of a conversation's first request.
@@ -20,10 +20,11 @@ pub fn memory(memory: &Memory) -> String {
         }
     }
     lines.extend(memory.others.iter().map(|(label, bytes)| format!("{label}: {bytes}")));
+    lines.extend(memory.servers.iter().map(ServerRow::told));
     if let Some(loading) = &memory.loading {
         lines.push(format!("loading {}: {:.0} %", loading.file, loading.share * 100.0));
     }
-    if memory.models.is_empty() && memory.loading.is_none() {
+    if memory.models.is_empty() && memory.loading.is_none() && memory.servers.is_empty() {
         lines.push("no model is loaded; a request loads what it needs, /load NAME does it now".into());
     }
     lines.push(format!("{} of {} are free", memory.free_bytes, memory.budget_bytes));

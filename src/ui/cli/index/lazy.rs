@@ -3,10 +3,10 @@
 use anyhow::Result;
 
 use crate::app::App;
-use crate::embed::Embedder;
-use crate::index::{Index, Progress};
+use crate::embed::{EmbedError, Embedder};
+use crate::index::{Index, IndexError, Progress};
 use crate::models::Registry;
-use crate::ui::cli::or_note;
+use crate::ui::cli::{or_note, warn};
 
 /// The embedder, as far as it is loaded.
 pub struct Lazy {
@@ -54,7 +54,13 @@ impl Lazy {
             return Ok(index.chunks_with_vector(&fingerprint)?);
         }
         match self.open(app) {
-            Some(embedder) => Ok(index.refresh_vectors(embedder, progress, &app.cancel)?),
+            Some(embedder) => match index.refresh_vectors(embedder, progress, &app.cancel) {
+                Err(IndexError::Embed(why @ EmbedError::Away(_))) => {
+                    warn(format!("{missing} places are found by words only: {why}"));
+                    Ok(index.chunks_with_vector(&fingerprint)?)
+                }
+                refreshed => Ok(refreshed?),
+            },
             None => Ok(0),
         }
     }

@@ -24,6 +24,7 @@ fn memory() -> Memory {
     Memory {
         models: vec![planner],
         others: vec![("embedder".into(), Bytes::mib(90))],
+        servers: Vec::new(),
         loading: None,
         budget_bytes: Bytes::gib(1),
         free_bytes: Bytes::mib(422),

@@ -1,0 +1,72 @@
+//! Opens the embedder of the process, a folder's or a server's, and keeps the vectors of the index up to date with it.
+
+use anyhow::Result;
+
+use super::App;
+use crate::embed::{self, EmbedError, Embedder};
+use crate::index::{Index, IndexError, Progress};
+use crate::models::{Registry, Role};
+use crate::remote::{self, consent};
+
+/// A request waits for up to this many texts to be embedded: about two seconds of MiniLM on two cores.
+const VECTORS_WAITED_FOR: usize = 128;
+
+impl App {
+    /// The fingerprint of the registry's embedder, without loading it; `None` where there is none that can be used.
+    pub fn embedder_fingerprint(&self, registry: &Registry) -> Option<String> {
+        match registry.endpoint(Role::Embedder).ok()? {
+            Some(endpoint) => embed::Away::known(endpoint, &remote::folder()),
+            None => embed::fingerprint(&registry.embedder()?.path, &embed::Options::default()).ok(),
+        }
+    }
+
+    /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
+    pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
+        let without = |why: String| format!("no embedder: search goes by words only: {why}");
+        if let Some(endpoint) = registry.endpoint(Role::Embedder).map_err(|why| without(why.to_string()))? {
+            if !consent::given(&consent::store(), endpoint) {
+                let url = endpoint.url();
+                return Err(without(format!(
+                    "nothing is sent to {url} before you consent by `monobloc models add {url} --role embedder`"
+                )));
+            }
+            let away = embed::Away::open(endpoint, &remote::folder(), &self.cancel);
+            return away.map(Embedder::Away).map_err(|why| without(why.to_string()));
+        }
+        let Some(spec) = registry.embedder() else {
+            let looked: Vec<String> = registry.embedder_looked.iter().map(|path| path.display().to_string()).collect();
+            return Err(format!(
+                "no embedder: search goes by words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
+                looked.join(", ")
+            ));
+        };
+        let plain = embed::Options { threads: self.threads(), ..embed::Options::default() };
+        let needed = embed::memory(&spec.path, &plain).map_err(|error| error.to_string())?;
+        let reservation = self.ledger.reserve("embedder", needed).map_err(|refused| without(refused.to_string()))?;
+        let options = embed::Options { permit: self.permit.clone(), lease: Some(reservation.commit(needed)), ..plain };
+        Embedder::open(&spec.path, options).map_err(|error| without(error.to_string()))
+    }
+
+    /// Embeds what is new if that takes moments. Returns the number of texts that still have no vector.
+    pub(super) fn refresh_vectors_for_turn(
+        &self,
+        index: &Index,
+        embedder: Option<&Embedder>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<usize> {
+        let Some(embedder) = embedder else { return Ok(0) };
+        let missing = index.vectors_missing(embedder.fingerprint())?;
+        if missing > VECTORS_WAITED_FOR {
+            index.load_vectors(embedder.fingerprint(), embedder.dimensions())?;
+            return Ok(missing);
+        }
+        match index.refresh_vectors(embedder, progress, &self.cancel) {
+            // Without the server search goes by words, and says so.
+            Err(IndexError::Embed(EmbedError::Away(why))) => {
+                tracing::warn!(%why, "new texts have no vector");
+                Ok(index.vectors_missing(embedder.fingerprint())?)
+            }
+            refreshed => refreshed.map(|_| 0).map_err(Into::into),
+        }
+    }
+}

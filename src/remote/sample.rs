@@ -1,0 +1,39 @@
+//! A vector of a server's embedder, kept so that a run need not ask for the length of its vectors, and notices another model.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::base::{file, hex};
+use crate::models::Endpoint;
+
+/// The text whose vector is kept.
+pub const PROBE: &str = "a small function that reads a file";
+
+/// The embedder of a server as it was when it was first asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its name at the server.
+    pub model: String,
+    /// The vector of [`PROBE`] as the server gave it.
+    pub vector: Vec<f32>,
+}
+
+impl Sample {
+    /// The sample of the server that is kept below `folder`.
+    pub fn kept(endpoint: &Endpoint, folder: &Path) -> Option<Sample> {
+        file::read_json::<Sample>(&place(endpoint, folder)).filter(|sample| !sample.vector.is_empty())
+    }
+
+    pub(super) fn keep(&self, endpoint: &Endpoint, folder: &Path) {
+        if let Err(error) = file::replace_json(&place(endpoint, folder), self) {
+            tracing::warn!(%error, "the length of a server's vectors cannot be kept, and is asked for the next time");
+        }
+    }
+}
+
+fn place(endpoint: &Endpoint, folder: &Path) -> PathBuf {
+    let name = format!("vectors {} {}", endpoint.url(), endpoint.model.as_deref().unwrap_or_default());
+    folder.join(format!("{}.json", hex(&Sha256::digest(name.as_bytes())[..16])))
+}

@@ -1,0 +1,82 @@
+//! An embedder behind a URL: batches, vectors that are kept with the index, consent, and search by words when the server is away.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::boxed::{self, Got, Server};
+use crate::cli::{Ended, Project, Run};
+
+/// Vectors by the letters of a text, in as many numbers as are wanted; 0 closes every connection without a word.
+fn server() -> (Server, Arc<AtomicUsize>) {
+    let length = Arc::new(AtomicUsize::new(26));
+    let numbers = length.clone();
+    let vector = move |text: &str, length: usize| -> Vec<f32> {
+        let letters = (0..length as u8).map(|letter| text.bytes().filter(|byte| *byte == b'a' + letter).count());
+        letters.map(|count| count as f32 + 0.01).collect()
+    };
+    let plays = move |got: &Got, stream: &mut TcpStream| {
+        let length = numbers.load(Ordering::SeqCst);
+        let texts = got.body["input"].as_array().cloned().unwrap_or_default();
+        if length == 0 {
+            return Ok(());
+        }
+        if texts.len() > 64
+            || texts.iter().any(|text| text.as_str().is_none_or(|text| text.is_empty() || text.len() > 2_000))
+        {
+            return boxed::whole(stream, "400 Bad Request", "{\"error\":{\"message\":\"too much at once\"}}");
+        }
+        let one = |(index, text): (usize, &Value)| json!({ "index": index, "embedding": vector(text.as_str().unwrap_or_default(), length) });
+        let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
+        boxed::whole(stream, "200 OK", &json!({ "data": data }).to_string())
+    };
+    (boxed::server("vllm", plays), length)
+}
+
+fn run(project: &Project, server: &Server, consents: bool, arguments: &[&str]) -> Ended {
+    let models = boxed::roles(project, "embedder", &server.url(), "", consents);
+    Run::new(project, &[arguments, &["--models-file", &models]].concat()).end()
+}
+
+const SEARCH: &[&str] = &["search", "how often is a request tried", "--json"];
+
+#[test]
+fn the_vectors_of_a_server_are_kept_with_the_index_and_used_in_search() {
+    let (project, (server, _)) = (Project::todo(), server());
+    let first = run(&project, &server, true, &["index", "--json"]).succeeded().lines().pop().expect("a report");
+    assert!(first["chunks_with_vector"] == first["chunks"] && first["chunks"].as_u64() > Some(0), "{first}");
+    let before = server.connections();
+    run(&project, &server, true, &["index", "--json"]).succeeded();
+    assert_eq!(server.connections(), before, "what has a vector is not sent again");
+    let found = run(&project, &server, true, SEARCH).succeeded();
+    assert!(server.connections() > before && !found.out.contains("lexical only"), "{found:#?}");
+}
+
+#[test]
+fn without_consent_or_offline_nothing_is_sent_and_search_goes_by_words() {
+    let (project, (server, _)) = (Project::todo(), server());
+    for (consents, more) in [(false, &[][..]), (true, &["--offline"][..])] {
+        let found = run(&project, &server, consents, &[SEARCH, more].concat()).succeeded();
+        assert!(found.out.contains("src/retry.ts") && found.out.contains("lexical only"), "{found:#?}");
+        assert!(found.err.contains(&server.url()), "it says what was not asked: {found:#?}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn a_server_that_went_away_or_has_another_model_leaves_search_by_words_and_is_named() {
+    let (project, (server, length)) = (Project::todo(), server());
+    run(&project, &server, true, &["index", "--json"]).succeeded();
+    length.store(0, Ordering::SeqCst);
+    let found = run(&project, &server, true, SEARCH).succeeded();
+    assert!(found.out.contains("src/retry.ts") && found.out.contains("lexical only"), "{found:#?}");
+    assert!(found.out.contains(&server.url()), "{found:#?}");
+    length.store(20, Ordering::SeqCst);
+    let found = run(&project, &server, true, SEARCH).succeeded();
+    assert!(found.out.contains("src/retry.ts") && found.out.contains("(20 numbers, 26 before)"), "{found:#?}");
+    std::fs::write(project.path().join("src/new.ts"), "export function fresh() {}\n").expect("a file");
+    let index = run(&project, &server, true, &["index", "--json"]).succeeded();
+    assert!(index.err.contains("found by words only") && index.err.contains(&server.url()), "{index:#?}");
+}
