@@ -42,6 +42,8 @@ pub struct Endpoint {
     pub silence: Duration,
     /// Additional headers. Their values may be secret.
     pub headers: BTreeMap<String, String>,
+    /// Addresses, numbers and keys in what is sent are replaced by placeholders.
+    pub mask: bool,
 }
 
 /// Where the key comes from. The key itself is read when a connection is opened, and is kept nowhere else.
@@ -59,7 +61,15 @@ impl Endpoint {
     /// The server at `url` with the defaults of everything else; the error says how a URL must look, and repeats no secret.
     pub fn new(url: &str) -> Result<Endpoint, String> {
         let (model, key, headers) = (None, Key::None, BTreeMap::new());
-        Ok(Endpoint { url: server_url(url)?, model, key, context: None, silence: SILENCE_DEFAULT, headers })
+        Ok(Endpoint {
+            url: server_url(url)?,
+            model,
+            key,
+            context: None,
+            silence: SILENCE_DEFAULT,
+            headers,
+            mask: false,
+        })
     }
 
     /// The base URL, without the last `/`.

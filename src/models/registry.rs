@@ -162,7 +162,8 @@ impl Registry {
         let mut endpoints = Vec::new();
         let urls = [(Role::Planner, &config.planner_url), (Role::Router, &config.router_url), (Role::Embedder, &None)];
         for (role, url) in urls {
-            endpoints.extend(manifest.endpoint(role, url.as_deref())?.map(|endpoint| (role, endpoint)));
+            let endpoint = manifest.endpoint(role, url.as_deref())?;
+            endpoints.extend(endpoint.map(|endpoint| (role, Endpoint { mask: config.mask_prompts, ..endpoint })));
         }
         let seen = match scan::scan(&dir) {
             Ok(seen) => seen,

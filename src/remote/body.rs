@@ -9,6 +9,10 @@ use crate::models::dialect::{Message, Speaker, ToolText, for_api};
 
 /// The field of the object in which a choice is answered: servers take no other schema than one of an object.
 pub const CHOICE: &str = "choice";
+/// The fields in which lines are answered.
+pub const LINES: &str = "lines";
+pub const KIND: &str = "kind";
+pub const WORDS: &str = "words";
 
 /// The body of `POST chat/completions`.
 pub fn body(ask: &Ask, can: &Abilities) -> Value {
@@ -78,10 +82,27 @@ fn schema(ask: &Ask, can: &Abilities) -> Option<Value> {
             "required": [CHOICE],
             "additionalProperties": false,
         })),
+        Form::Lines(kinds) => Some(lines_schema(kinds)),
         // Where calls are fields the server writes them itself.
         Form::Call if can.tools != Tools::AsText => None,
         Form::Call => Some(json!({ "anyOf": ask.tools.iter().map(call_schema).collect::<Vec<_>>() })),
     }
+}
+
+/// Lines as a list of objects: servers take no other schema than one of an object.
+fn lines_schema(kinds: &[String]) -> Value {
+    let line = json!({
+        "type": "object",
+        "properties": { KIND: { "type": "string", "enum": kinds }, WORDS: { "type": "string" } },
+        "required": [KIND, WORDS],
+        "additionalProperties": false,
+    });
+    json!({
+        "type": "object",
+        "properties": { LINES: { "type": "array", "items": line } },
+        "required": [LINES],
+        "additionalProperties": false,
+    })
 }
 
 /// A call of `tool` written as JSON.
@@ -101,6 +122,11 @@ fn in_words(ask: &Ask, can: &Abilities) -> Vec<String> {
     match &ask.form {
         Form::Schema(schema) if !can.schema => {
             all.push(format!("Answer with nothing but one JSON value of this schema:\n{schema}"));
+        }
+        Form::Lines(_) => {
+            all.push(format!(
+                "Answer with a JSON object: `{LINES}` lists the lines, each with its `{KIND}` and its `{WORDS}`."
+            ));
         }
         Form::Choice(choices) if !can.schema => {
             let list: String = choices.iter().map(|choice| format!("\n- {choice}")).collect();

@@ -11,6 +11,7 @@ use super::piece::{Finish, Piece};
 use super::read::Chunks;
 use super::reply::Pieces;
 use super::sse::{Events, Heard};
+use super::veil::{Lifting, Veil};
 use super::{Remote, body, form, said};
 use crate::models::dialect::notation::Notation;
 
@@ -39,13 +40,13 @@ enum Failed {
     Final(Why),
 }
 
-/// Sends the pieces of the reply to `ask`; an error ends them.
-pub async fn run(remote: &Remote, ask: &Ask, pieces: &Pieces) -> Result<(), Why> {
+/// Sends the pieces of the reply to `ask`, which is veiled by `veil`; an error ends them.
+pub async fn run(remote: &Remote, (ask, veil): (&Ask, &Veil), pieces: &Pieces) -> Result<(), Why> {
     let start = Instant::now();
     let (mut away, mut busy) = (0, 0);
     let mut begins_in_words = false;
     loop {
-        let (why, pause) = match attempt(remote, ask, begins_in_words, pieces, start).await {
+        let (why, pause) = match attempt(remote, (ask, veil), begins_in_words, pieces, start).await {
             Ok(()) => return Ok(()),
             Err(Failed::Final(Why::Status { status: 400 | 422, said }))
                 if !begins_in_words && body::goes_on(ask, &remote.can()) =>
@@ -76,7 +77,13 @@ pub async fn run(remote: &Remote, ask: &Ask, pieces: &Pieces) -> Result<(), Why>
     }
 }
 
-async fn attempt(remote: &Remote, ask: &Ask, in_words: bool, pieces: &Pieces, start: Instant) -> Result<(), Failed> {
+async fn attempt(
+    remote: &Remote,
+    (ask, veil): (&Ask, &Veil),
+    in_words: bool,
+    pieces: &Pieces,
+    start: Instant,
+) -> Result<(), Failed> {
     let mut can = remote.can();
     can.goes_on &= !in_words;
     let body = body::body(ask, &can).to_string();
@@ -87,7 +94,8 @@ async fn attempt(remote: &Remote, ask: &Ask, in_words: bool, pieces: &Pieces, st
     };
     let answer = accepted(remote, answer, "chat/completions").await?;
     let is_stream = answer.header("content-type").to_lowercase().starts_with("text/event-stream");
-    let mut stream = Stream { remote, ask, pieces, start, first: None };
+    let mut stream =
+        Stream { remote, ask, veil, pieces, start, first: None, text: Lifting::default(), thought: Lifting::default() };
     let read = if is_stream { stream.events(answer).await } else { stream.whole(answer).await };
     match read {
         Err(Why::Cut(why)) if stream.first.is_none() => Err(Failed::Away(why)),
@@ -128,7 +136,11 @@ pub async fn accepted_or_why(remote: &Remote, answer: Answer, path: &str) -> Res
 struct Stream<'a> {
     remote: &'a Remote,
     ask: &'a Ask,
+    veil: &'a Veil,
     pieces: &'a Pieces,
+    /// The veil is lifted from text and thoughts as they come.
+    text: Lifting,
+    thought: Lifting,
     start: Instant,
     /// When the first thought, word or call came.
     first: Option<Instant>,
@@ -235,6 +247,13 @@ impl Stream<'_> {
         if !rest.is_empty() {
             self.give(Piece::Text(rest)).await;
         }
+        for (held, piece) in
+            [(self.thought.finish(), Piece::Thinking as fn(String) -> Piece), (self.text.finish(), Piece::Text)]
+        {
+            if !held.is_empty() {
+                let _ = self.pieces.send(Ok(piece(held))).await;
+            }
+        }
         for call in calls {
             self.give(call).await;
         }
@@ -260,13 +279,23 @@ impl Stream<'_> {
                 Piece::Text(text) => Piece::Text(words.push(&text)),
                 other => other,
             };
-            if !matches!(&piece, Piece::Text(text) | Piece::Thinking(text) if text.is_empty()) {
-                self.give(piece).await;
-            }
+            self.give(piece).await;
         }
     }
 
-    async fn give(&self, piece: Piece) {
+    async fn give(&mut self, piece: Piece) {
+        let piece = match piece {
+            Piece::Text(text) => Piece::Text(self.text.push(self.veil, &text)),
+            Piece::Thinking(text) => Piece::Thinking(self.thought.push(self.veil, &text)),
+            Piece::Call { mut call, is_certain, in_fields } => {
+                call.arguments.values_mut().for_each(|value| self.veil.lift(value));
+                Piece::Call { call, is_certain, in_fields }
+            }
+            other => other,
+        };
+        if matches!(&piece, Piece::Text(text) | Piece::Thinking(text) if text.is_empty()) {
+            return;
+        }
         // If nobody takes pieces any longer, the task is ended with the reply.
         let _ = self.pieces.send(Ok(piece)).await;
     }

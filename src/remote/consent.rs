@@ -18,7 +18,8 @@ pub fn store() -> PathBuf {
 pub fn question(endpoint: &Endpoint) -> String {
     let url = endpoint.url();
     let way = if endpoint.is_readable_on_the_way() { " Plain http can be read on the way." } else { "" };
-    format!("Requests, code and paths of the project, and results of tools will be sent to {url}.{way}")
+    let mask = if endpoint.mask { " Addresses, numbers and keys are replaced by placeholders first." } else { "" };
+    format!("Requests, code and paths of the project, and results of tools will be sent to {url}.{way}{mask}")
 }
 
 /// Whether the user has consented to this server.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ask::{Ask, Form};
-use super::body::CHOICE;
+use super::body::{CHOICE, KIND, LINES, WORDS};
 
 /// The words of one reply.
 pub struct Words<'a> {
@@ -49,6 +49,7 @@ impl<'a> Words<'a> {
         let text = match self.form {
             Form::Schema(_) => bare(&self.held).to_owned(),
             Form::Choice(choices) => chosen(&self.held, choices),
+            Form::Lines(_) => lines(&self.held),
             Form::Free | Form::Call | Form::Grammar(_) => self.held,
         };
         match text.trim_start().strip_prefix(self.begun) {
@@ -66,6 +67,16 @@ fn chosen(text: &str, choices: &[String]) -> String {
     let plain = |text: &str| text.trim().trim_matches(['"', '\'', '`', '*', '.', '-', ' ']).to_lowercase();
     let is = |choice: &&String| choice.as_str() == said || plain(choice) == plain(said);
     choices.iter().find(is).cloned().unwrap_or_else(|| text.to_owned())
+}
+
+/// The lines of the object that was asked for; the text itself if it is none.
+fn lines(text: &str) -> String {
+    let value = serde_json::from_str::<Value>(bare(text)).unwrap_or_default();
+    let line = |one: &Value| Some(format!("{}: {}", one[KIND].as_str()?, one[WORDS].as_str()?.replace('\n', " ")));
+    match value[LINES].as_array() {
+        Some(all) => all.iter().filter_map(line).collect::<Vec<_>>().join("\n"),
+        None => text.to_owned(),
+    }
 }
 
 /// A text without the fence that models put around JSON.
@@ -110,6 +121,15 @@ mod tests {
         check("", choices(), "**yes.**", "Yes");
         check("", choices(), "\"Yes\"", "Yes");
         check("", choices(), "perhaps", "perhaps");
+    }
+
+    #[test]
+    fn lines_come_out_of_the_object_that_was_asked_for() {
+        let form = || Form::Lines(vec!["ask".to_owned(), "edit".to_owned()]);
+        let one =
+            json!({ "lines": [{ "kind": "ask", "words": "what it\ndoes" }, { "kind": "edit", "words": "a -> b" }] });
+        check("", form(), &one.to_string(), "ask: what it does\nedit: a -> b");
+        check("", form(), "ask: what it does", "ask: what it does");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod sample;
 mod server;
 mod sse;
 mod tokens;
+mod veil;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -39,8 +40,9 @@ pub use sample::{PROBE, Sample};
 use breaker::Breaker;
 use http::{Answer, Failure, Sent};
 use tokens::Tokens;
+use veil::Veil;
 
-use crate::base::{Cancel, lock};
+use crate::base::{Cancel, lock, private};
 use crate::models::Endpoint;
 
 /// A model of a server. Clones are the same model, and share what is learned of it.
@@ -139,7 +141,9 @@ impl Remote {
 
     /// The model and its place, for people.
     pub fn name(&self) -> String {
-        format!("{} at {}", self.can.model, self.endpoint.host())
+        // llama-server calls a model by the path of its file.
+        let model = self.can.model.rsplit_once('/').filter(|(folder, _)| folder.starts_with('/'));
+        format!("{} at {}", model.map_or(&*self.can.model, |(_, file)| file), self.endpoint.host())
     }
 
     pub fn abilities(&self) -> &Abilities {
@@ -165,9 +169,10 @@ impl Remote {
     pub fn chat(&self, ask: Ask) -> Reply {
         let remote = self.clone();
         Reply::start(self.url(), move |pieces| async move {
+            let (ask, veil) = if remote.endpoint.mask { Veil::over(ask) } else { (ask, Veil::default()) };
             let ran = match remote.breaker.enter(Instant::now()) {
                 Ok(()) => {
-                    let ran = chat::run(&remote, &ask, &pieces).await.map_err(|why| remote.error(why));
+                    let ran = chat::run(&remote, (&ask, &veil), &pieces).await.map_err(|why| remote.error(why));
                     match &ran {
                         Ok(()) => remote.breaker.succeeded(),
                         Err(error) => remote.breaker.failed(error, Instant::now()),
@@ -197,7 +202,10 @@ impl Remote {
     async fn in_batches(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RemoteError> {
         let mut all = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            let body = json!({ "model": self.can.model, "input": batch, "encoding_format": "float" });
+            let masked =
+                |text: &String| if self.endpoint.mask { private::mask(text).into_owned() } else { text.clone() };
+            let input: Vec<String> = batch.iter().map(masked).collect();
+            let body = json!({ "model": self.can.model, "input": input, "encoding_format": "float" });
             let vectors = server::post(self, "embeddings", &body).await.and_then(|value| vectors(&value, batch.len()));
             all.extend(vectors.map_err(|why| self.error(why))?);
         }

@@ -120,6 +120,9 @@ pub fn grammar(request: &str) -> String {
     )
 }
 
+/// The kinds of those lines.
+pub const KINDS: &[&str] = &["ask", "edit", "run", "fix", "rename", "move"];
+
 /// Parses an answer to [`grammar`]; a kind that contradicts the words of its step is corrected.
 pub fn read(text: &str) -> Vec<(Kind, String)> {
     let step = |line: &str| {

@@ -135,3 +135,40 @@ fn thoughts_are_shown_and_telemetry_names_the_server() {
     let line = told.lines().find(|line| line.contains(&server.endpoint.host())).unwrap_or_else(|| panic!("{told}"));
     assert!(line.contains("planner: m at ") && line.contains("50 tokens sent, 9 received"), "{line}");
 }
+
+#[test]
+fn private_data_is_sent_as_placeholders_and_comes_back_in_the_answer() {
+    let server = boxed::server("vllm", |got, stream| {
+        let said = got.body["messages"].to_string();
+        let mail = said.find("[email-").map_or("nobody", |at| &said[at..at + 9]);
+        let (first, second) = mail.split_at(mail.len() / 2);
+        boxed::told(stream, &[boxed::words(&format!("I greet {first}")), boxed::words(second), boxed::end("stop")])
+    });
+    let project = Project::todo();
+    let ended = ask(&project, &server, true, &["--mask-prompts", "Hello, how are you, ada@lovelace.org?"]).succeeded();
+    let answer = ended.lines().pop().expect("a line")["data"]["answer"].as_str().expect("an answer").to_owned();
+    assert_eq!(answer.trim(), "I greet ada@lovelace.org", "{ended:#?}");
+    let sent = server.chats();
+    assert!(!sent.is_empty() && sent.iter().all(|body| !body.to_string().contains("lovelace")), "{sent:#?}");
+}
+
+#[test]
+fn a_request_is_read_in_a_schema_by_a_server_that_takes_one_and_no_grammar() {
+    let server = boxed::server("vllm", |got, stream| {
+        let lines = json!({ "lines": [{ "kind": "edit", "words": "create NOTES.md that says there is nothing yet" }] });
+        let reply = match got.body["response_format"].to_string() {
+            form if form.contains("zq7") => "{\"zq7\": 4}".to_owned(),
+            form if form.contains("\"lines\"") => lines.to_string(),
+            _ => "Here it is.\n````\n# Notes\n\nNothing yet.\n````".to_owned(),
+        };
+        boxed::told(stream, &[boxed::words(&reply), boxed::end("stop")])
+    });
+    let project = Project::todo();
+    let request = "Please create NOTES.md that says there is nothing yet";
+    let ended = ask(&project, &server, true, &["--approve", "never", request]).succeeded();
+    assert_eq!(project.text("NOTES.md"), "# Notes\n\nNothing yet.\n", "{ended:#?}");
+    let asked = server.chats();
+    let read = asked.iter().find(|body| body["response_format"].to_string().contains("\"lines\""));
+    let read = read.unwrap_or_else(|| panic!("{asked:#?}")).to_string();
+    assert!(read.contains("rename") && !read.contains("Lark"), "{read}");
+}

@@ -51,7 +51,7 @@ fn the_vectors_of_a_server_are_kept_with_the_index_and_used_in_search() {
     run(&project, &server, true, &["index", "--json"]).succeeded();
     assert_eq!(server.connections(), before, "what has a vector is not sent again");
     let found = run(&project, &server, true, SEARCH).succeeded();
-    assert!(server.connections() > before && !found.out.contains("lexical only"), "{found:#?}");
+    assert!(server.connections() > before && !found.err.contains("lexical only"), "{found:#?}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn without_consent_or_offline_nothing_is_sent_and_search_goes_by_words() {
     let (project, (server, _)) = (Project::todo(), server());
     for (consents, more) in [(false, &[][..]), (true, &["--offline"][..])] {
         let found = run(&project, &server, consents, &[SEARCH, more].concat()).succeeded();
-        assert!(found.out.contains("src/retry.ts") && found.out.contains("lexical only"), "{found:#?}");
+        assert!(found.out.contains("src/retry.ts") && found.err.contains("lexical only"), "{found:#?}");
         assert!(found.err.contains(&server.url()), "it says what was not asked: {found:#?}");
     }
     assert_eq!(server.connections(), 0);
@@ -71,11 +71,11 @@ fn a_server_that_went_away_or_has_another_model_leaves_search_by_words_and_is_na
     run(&project, &server, true, &["index", "--json"]).succeeded();
     length.store(0, Ordering::SeqCst);
     let found = run(&project, &server, true, SEARCH).succeeded();
-    assert!(found.out.contains("src/retry.ts") && found.out.contains("lexical only"), "{found:#?}");
-    assert!(found.out.contains(&server.url()), "{found:#?}");
+    assert!(found.out.contains("src/retry.ts") && found.err.contains("lexical only"), "{found:#?}");
+    assert!(found.err.contains(&server.url()), "{found:#?}");
     length.store(20, Ordering::SeqCst);
     let found = run(&project, &server, true, SEARCH).succeeded();
-    assert!(found.out.contains("src/retry.ts") && found.out.contains("(20 numbers, 26 before)"), "{found:#?}");
+    assert!(found.out.contains("src/retry.ts") && found.err.contains("(20 numbers, 26 before)"), "{found:#?}");
     std::fs::write(project.path().join("src/new.ts"), "export function fresh() {}\n").expect("a file");
     let index = run(&project, &server, true, &["index", "--json"]).succeeded();
     assert!(index.err.contains("found by words only") && index.err.contains(&server.url()), "{index:#?}");

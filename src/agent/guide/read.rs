@@ -53,5 +53,5 @@ pub async fn reading(
     let mut messages = vec![Message::system(PROMPT.trim())];
     messages.extend(conversation::messages(earlier, asked.model));
     messages.push(Message::user(format!("Request: {request}")));
-    asked.output(&messages, tokens, Form::Lark(steps::grammar(request))).await
+    asked.output(&messages, tokens, Form::Lines(steps::KINDS, steps::grammar(request))).await
 }

@@ -75,9 +75,12 @@ impl Away {
             Form::Call(Reply::Call) => remote::Form::Call,
             Form::Choice(texts) => remote::Form::Choice(texts.clone()),
             Form::Schema(schema) => remote::Form::Schema(schema.clone()),
-            Form::Lark(lark) => match gbnf::of(lark).filter(|_| can.grammar) {
-                Some(grammar) => remote::Form::Grammar(grammar),
-                None => {
+            Form::Lark(lark) | Form::Lines(_, lark) => match (gbnf::of(lark).filter(|_| can.grammar), &query.form) {
+                (Some(grammar), _) => remote::Form::Grammar(grammar),
+                (None, Form::Lines(kinds, _)) if can.schema => {
+                    remote::Form::Lines(kinds.iter().map(|kind| (*kind).to_owned()).collect())
+                }
+                (None, _) => {
                     in_the_form_of(lark, &mut messages);
                     remote::Form::Free
                 }

@@ -12,7 +12,7 @@ pub fn request(model: &Leased, query: &Query<'_>) -> Request {
     let Query { chat, form, tokens_max, sampling, priority, reuse, repeats } = query;
     let grammar = match form {
         Form::Free => None,
-        Form::Lark(text) => Some(Grammar::Lark(text.clone())),
+        Form::Lark(text) | Form::Lines(_, text) => Some(Grammar::Lark(text.clone())),
         Form::Choice(texts) => {
             let texts: Vec<String> = texts.iter().map(|text| notation::quoted(text)).collect();
             Some(Grammar::Lark(format!("start: {}\n", texts.join(" | "))))

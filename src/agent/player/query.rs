@@ -33,6 +33,8 @@ pub enum Form {
     Free,
     /// llguidance's Lark dialect, without control tokens.
     Lark(String),
+    /// Lines that begin with one of these kinds, `: ` and words; the grammar in Lark says more of them.
+    Lines(&'static [&'static str], String),
     /// One of these texts.
     Choice(Vec<String>),
     /// JSON under this schema.

@@ -74,6 +74,8 @@ pub struct Config {
     pub commands: Commands,
     /// Mask private data in journal and lessons; a masked turn cannot be replayed exactly.
     pub mask_private: bool,
+    /// Send placeholders for private data to servers that play roles.
+    pub mask_prompts: bool,
     /// Also mask names of persons and home addresses, as the router judges them.
     pub mask_names: bool,
     /// How models write tool calls; `None` follows the model's chat template.

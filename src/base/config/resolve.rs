@@ -349,6 +349,7 @@ impl Settings {
             approve: self.choice("approve"),
             commands: self.commands(),
             mask_private: self.value("mask_private") == Some("true"),
+            mask_prompts: self.value("mask_prompts") == Some("true"),
             mask_names: self.value("mask_names") == Some("true"),
             tool_call_format: self.value("tool_call_format").map(str::to_owned),
             alternate_screen: self.choice("alternate_screen"),

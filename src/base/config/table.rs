@@ -139,6 +139,9 @@ pub const SETTINGS: [Setting; 51] = settings! {
         "Seconds that a command has when its call does not say";
     "mask_private", "MONOBLOC_MASK_PRIVATE", "mask-private", Switch, Some("false"), Never,
         "Write addresses, phone, card and account numbers and keys into journal and lessons as [email], [phone], …";
+    "mask_prompts", "MONOBLOC_MASK_PROMPTS", "mask-prompts", Switch, Some("false"), Never,
+        "Send placeholders for addresses, phone, card and account numbers and keys to servers that play roles, and put them \
+         back into their answers";
     "mask_names", "MONOBLOC_MASK_NAMES", "mask-names", Switch, Some("false"), Never,
         "Mask what --mask-private does, and what the router takes for names of persons and home addresses; takes \
          seconds a request";
