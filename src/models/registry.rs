@@ -162,8 +162,9 @@ impl Registry {
         let mut endpoints = Vec::new();
         let urls = [(Role::Planner, &config.planner_url), (Role::Router, &config.router_url), (Role::Embedder, &None)];
         for (role, url) in urls {
-            let endpoint = manifest.endpoint(role, url.as_deref())?;
-            endpoints.extend(endpoint.map(|endpoint| (role, Endpoint { mask: config.mask_prompts, ..endpoint })));
+            let Some(mut endpoint) = manifest.endpoint(role, url.as_deref())? else { continue };
+            endpoint.mask = config.mask_prompts;
+            endpoints.push((role, endpoint));
         }
         let seen = match scan::scan(&dir) {
             Ok(seen) => seen,
