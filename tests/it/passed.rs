@@ -148,3 +148,20 @@ fn a_server_that_is_away_is_replaced_by_the_model_here_before_a_word_was_sent() 
     assert_ne!(answer["choices"][0]["message"]["content"], "Hello.");
     assert!(answer["usage"]["completion_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{answer}");
 }
+
+#[test]
+fn private_data_is_sent_as_placeholders_and_comes_back_in_the_answer() {
+    let server = boxed::server("vllm", |got, stream| {
+        let said = got.body["messages"].to_string();
+        let mail = said.find("[email-").map_or("nobody", |at| &said[at..at + 9]);
+        let (first, second) = mail.split_at(mail.len() / 2);
+        boxed::told(stream, &[boxed::words(&format!("I greet {first}")), boxed::words(second), boxed::end("stop")])
+    });
+    let project = Project::todo();
+    let models = boxed::roles(&project, "planner", &server.url(), "", true);
+    let passed = served(&project, &["--models-file", &models, "--mask-prompts"]);
+    let answer = passed.client.post(CHAT, &ask("Greet ada@lovelace.org", 64)).json(200);
+    assert_eq!(answer["choices"][0]["message"]["content"], "I greet ada@lovelace.org", "{answer}");
+    let sent = server.chats();
+    assert!(!sent.is_empty() && sent.iter().all(|body| !body.to_string().contains("lovelace")), "{sent:#?}");
+}

@@ -307,3 +307,22 @@ async fn what_was_found_out_is_kept_and_the_key_goes_into_the_head_alone() {
     Remote::open(&plain.endpoint, folder.path(), &Cancel::new()).await.expect("it opens");
     assert_eq!(plain.got.lock().expect("no panic").len(), before + 1, "only the list is asked for again");
 }
+
+#[tokio::test]
+async fn lines_are_asked_for_by_a_schema_and_come_as_lines() {
+    let server = server("vllm", |got, stream| {
+        let lines =
+            json!({ "lines": [{ "kind": "edit", "words": "create a" }, { "kind": "ask", "words": "what b is" }] });
+        let reply = match got.body["response_format"].to_string() {
+            form if form.contains("zq7") => "{\"zq7\": 4}".to_owned(),
+            form if form.contains("\"lines\"") => lines.to_string(),
+            _ => "Hello.".to_owned(),
+        };
+        told(stream, &[words(&reply), end("stop")])
+    });
+    let remote = opened(&server).await.expect("the probe ends");
+    assert!(remote.abilities().schema);
+    let form = Form::Lines(vec!["ask".to_owned(), "edit".to_owned()]);
+    let read = remote.chat(Ask { form, ..Ask::new(vec![Message::user("Create a. What is b?")], 99) });
+    assert_eq!(read.collect().await.expect("an answer").text, "edit: create a\nask: what b is");
+}
