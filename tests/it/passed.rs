@@ -37,6 +37,8 @@ fn a_planner_of_another_program_is_served_on_as_that_serves_it() {
     let models = boxed::roles(&here, "planner", &url, &key, true);
     let server = served(&here, &["--models-file", &models]);
 
+    // The probe of the first request takes a while; signs of life come meanwhile.
+    server.client.post(CHAT, &with(ask("Hello", 1), "stream", json!(true))).events();
     let request = with(ask("Name three colours.", 24), "temperature", json!(0));
     let own = upstream.client.post(CHAT, &request).json(200);
     let whole = server.client.post(CHAT, &request).json(200);
