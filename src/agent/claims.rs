@@ -52,8 +52,7 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
                 facts.lines.push(format!("- tried: $ {}: {ended} [{}]", shown(&line), call.id));
             }
         } else {
-            let ended = if call.succeeded() { "ended well" } else { "failed" };
-            facts.lines.push(format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id));
+            facts.lines.push(of_command(call));
         }
     }
     if !taken_back {
@@ -94,8 +93,14 @@ impl Facts {
     }
 }
 
+/// The line of a command, and whether it ended well.
+pub fn of_command(call: &Entry) -> String {
+    let ended = if call.succeeded() { "ended well" } else { "failed" };
+    format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id)
+}
+
 /// The line of a command.
-fn line_of(call: &Entry) -> String {
+pub fn line_of(call: &Entry) -> String {
     let line = call.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -17,15 +17,21 @@ const SLOT_SHARE: usize = 4;
 
 /// The earlier turns as messages for a prompt of `model`.
 pub fn messages(earlier: &[Exchange], model: &Player) -> Vec<Message> {
-    fitting(earlier, model.context() / SLOT_SHARE, &|text| model.count(text))
+    fitting(earlier, WHOLE_CHARS, model.context() / SLOT_SHARE, &|text| model.count(text))
 }
 
-/// Messages of at most `tokens_max` tokens, counted by `count`. To fit, the oldest lines are dropped first, then turns in full, then all.
-fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
+/// The earlier turns with their whole texts, in at most `tokens_max` tokens as `count` counts them.
+pub fn whole(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
+    fitting(earlier, usize::MAX, tokens_max, count)
+}
+
+/// Messages of at most `tokens_max` tokens, counted by `count`, whose requests and answers have at most `chars_max` characters. To fit, the oldest
+/// lines are dropped first, then turns in full, then all.
+fn fitting(earlier: &[Exchange], chars_max: usize, tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let mut whole = WHOLE_TURNS.min(earlier.len());
     let mut lines = CONDENSED_TURNS.min(earlier.len() - whole);
     while whole > 0 {
-        let messages = shaped(earlier, whole, lines);
+        let messages = shaped(earlier, chars_max, whole, lines);
         if messages.iter().map(|one| count(&one.content)).sum::<usize>() <= tokens_max {
             return messages;
         }
@@ -35,7 +41,7 @@ fn fitting(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> usiz
 }
 
 /// The last `whole` turns in full; the first message begins with one line for each of the `lines` turns before them.
-fn shaped(earlier: &[Exchange], whole: usize, lines: usize) -> Vec<Message> {
+fn shaped(earlier: &[Exchange], chars_max: usize, whole: usize, lines: usize) -> Vec<Message> {
     let (older, last) = earlier.split_at(earlier.len() - whole);
     let left_out = older.len().saturating_sub(lines);
     let mut before: Vec<String> = older[left_out..].iter().map(condensed).collect();
@@ -44,13 +50,13 @@ fn shaped(earlier: &[Exchange], whole: usize, lines: usize) -> Vec<Message> {
     }
     let mut messages = Vec::new();
     for (place, turn) in last.iter().enumerate() {
-        let request = words::shorten(&turn.request, WHOLE_CHARS);
+        let request = words::shorten(&turn.request, chars_max);
         messages.push(Message::user(if place == 0 && !before.is_empty() {
             format!("Earlier in this conversation:\n{}\n\n{request}", before.join("\n"))
         } else {
             request
         }));
-        messages.push(Message::assistant(words::shorten(&turn.answer, WHOLE_CHARS)));
+        messages.push(Message::assistant(words::shorten(&turn.answer, chars_max)));
     }
     messages
 }
@@ -74,7 +80,7 @@ mod tests {
     }
 
     fn shown(earlier: &[Exchange], tokens_max: usize) -> Vec<String> {
-        let messages = fitting(earlier, tokens_max, &|text| text.split_whitespace().count());
+        let messages = fitting(earlier, WHOLE_CHARS, tokens_max, &|text| text.split_whitespace().count());
         messages.into_iter().map(|message| message.content).collect()
     }
 

@@ -191,15 +191,7 @@ pub async fn perform<'e>(
 ) -> Result<&'e Entry, TurnError> {
     let Scene { context, host, .. } = scene;
     if let Some(place) = evidence.place_of(&call.tool, &call.arguments) {
-        let known = &evidence.entries()[place];
-        let report = StepReport {
-            step,
-            summary: format!("the same as {}: {}", known.id, known.summary()),
-            wall_ms: 0,
-            ..known.report()
-        };
-        host.emit(Event::StepCompleted(report));
-        return Ok(known);
+        return Ok(repeated(scene, step, place, evidence));
     }
     let started = Instant::now();
     let calls = [(call, spec)];
@@ -233,6 +225,79 @@ pub async fn perform<'e>(
     let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
     let [(call, spec)] = calls;
     Ok(record(scene, step, &(ToolCall { arguments, ..call }, spec), (status, outcome), started, evidence))
+}
+
+/// Reports a call whose result, at `place`, is known.
+fn repeated<'e>(scene: Scene<'_>, step: StepId, place: usize, evidence: &'e Evidence) -> &'e Entry {
+    let known = &evidence.entries()[place];
+    let summary = format!("the same as {}: {}", known.id, known.summary());
+    scene.host.emit(Event::StepCompleted(StepReport { step, summary, wall_ms: 0, ..known.report() }));
+    known
+}
+
+/// Runs calls that change nothing side by side and records them in their order. Each is reported when all have ended. Returns their places in the
+/// evidence.
+pub async fn perform_reads(
+    scene: Scene<'_>,
+    calls: Vec<(StepId, ToolCall, &ToolSpec)>,
+    evidence: &mut Evidence,
+) -> Result<Vec<usize>, TurnError> {
+    let started = Instant::now();
+    let mut running = tokio::task::JoinSet::new();
+    let mut outcomes: Vec<Option<Result<Outcome, Refused>>> = Vec::new();
+    for (at, (step, call, spec)) in calls.iter().enumerate() {
+        outcomes.push(None);
+        let is_known = evidence.place_of(&call.tool, &call.arguments).is_some();
+        let is_twice = calls[..at].iter().any(|(_, other, _)| other == call);
+        if is_known || is_twice {
+            continue;
+        }
+        let call = [(call.clone(), *spec)];
+        let wanted = Wanted { calls: &call, basis: &[], notes: &[] };
+        match consent(*step, wanted, scene.context, scene.host).await {
+            Ok(mut consented) => {
+                let (approved, context) = (consented.approved.remove(0), scene.context.clone());
+                running.spawn(async move { (at, tools::execute(approved, &context).await) });
+            }
+            Err(refused) => outcomes[at] = Some(Err(refused)),
+        }
+    }
+    loop {
+        tokio::select! {
+            biased;
+            () = scene.toolkit.cancel.cancelled() => return Err(TurnError::Cancelled),
+            ended = running.join_next() => match ended {
+                Some(Ok((at, outcome))) => outcomes[at] = Some(Ok(outcome)),
+                Some(Err(lost)) => return Err(TurnError::Lost(lost.to_string())),
+                None => break,
+            },
+        }
+    }
+    let mut places = Vec::new();
+    for ((step, call, spec), outcome) in calls.into_iter().zip(outcomes) {
+        let known = evidence.place_of(&call.tool, &call.arguments);
+        match (known, outcome) {
+            (Some(place), None) => {
+                repeated(scene, step, place, evidence);
+                places.push(place);
+                continue;
+            }
+            (_, Some(Ok(outcome))) => {
+                let arguments = call.arguments.clone();
+                scene.host.emit(Event::CallStarted { step, tool: call.tool.clone(), arguments });
+                let status = if outcome.is_ok() { StepStatus::Succeeded } else { StepStatus::Failed };
+                record(scene, step, &(call, spec), (status, outcome), started, evidence);
+            }
+            (_, Some(Err(refused))) => {
+                let calls = [(call, spec)];
+                let wanted = Wanted { calls: &calls, basis: &[], notes: &[] };
+                not_run(scene, step, wanted, refused, started, evidence);
+            }
+            (None, None) => return Err(TurnError::Lost("a call was not run; this is a bug in execute".to_owned())),
+        }
+        places.push(evidence.entries().len() - 1);
+    }
+    Ok(places)
 }
 
 /// The result of a call that the user stopped.

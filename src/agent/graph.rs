@@ -10,7 +10,7 @@ use super::plan::{self, Plan};
 use super::steps;
 use super::synthesize::{self, Brief, Draft, NOTHING};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, free_loop, talk};
+use super::{Host, cognitive, free_loop, guide, lead, probe, talk};
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
@@ -29,7 +29,9 @@ pub enum Node {
     Plan,
     /// Carries out the steps of the plan.
     Execute,
-    /// The single-model loop.
+    /// A model that was measured to act carries the request out.
+    Lead,
+    /// The single-model loop of weaker models.
     Free,
     Answer,
 }
@@ -48,6 +50,8 @@ pub struct State<'a> {
     pub trouble: String,
     /// The steps that were understood and cannot be made, each with the reason.
     refused: Vec<(StepId, String)>,
+    /// The planner was measured to act. What code cannot do of a plan goes to it.
+    leads: bool,
     pub transitions: Transitions,
 }
 
@@ -89,6 +93,7 @@ impl<'a> State<'a> {
             response: None,
             trouble: String::new(),
             refused: Vec::new(),
+            leads: false,
             transitions: Transitions::default(),
         }
     }
@@ -111,22 +116,43 @@ impl<'a> State<'a> {
         Ok(match (node, scene) {
             (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                Some(if plans { Node::Plan } else { Node::Free })
+                let is_by_code = plans && lead::spelled::is_all(toolkit, request, &self.parts);
+                // A list of the index needs no model, so none is measured for it.
+                self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
+                Some(match (self.leads, plans) {
+                    (true, _) if !is_by_code => Node::Lead,
+                    (_, true) => Node::Plan,
+                    (_, false) => Node::Free,
+                })
             }
             (Node::Plan, Some(_)) => {
-                self.plan = plan::make(toolkit, request, &self.parts, host).await?;
+                self.plan = match self.leads {
+                    true => plan::floor(&self.parts),
+                    false => plan::make(toolkit, request, &self.parts, host).await?,
+                };
                 host.emit(Event::PlanCreated { plan: self.plan.view() });
                 Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {
                 let ran = steps::run(scene, &self.plan, &mut self.evidence).await?;
                 (self.draft, self.trouble, self.refused) = (Some(ran.said), ran.stuck.join("; "), ran.refused);
-                if self.trouble.is_empty() {
+                if self.leads && !(self.trouble.is_empty() && self.refused.is_empty()) {
+                    let refused = self.refused.iter().map(|(_, why)| why.as_str());
+                    let trouble = [self.trouble.as_str()].into_iter().filter(|trouble| !trouble.is_empty());
+                    self.trouble = trouble.chain(refused).collect::<Vec<_>>().join("; ");
+                    Some(Node::Lead)
+                } else if self.trouble.is_empty() {
                     Some(Node::Answer)
                 } else {
                     host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
                     Some(Node::Free)
                 }
+            }
+            (Node::Lead, Some(scene)) => {
+                let (parts, with_checklist, trouble) = (&self.parts, toolkit.orchestrate, self.trouble.as_str());
+                let task = lead::Task { parts, with_checklist, evidence: &mut self.evidence, trouble };
+                self.response = Some(lead::run(scene, task).await?);
+                None
             }
             (Node::Free, Some(scene)) => {
                 if self.plan.steps.is_empty() {
@@ -144,7 +170,7 @@ impl<'a> State<'a> {
             }
             (Node::Sort, _) => Some(Node::Talk),
             // Without a project there are no tools, so a model can only talk.
-            (Node::Talk | Node::Plan | Node::Execute | Node::Free, _) => {
+            (Node::Talk | Node::Plan | Node::Execute | Node::Lead | Node::Free, _) => {
                 self.response = Some(talk::answer(toolkit, request, host).await?);
                 None
             }

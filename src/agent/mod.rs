@@ -3,6 +3,7 @@
 //! Code decides the structure; models write the text.
 
 pub(crate) mod allowance;
+pub(crate) mod budget;
 pub(crate) mod call;
 mod claims;
 pub(crate) mod cognitive;
@@ -14,6 +15,7 @@ pub(crate) mod execute;
 pub(crate) mod free_loop;
 mod graph;
 pub(crate) mod guide;
+pub(crate) mod lead;
 pub(crate) mod notation;
 pub(crate) mod plan;
 pub(crate) mod player;

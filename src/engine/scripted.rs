@@ -75,6 +75,13 @@ impl Script {
         Script { measured: Some(Measured { choosing, ..self.measured.unwrap_or_default() }), ..self }
     }
 
+    /// Sets probe results that show it can also run free loops: it leads its turns.
+    pub fn acting(self) -> Script {
+        let all = Share { right: 3, of: 3 };
+        let measured = Measured { reading: all, writing: all, format: all, ..Measured::default() };
+        Script { measured: Some(measured), ..self }
+    }
+
     fn reply(&self, prompt: &str) -> &str {
         let rule = self.rules.iter().find(|(pattern, _)| prompt.contains(pattern.as_str()));
         rule.map_or(&self.otherwise, |(_, reply)| reply)

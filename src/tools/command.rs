@@ -83,6 +83,20 @@ pub(in crate::tools) async fn run(
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
+/// What git says of the branch and the changed files, without asking anybody: it changes nothing, and runs confined as every command does. `None`
+/// outside of repositories, and without git.
+pub async fn git_status(context: &Context) -> Option<String> {
+    const LINE: &str =
+        "git --no-optional-locks -c core.fsmonitor=false status --short --branch --untracked-files=normal";
+    const TIMEOUT_S: u64 = 5;
+    context.root.path().ancestors().find(|folder| folder.join(".git").exists())?;
+    let arguments = serde_json::json!({ "command": LINE, "timeout_s": TIMEOUT_S });
+    let outcome = run(Arguments(arguments.as_object()?), false, context).await.ok().filter(Outcome::is_ok)?;
+    // The first two lines are the command and how it ended.
+    let output = outcome.text.lines().skip(2).collect::<Vec<_>>().join("\n");
+    Some(output).filter(|output| output.starts_with("## "))
+}
+
 fn described(Aside { path, now }: &Aside, project: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
     let path = shown(path);

@@ -25,6 +25,7 @@ mod index_kill;
 mod injection;
 mod interrupt;
 mod kill;
+mod lead;
 mod lessons;
 mod loops;
 mod lora;

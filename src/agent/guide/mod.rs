@@ -54,6 +54,7 @@ use super::execute::{self, CarriedOut, Scene};
 use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe};
+pub use answer::is_list;
 pub use explicit::Change;
 
 /// Words of a request that put new tests into the file of the code.

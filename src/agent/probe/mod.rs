@@ -24,7 +24,7 @@ use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
 pub use choosing::chooser;
-pub use tier::{known as known_tier, tier};
+pub use tier::{known as known_tier, leads, tier};
 
 const CALL_PROMPT: &str =
     "Call the one tool that does what the user asks. If no tool is needed, answer in plain words.";

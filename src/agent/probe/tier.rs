@@ -108,6 +108,35 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
     Ok(tier)
 }
 
+/// Whether the planner leads its turns: its tier is `Acts`. A model of a size that may act is measured for it once.
+pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
+    if known(toolkit) == Some(Tier::Acts) {
+        return Ok(true);
+    }
+    // A scripted model is what its script says, and a tier in models.toml counts whatever is measured.
+    let said = if toolkit.is_away(Role::Planner) {
+        toolkit.pool.wishes(Role::Planner).tier
+    } else {
+        toolkit.pool.tier_of(Role::Planner)
+    };
+    if said.is_some() || toolkit.pool.file_of(Role::Planner).is_none() && !toolkit.is_away(Role::Planner) {
+        return Ok(false);
+    }
+    let model = toolkit.model(Role::Planner, host).await?;
+    if known(toolkit) == Some(Tier::Acts) {
+        return Ok(true);
+    }
+    let measured = super::remembered(toolkit, Role::Planner).and_then(|measured| measured.capable());
+    let may_act = measured.unwrap_or(model.capability().supports_advanced_orchestration);
+    if !may_act || tier(toolkit, host).await? < Tier::Writes {
+        return Ok(false);
+    }
+    if measured.is_none() {
+        super::measure(toolkit, &model, super::Depth::Gate, host).await?;
+    }
+    Ok(known(toolkit) == Some(Tier::Acts))
+}
+
 /// Asks the prompts and stores the result for the model file, together with what other probes measured.
 async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
     let before = super::remembered(toolkit, model.role()).unwrap_or_default();

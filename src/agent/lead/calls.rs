@@ -1,0 +1,179 @@
+//! Runs the calls of one reply: those that only read side by side, the others one after the other; each gets its result, within a bound.
+
+use serde_json::Value;
+
+use crate::agent::budget;
+use crate::agent::evidence::Entry;
+use crate::agent::execute;
+use crate::agent::toolkit::TurnError;
+use crate::base::StepId;
+use crate::models::dialect::{Message, RawCall, Speaker};
+use crate::protocol::{Event, StepState, StepStatus};
+use crate::tools::builtin::Builtin;
+use crate::tools::call::check::{self, Repair};
+use crate::tools::{ToolCall, ToolSpec};
+
+use super::results::{Keep, fitted};
+use super::watch::{Answered, REFUSED_MAX, Verdict};
+use super::{Lead, checklist};
+
+/// What came of the calls of a reply.
+#[derive(Default)]
+pub struct Round {
+    /// The text for the model of each call, in their order.
+    pub results: Vec<String>,
+    /// Calls that a listed tool has taken.
+    pub usable: usize,
+    /// What the watch says of them; the worst counts.
+    pub verdict: Option<Verdict>,
+}
+
+impl Round {
+    fn judged(&mut self, verdict: Verdict) {
+        let rank = |verdict: &Verdict| match verdict {
+            Verdict::Go => 0,
+            Verdict::Say(_) => 1,
+            Verdict::End(_) => 2,
+        };
+        if self.verdict.as_ref().is_none_or(|known| rank(&verdict) > rank(known)) {
+            self.verdict = Some(verdict);
+        }
+    }
+}
+
+/// A call that reads and waits for those beside it.
+struct Waiting<'s> {
+    at: usize,
+    step: StepId,
+    call: ToolCall,
+    spec: &'s ToolSpec,
+}
+
+impl Lead<'_> {
+    /// Runs the calls; those that are not `certain` only if they change nothing.
+    pub(super) async fn calls(&mut self, calls: Vec<RawCall>, certain: bool) -> Result<Round, TurnError> {
+        let mut round = Round { results: vec![String::new(); calls.len()], ..Round::default() };
+        let offer = self.offer.clone();
+        let mut waiting: Vec<Waiting<'_>> = Vec::new();
+        for (at, raw) in calls.into_iter().enumerate() {
+            if at >= self.budget.calls {
+                let most = self.budget.calls;
+                round.results[at] = format!("not run: of one reply the first {most} calls are run; call this again");
+                continue;
+            }
+            let checked = match check::check(&raw, &offer.specs) {
+                Ok(checked) => checked,
+                Err(problem) => {
+                    round.results[at] = format!("{problem}. Only the listed tools can be called.");
+                    continue;
+                }
+            };
+            let Some(spec) = offer.get(&checked.call.tool) else { continue };
+            if let Some(why) = self.refusal(&checked, spec, certain) {
+                round.results[at] = why;
+                continue;
+            }
+            round.usable += 1;
+            let call = checked.call;
+            if call.tool == checklist::TOOL {
+                let set = self.checklist.set(&call.arguments, self.scene.host);
+                round.results[at] = set.unwrap_or_else(|why| format!("not changed: {why}"));
+                continue;
+            }
+            let step = self.checklist.current(&Value::Object(call.arguments.clone()).to_string());
+            if !spec.mutates {
+                waiting.push(Waiting { at, step, call, spec });
+                continue;
+            }
+            self.read(std::mem::take(&mut waiting), &mut round).await?;
+            if self.watch.refused() >= REFUSED_MAX {
+                round.results[at] = "not asked for: the user has refused the calls before it".to_owned();
+                continue;
+            }
+            self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
+            let is_repeated = self.evidence.just_done(&call.tool, &call.arguments).is_some();
+            let place = if is_repeated {
+                self.evidence.entries().len() - 1
+            } else {
+                let id = execute::perform(self.scene, step, call, spec, self.evidence).await?.id;
+                id.0 - 1
+            };
+            self.answered(at, place, is_repeated, &mut round);
+        }
+        self.read(waiting, &mut round).await?;
+        Ok(round)
+    }
+
+    /// Runs the calls that wait, side by side.
+    async fn read(&mut self, waiting: Vec<Waiting<'_>>, round: &mut Round) -> Result<(), TurnError> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let known = self.evidence.entries().len();
+        let places: Vec<usize> = waiting.iter().map(|one| one.at).collect();
+        let calls = waiting.into_iter().map(|one| (one.step, one.call, one.spec)).collect();
+        let done = execute::perform_reads(self.scene, calls, self.evidence).await?;
+        for (at, place) in places.into_iter().zip(done) {
+            self.answered(at, place, place < known, round);
+        }
+        Ok(())
+    }
+
+    /// Writes the result of a call for the model, and has the watch note it.
+    fn answered(&mut self, at: usize, place: usize, is_known: bool, round: &mut Round) {
+        let entry = &self.evidence.entries()[place];
+        let is_refused = matches!(entry.status, StepStatus::Rejected | StepStatus::NotAsked);
+        round.results[at] = self.result(entry, is_known);
+        let answered = Answered {
+            call: format!("{}{}", entry.tool, Value::Object(entry.arguments.clone())),
+            tool: &entry.tool,
+            fingerprint: entry.outcome.fingerprint(),
+            is_refused,
+        };
+        round.judged(self.watch.answered(&answered));
+        self.fresh.push(entry.outcome.text.clone());
+    }
+
+    /// The result of a call as the model reads it, at most as long as the budget says.
+    fn result(&self, entry: &Entry, is_known: bool) -> String {
+        let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
+        let outcome = &entry.outcome;
+        let bytes = budget::bytes(self.budget.result, &outcome.text, |text| self.model.count(text));
+        let mut text = fitted(&outcome.text, bytes, keep);
+        let is_shown = |message: &Message| message.speaker == Speaker::Tool && message.content.contains(&text);
+        if is_known && entry.succeeded() && self.messages.iter().any(is_shown) {
+            return "The same as the result of this call before; nothing has changed since.".to_owned();
+        }
+        if let Some(diff) = outcome.diff.as_deref().filter(|_| entry.succeeded()) {
+            let left = bytes.saturating_sub(text.len());
+            text.push_str(&format!("\n{}", fitted(diff, left, Keep::HeadTail)));
+        }
+        match entry.status {
+            StepStatus::Succeeded => text,
+            StepStatus::Rejected => "The user said no to this call.".to_owned(),
+            StepStatus::Failed | StepStatus::Skipped => format!("Failed: {text}"),
+            StepStatus::Cancelled | StepStatus::NotAsked | StepStatus::Denied => format!("Not done: {text}"),
+        }
+    }
+
+    /// Why a call that may change something is not run, for the model; the user is told too. A call that is a guess, or that says more than
+    /// the tool can do, would change something else than was meant.
+    fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, certain: bool) -> Option<String> {
+        if !spec.mutates || spec.name == checklist::TOOL {
+            return None;
+        }
+        let dropped = checked.repairs.iter().find(|repair| matches!(repair, Repair::Dropped { .. }));
+        let (why, advice) = match dropped {
+            _ if !certain => {
+                let arguments = checked.call.arguments.keys().map(|name| (name.clone(), Value::from("…"))).collect();
+                let example = self.model.written(&spec.name, &arguments);
+                ("it is not written as a call".to_owned(), format!("Write it exactly like this: {example}"))
+            }
+            Some(dropped) => (dropped.to_string(), "Call it with its own arguments alone.".to_owned()),
+            None => return None,
+        };
+        let tool = &spec.name;
+        self.scene.host.notice(&format!("`{tool}` was not run: {why}"));
+        Some(format!("`{tool}` was not run: {why}. {advice}"))
+    }
+}

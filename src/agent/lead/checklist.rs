@@ -1,0 +1,250 @@
+//! The checklist of a turn: begun with the parts of the request, changed by the model with the tool `plan`, seen by the user as the plan.
+
+use serde_json::{Map, Value};
+
+use crate::agent::Host;
+use crate::agent::evidence::{Entry, Evidence};
+use crate::agent::plan::{self, Plan};
+use crate::base::StepId;
+use crate::language::clauses::Part;
+use crate::language::words;
+use crate::protocol::{Event, PlanStatus, StepState};
+use crate::request::{Kind, Step};
+use crate::tools::builtin::Builtin;
+
+/// Name of the tool that changes it.
+pub const TOOL: &str = "plan";
+/// Most items, and the longest text of one in bytes.
+const ITEMS_MAX: usize = 40;
+const TEXT_MAX: usize = 300;
+
+/// What the model says of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Open,
+    Done,
+    Dropped,
+}
+
+impl Mark {
+    fn by_name(name: &str) -> Option<Mark> {
+        Some(match name {
+            "open" | "pending" | "todo" | "in_progress" => Mark::Open,
+            "done" | "completed" | "complete" => Mark::Done,
+            "dropped" | "cancelled" | "skipped" => Mark::Dropped,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        ["open", "done", "dropped"][self as usize]
+    }
+
+    fn status(self) -> PlanStatus {
+        if self == Mark::Open { PlanStatus::Pending } else { PlanStatus::Completed }
+    }
+
+    fn state(self) -> StepState {
+        if self == Mark::Open { StepState::Pending } else { StepState::Complete }
+    }
+}
+
+struct Item {
+    step: Step,
+    mark: Mark,
+}
+
+#[derive(Default)]
+pub struct Checklist {
+    items: Vec<Item>,
+    /// The model has set it; before that it is what code reads in the request.
+    by_model: bool,
+    /// Number of the last item that was ever made.
+    last: usize,
+}
+
+impl Checklist {
+    /// The parts of a request; nothing if it has one part only.
+    pub fn of(parts: &[Part]) -> Checklist {
+        let steps = plan::floor(parts).steps;
+        if steps.len() < 2 {
+            return Checklist::default();
+        }
+        let last = steps.len();
+        let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open }).collect();
+        Checklist { items, by_model: false, last }
+    }
+
+    /// The items for the model; empty if there are none.
+    pub fn text(&self) -> String {
+        self.items.iter().map(|item| format!("- [{}] {}\n", item.mark.name(), item.step.text)).collect()
+    }
+
+    /// The texts of the items, which say what is still to be done.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| item.step.text.as_str())
+    }
+
+    /// Shows the list to the user.
+    pub fn show(&self, host: &dyn Host) {
+        if self.items.is_empty() {
+            return;
+        }
+        let steps = self.items.iter().map(|item| item.step.clone()).collect();
+        let mut view = Plan { steps, ..Plan::default() }.view();
+        for (step, item) in view.steps.iter_mut().zip(&self.items) {
+            step.status = item.mark.status();
+        }
+        host.emit(Event::PlanCreated { plan: view });
+    }
+
+    /// Sets the list as a call of the model says and shows what is new. Returns what the model is told.
+    ///
+    /// # Errors
+    /// What is wrong with the call; nothing was changed.
+    pub fn set(&mut self, arguments: &Map<String, Value>, host: &dyn Host) -> Result<String, String> {
+        let given = arguments.get("items").and_then(Value::as_array).ok_or("`plan` needs the list `items`")?;
+        if given.len() > ITEMS_MAX {
+            return Err(format!("{} items are too many; {ITEMS_MAX} are taken", given.len()));
+        }
+        let mut items = Vec::new();
+        let mut last = self.last;
+        for one in given {
+            let text = one.get("text").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+            let text = words::shorten(text.ok_or("each item needs a `text`")?, TEXT_MAX);
+            let state = one.get("state").and_then(Value::as_str).unwrap_or("open");
+            let mark = Mark::by_name(state);
+            let mark = mark.ok_or_else(|| format!("`{state}` is no state; write open, done or dropped"))?;
+            let known = self.items.iter().find(|item| item.step.text == text).map(|item| item.step.clone());
+            let step = known.unwrap_or_else(|| {
+                last += 1;
+                Step::of(last, Kind::Edit, text)
+            });
+            items.push(Item { step, mark });
+        }
+        let before = std::mem::replace(&mut self.items, items);
+        (self.by_model, self.last) = (true, last);
+        let is_same = before.iter().map(|item| item.step.id).eq(self.items.iter().map(|item| item.step.id));
+        if !is_same {
+            self.show(host);
+        }
+        for item in &self.items {
+            let was = before.iter().find(|old| old.step.id == item.step.id).map_or(Mark::Open, |old| old.mark);
+            if was != item.mark {
+                host.emit(Event::StepState { step: item.step.id, state: item.mark.state() });
+            }
+        }
+        let count = |mark: Mark| self.items.iter().filter(|item| item.mark == mark).count();
+        Ok(format!("{} open, {} done, {} dropped", count(Mark::Open), count(Mark::Done), count(Mark::Dropped)))
+    }
+
+    /// The item that a call works on: an open one with a path or quotation that occurs in `arguments`, else the first open one; 0 if there is none.
+    pub fn current(&self, arguments: &str) -> StepId {
+        let open = || self.items.iter().filter(|item| item.mark == Mark::Open);
+        let names = |item: &&Item| marks(&item.step).any(|name| arguments.contains(name));
+        open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
+    }
+
+    /// The items that are open: by the word of the model if it has set the list, else those that no call has carried out.
+    pub fn open(&self, evidence: &Evidence) -> Vec<&str> {
+        let is_open = |item: &&Item| match self.by_model {
+            true => item.mark == Mark::Open,
+            false => !is_covered(&item.step, evidence),
+        };
+        self.items.iter().filter(is_open).map(|item| item.step.text.as_str()).collect()
+    }
+
+    /// The items that the model has dropped.
+    pub fn dropped(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().filter(|item| item.mark == Mark::Dropped).map(|item| item.step.text.as_str())
+    }
+}
+
+/// The paths and quotations of a step.
+fn marks(step: &Step) -> impl Iterator<Item = &str> {
+    step.part.paths.iter().chain(&step.part.quoted).map(String::as_str).filter(|name| !name.is_empty())
+}
+
+/// Whether a call may have carried a step out: it changed or ran something, and has one of the names that the step has.
+fn is_covered(step: &Step, evidence: &Evidence) -> bool {
+    let is_of = |entry: &&Entry| {
+        let arguments = Value::Object(entry.arguments.clone()).to_string();
+        marks(step).next().is_none() || marks(step).any(|name| arguments.contains(name))
+    };
+    let mut done = evidence.entries().iter().filter(|entry| entry.executing && !entry.status.is_refused());
+    match step.kind {
+        Kind::Ask => true,
+        Kind::Run => done.any(|entry| entry.tool == Builtin::RunCommand.name()),
+        _ => done.filter(|entry| entry.succeeded()).any(|entry| is_of(&entry)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::clauses;
+    use crate::protocol::Decision;
+    use crate::tools::Outcome;
+    use crate::tools::policy::Policy;
+    use serde_json::json;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<Event>>, Policy);
+
+    impl Host for Seen {
+        fn emit(&self, event: Event) {
+            self.0.lock().unwrap().push(event);
+        }
+
+        fn approve<'a>(&'a self, _: StepId, _: &'a crate::protocol::Proposal) -> crate::agent::Deciding<'a> {
+            Box::pin(async { Decision::Reject })
+        }
+
+        fn policy(&self) -> &Policy {
+            &self.1
+        }
+    }
+
+    fn set(list: &mut Checklist, host: &Seen, items: Value) -> Result<String, String> {
+        list.set(json!({ "items": items }).as_object().unwrap(), host)
+    }
+
+    #[test]
+    fn the_model_changes_the_list_and_the_user_sees_what_is_new() {
+        let parts = clauses::parts("Add a flag to src/a.rs and describe it in README.md");
+        let (mut list, host) = (Checklist::of(&parts), Seen::default());
+        let texts: Vec<String> = list.texts().map(str::to_owned).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        let told = set(&mut list, &host, json!([{"text": texts[0], "state": "done"}, {"text": "Test it"}]));
+        assert_eq!(told.as_deref(), Ok("1 open, 1 done, 0 dropped"));
+        let seen = host.0.lock().unwrap();
+        assert!(matches!(&seen[..], [Event::PlanCreated { plan }, Event::StepState { step: StepId(1), .. }]
+            if plan.steps[1].id == StepId(3)));
+        assert_eq!(list.open(&Evidence::default()), ["Test it"]);
+    }
+
+    #[test]
+    fn a_list_that_is_wrong_changes_nothing() {
+        let (mut list, host) = (Checklist::default(), Seen::default());
+        for items in [json!("all"), json!([{"state": "open"}]), json!([{"text": "a", "state": "perhaps"}])] {
+            assert!(set(&mut list, &host, items).is_err());
+        }
+        let many: Vec<Value> = (0..200).map(|n| json!({ "text": n.to_string() })).collect();
+        assert_eq!(set(&mut list, &host, json!(many)), Err("200 items are too many; 40 are taken".to_owned()));
+        assert!(list.text().is_empty());
+    }
+
+    #[test]
+    fn a_part_is_done_when_a_call_that_names_what_it_names_has_changed_something() {
+        let list = Checklist::of(&clauses::parts("Add a flag to src/a.rs and describe it in README.md"));
+        let mut evidence = Evidence::default();
+        let mut write = |path: &str| {
+            let arguments = json!({ "path": path }).as_object().cloned().unwrap();
+            let entry = Entry::looked(StepId(1), "write_file", arguments, Outcome::ok("created"));
+            evidence.add(Entry { executing: true, ..entry });
+            list.open(&evidence).len()
+        };
+        assert_eq!((write("src/a.rs"), write("README.md")), (1, 0));
+    }
+}

@@ -1,0 +1,297 @@
+//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code watches, bounds and tells what was done.
+
+mod calls;
+mod checklist;
+mod ending;
+mod offer;
+mod opening;
+mod reply;
+mod results;
+mod room;
+pub mod spelled;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::language::clauses::Part;
+use crate::models::Role;
+use crate::models::dialect::{Chat, Message, Speaker};
+use crate::protocol::{Remedy, Stall};
+
+use super::budget::Budget;
+use super::evidence::Evidence;
+use super::execute::Scene;
+use super::player::Player;
+use super::synthesize::{NOTHING, tell};
+use super::toolkit::TurnError;
+use checklist::Checklist;
+use offer::Offer;
+use reply::{Kind, Said};
+use watch::{Unusable, Verdict, Watch};
+
+/// Times in a row that words which were cut are gone on with.
+const CONTINUED_MAX: usize = 4;
+
+/// What a turn starts with.
+pub struct Task<'a> {
+    pub parts: &'a [Part],
+    /// The parts make a checklist.
+    pub with_checklist: bool,
+    pub evidence: &'a mut Evidence,
+    /// What code has tried and could not do; empty if nothing was tried.
+    pub trouble: &'a str,
+}
+
+/// Has the model carry out the request. Returns the answer, which was sent to the host piece by piece.
+pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<String, TurnError> {
+    let Scene { toolkit, request, host, .. } = scene;
+    let Task { parts, with_checklist, evidence, trouble } = task;
+    let model = toolkit.model(Role::Planner, host).await?;
+    let budget = Budget::for_player(toolkit, &model);
+    let checklist = if with_checklist { Checklist::of(parts) } else { Checklist::default() };
+    checklist.show(host);
+    let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
+    let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
+    let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
+    let given = opening::Given { parts, checklist: &checklist, evidence, trouble, vector: vector.as_deref() };
+    let messages = opening::messages(scene, &model, &budget, given).await;
+    let request_at = messages.len() - 1;
+    let lead = Lead {
+        scene,
+        evidence,
+        model,
+        budget,
+        offer,
+        checklist,
+        watch: Watch::default(),
+        messages,
+        request_at,
+        fresh: Vec::new(),
+        said: String::new(),
+        gap: false,
+    };
+    lead.turn().await
+}
+
+/// One turn.
+struct Lead<'a> {
+    scene: Scene<'a>,
+    evidence: &'a mut Evidence,
+    model: Player,
+    budget: Budget,
+    offer: Arc<Offer>,
+    checklist: Checklist,
+    watch: Watch,
+    messages: Vec<Message>,
+    /// Place of the request in `messages`, after earlier turns.
+    request_at: usize,
+    /// The results of the round.
+    fresh: Vec<String>,
+    /// The words of the answer so far.
+    said: String,
+    /// What the user saw last is a paragraph that has ended.
+    gap: bool,
+}
+
+impl Lead<'_> {
+    /// Rounds until the model answers, goes nowhere, or has used up rounds or time.
+    async fn turn(mut self) -> Result<String, TurnError> {
+        let started = Instant::now();
+        let most = self.scene.toolkit.iterations_max.unwrap_or(self.budget.rounds);
+        let (mut is_asked, mut continued, mut stopped) = (false, 0, None);
+        for round in 1..=most {
+            if started.elapsed() > self.budget.time {
+                stopped = Some(format!("its time of {} minutes is over", self.budget.time.as_secs() / 60));
+                break;
+            }
+            self.watch.round = round;
+            self.make_room();
+            let said = self.ask().await?;
+            let cut = if let Kind::CutWords(why) = &said.kind { Some(why.clone()) } else { None };
+            continued = if cut.is_some() { continued + 1 } else { 0 };
+            let verdict = match self.take(said).await? {
+                Some(verdict) => verdict,
+                None if continued > CONTINUED_MAX => {
+                    Verdict::End(format!("the answer was cut {continued} times at {} tokens", self.budget.reply))
+                }
+                None if let Some(why) = cut => Verdict::Say(format!(
+                    "Your answer did not come to its end, {why}. Go on exactly where it ends, without repeating anything."
+                )),
+                None => match self.needs() {
+                    needs if needs.is_empty() || is_asked => break,
+                    needs => {
+                        is_asked = true;
+                        self.watch.detected(Stall::OpenSteps, Remedy::AskedAgain);
+                        Verdict::Say(ending::question(&needs))
+                    }
+                },
+            };
+            self.report();
+            match verdict {
+                Verdict::Go => {}
+                Verdict::Say(text) => self.tell_model(text),
+                Verdict::End(why) => {
+                    stopped = Some(why);
+                    break;
+                }
+            }
+            if round == most {
+                self.watch.detected(Stall::OutOfIterations, Remedy::Synthesis);
+                stopped = Some(format!("its {most} rounds are used up"));
+            }
+        }
+        self.report();
+        Ok(self.answer(stopped.as_deref()))
+    }
+
+    /// The model's next reply.
+    async fn ask(&mut self) -> Result<Said, TurnError> {
+        let gap = if self.gap { "\n\n" } else { "" };
+        let said = reply::ask(self.scene, &self.model, &self.messages, &self.offer, self.budget.reply, gap).await?;
+        self.gap &= said.words.is_empty();
+        Ok(said)
+    }
+
+    /// Takes in a reply and runs its calls. `None` if it is words.
+    async fn take(&mut self, said: Said) -> Result<Option<Verdict>, TurnError> {
+        let Said { output, words, kind } = said;
+        let tokens = output.tally.generated_tokens;
+        Ok(Some(match kind {
+            Kind::Words => {
+                self.messages.push(Message::assistant(output.text.trim_end()));
+                self.add(&words);
+                return Ok(None);
+            }
+            Kind::CutWords(_) => {
+                self.messages.push(Message::assistant(output.text));
+                self.said.push_str(&words);
+                return Ok(None);
+            }
+            Kind::Calls(reading) => {
+                let certain = reading.is_certain();
+                let reply = output.replied(&reading);
+                let is_paired = !reply.calls.is_empty();
+                self.messages.push(spoken(reply));
+                self.close(&words);
+                self.fresh.clear();
+                let round = self.calls(reading.calls, certain).await?;
+                for result in &round.results {
+                    self.messages.push(if is_paired { Message::tool(result) } else { Message::user(result) });
+                }
+                if round.usable == 0 {
+                    let told =
+                        "None of these calls could be run. Use the listed tools with their own arguments.".to_owned();
+                    return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
+                }
+                let fresh = std::mem::take(&mut self.fresh);
+                let results: Vec<&str> = fresh.iter().map(String::as_str).collect();
+                let idle = if results.is_empty() { Verdict::Go } else { self.watch.round_of(&results) };
+                match round.verdict.unwrap_or(Verdict::Go) {
+                    Verdict::Go => idle,
+                    verdict => verdict,
+                }
+            }
+            Kind::Empty => {
+                self.messages.push(spoken(Message::assistant("")));
+                let told = format!(
+                    "The reply has no words and no call ({tokens} tokens). Call a tool, or answer the user in plain words."
+                );
+                self.watch.unusable(Unusable::Empty, told)
+            }
+            Kind::Unreadable => {
+                self.messages.push(spoken(Message::assistant(output.text)));
+                self.close(&words);
+                let arguments = [("path".to_owned(), "…".into())].into_iter().collect();
+                let example = self.model.written("read_file", &arguments);
+                self.watch.unusable(
+                    Unusable::Call,
+                    format!("That could not be read as a call. Write calls exactly like this: {example}"),
+                )
+            }
+            Kind::CutCall(why) => {
+                self.messages.push(spoken(Message::assistant(output.text)));
+                self.close(&words);
+                self.scene
+                    .host
+                    .notice(&format!("the model's reply did not come to its end, {why}: nothing of it was done"));
+                let told = format!(
+                    "Your reply did not come to its end, {why}: nothing of it was done. Write less in one reply: a long file in parts, its beginning first and the rest by further edits."
+                );
+                self.watch.unusable(Unusable::Call, told)
+            }
+            Kind::Circles(why) => {
+                self.messages.push(spoken(Message::assistant(crate::language::words::shorten(&output.text, 400))));
+                self.close(&words);
+                self.watch
+                    .unusable(Unusable::Circles, format!("Your reply has no end, {why}. Say it once, or call a tool."))
+            }
+        }))
+    }
+
+    /// Adds words to the answer.
+    fn add(&mut self, words: &str) {
+        self.said.push_str(words.trim_end());
+        self.said.push_str("\n\n");
+        self.close(words);
+    }
+
+    /// Ends a paragraph of what the user sees.
+    fn close(&mut self, words: &str) {
+        self.gap |= !words.trim().is_empty();
+    }
+
+    /// Tells the model something, beside the results if there are any.
+    fn tell_model(&mut self, text: String) {
+        match self.messages.last_mut().filter(|last| last.speaker != Speaker::Assistant) {
+            Some(last) => last.content.push_str(&format!("\n\n{text}")),
+            None => self.messages.push(Message::user(text)),
+        }
+    }
+
+    /// Condenses the conversation if it is about to outgrow the context.
+    fn make_room(&mut self) {
+        let done = ending::done(self.evidence);
+        let open = self.checklist.text();
+        let done = format!(
+            "{}\n{open}",
+            if done.is_empty() { "nothing was changed or run".to_owned() } else { done.join("\n") }
+        );
+        let (model, tools) = (&self.model, &self.offer.texts);
+        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools, ..Chat::default() });
+        let limits = room::Limits { full: self.budget.full, condensed: self.budget.condensed, count: &count };
+        if room::make(&mut self.messages, &mut self.request_at, done.trim_end(), &limits) {
+            self.scene.host.notice("the conversation of this turn was condensed: it had outgrown the model's context");
+        }
+    }
+
+    /// Emits what was noticed since the last report.
+    fn report(&mut self) {
+        for event in std::mem::take(&mut self.watch.events) {
+            self.scene.host.emit(event);
+        }
+    }
+
+    /// The answer: the model's words, then what code adds.
+    fn answer(self, stopped: Option<&str>) -> String {
+        let host = self.scene.host;
+        let facts = self.facts(&self.said, stopped).join("\n");
+        let mut answer = self.said.trim_end().to_owned();
+        if answer.is_empty() && facts.is_empty() {
+            return tell(host, NOTHING);
+        }
+        if !facts.is_empty() {
+            tell(host, &format!("{}{facts}", if self.gap { "\n\n" } else { "" }));
+            answer.push_str(if answer.is_empty() { "" } else { "\n\n" });
+        }
+        answer + &facts
+    }
+}
+
+/// A message of the model that is not empty: servers refuse those.
+fn spoken(message: Message) -> Message {
+    if message.content.trim().is_empty() && message.calls.is_empty() {
+        return Message { content: "…".to_owned(), ..message };
+    }
+    message
+}

@@ -1,0 +1,161 @@
+//! Condenses a conversation that outgrows the context: the oldest results and rounds go, and code says what was done in them.
+
+use serde_json::Value;
+
+use crate::language::words;
+use crate::models::dialect::{Message, Speaker};
+
+/// The newest results that stay whole as long as anything else can go.
+const RESULTS_KEPT: usize = 4;
+/// The newest rounds that stay.
+const ROUNDS_KEPT: usize = 2;
+/// Bytes that are left of a result or of an argument of an old round.
+const STUB: usize = 200;
+const NOTE: &str = "\n\n[Earlier rounds of this task were left out to make room. So far:\n";
+
+/// How much a conversation may have, in tokens as `count` counts them.
+pub struct Limits<'a> {
+    pub full: usize,
+    pub condensed: usize,
+    pub count: &'a dyn Fn(&[Message]) -> usize,
+}
+
+/// Shortens `messages` to `condensed` tokens if they have more than `full`; true if it did. `request_at` is the place of the message with the
+/// request, before which there are earlier turns; `done` says what was done so far.
+pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) -> bool {
+    let fits = |messages: &[Message], most: usize| (limits.count)(messages) <= most;
+    if fits(messages, limits.full) {
+        return false;
+    }
+    messages.iter_mut().for_each(|message| message.thinking.clear());
+    let results: Vec<usize> = (*request_at + 1..messages.len()).filter(|at| is_result(&messages[*at])).collect();
+    let old = &results[..results.len().saturating_sub(RESULTS_KEPT)];
+    for at in old {
+        stub(&mut messages[*at]);
+    }
+    let newest = results.len().checked_sub(RESULTS_KEPT).map_or(*request_at, |at| results[at]);
+    messages[*request_at + 1..newest.max(*request_at + 1)].iter_mut().for_each(shorten_calls);
+    if fits(messages, limits.condensed) {
+        return true;
+    }
+    messages.drain(1..*request_at);
+    *request_at = 1;
+    if !fits(messages, limits.condensed) {
+        let mut starts: Vec<usize> =
+            (2..messages.len()).filter(|at| messages[*at].speaker == Speaker::Assistant).collect();
+        let mut dropped = false;
+        while starts.len() > ROUNDS_KEPT && !fits(messages, limits.condensed) {
+            let length = starts[1] - starts[0];
+            messages.drain(starts[0]..starts[1]);
+            starts.remove(0);
+            starts.iter_mut().for_each(|start| *start -= length);
+            dropped = true;
+        }
+        if dropped {
+            let opening = &mut messages[1].content;
+            opening.truncate(opening.find(NOTE).unwrap_or(opening.len()));
+            opening.push_str(&format!("{NOTE}{done}]"));
+        }
+    }
+    // Whatever is left is the opening and the newest rounds.
+    let mut bytes = 8 * limits.full;
+    while !fits(messages, limits.full) && bytes > STUB {
+        bytes /= 2;
+        for message in messages.iter_mut().skip(1) {
+            message.content = words::shorten(&message.content, bytes);
+            shorten_arguments(message, bytes);
+        }
+    }
+    true
+}
+
+/// Whether a message has the results of calls.
+fn is_result(message: &Message) -> bool {
+    matches!(message.speaker, Speaker::Tool | Speaker::User)
+}
+
+/// Leaves the first line of a result, which says what it is.
+fn stub(message: &mut Message) {
+    if message.content.len() > 2 * STUB {
+        let first = words::shorten(message.content.lines().next().unwrap_or_default(), STUB);
+        message.content = format!("{first}\n[the rest was left out to make room; call again for it]");
+    }
+}
+
+fn shorten_calls(message: &mut Message) {
+    shorten_arguments(message, STUB);
+}
+
+fn shorten_arguments(message: &mut Message, bytes: usize) {
+    for argument in message.calls.iter_mut().flat_map(|call| call.arguments.values_mut()) {
+        shorten_value(argument, bytes);
+    }
+}
+
+fn shorten_value(value: &mut Value, bytes: usize) {
+    match value {
+        Value::String(text) => *text = words::shorten(text, bytes),
+        Value::Array(all) => all.iter_mut().for_each(|one| shorten_value(one, bytes)),
+        Value::Object(all) => all.values_mut().for_each(|one| shorten_value(one, bytes)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::dialect::RawCall;
+
+    fn count(messages: &[Message]) -> usize {
+        messages.iter().map(|one| one.content.len() + format!("{:?}", one.calls).len()).sum::<usize>() / 4
+    }
+
+    fn call(text: &str) -> RawCall {
+        RawCall { name: "write_file".into(), arguments: serde_json::Map::from_iter([("content".into(), text.into())]) }
+    }
+
+    /// A conversation of so many rounds, each with a call and a result of `bytes` bytes.
+    fn conversation(rounds: usize, bytes: usize) -> Vec<Message> {
+        let mut messages = vec![Message::system("rules"), Message::user("earlier"), Message::assistant("answer")];
+        messages.push(Message::user("request"));
+        for number in 0..rounds {
+            messages.push(Message::calling(format!("round {number}"), vec![call(&"x".repeat(bytes / 2))]));
+            messages.push(Message::tool(format!("result {number}\n{}", "word ".repeat(bytes / 5))));
+        }
+        messages
+    }
+
+    #[test]
+    fn old_results_go_first_and_a_call_keeps_its_result() {
+        let (mut messages, mut request_at) = (conversation(12, 2_000), 3);
+        let limits = Limits { full: 6_000, condensed: 4_000, count: &count };
+        assert!(make(&mut messages, &mut request_at, "- changed a.rs", &limits));
+        assert!(count(&messages) <= 4_000);
+        assert_eq!((request_at, messages.len()), (3, 4 + 24), "nothing but texts went");
+        assert!(messages[5].content.starts_with("result 0\n[the rest was left out"));
+        assert!(messages.last().is_some_and(|last| last.content.len() > 1_900), "the newest result is whole");
+    }
+
+    #[test]
+    fn rounds_that_go_leave_what_was_done_in_them() {
+        let (mut messages, mut request_at) = (conversation(40, 4_000), 3);
+        let limits = Limits { full: 5_000, condensed: 3_500, count: &count };
+        for done in ["- changed a.rs", "- changed a.rs and b.rs"] {
+            messages.extend(conversation(6, 4_000).split_off(4));
+            assert!(make(&mut messages, &mut request_at, done, &limits));
+            assert!(count(&messages) <= 5_000, "{}", count(&messages));
+            let opening = &messages[request_at].content;
+            assert!(opening.starts_with("request") && opening.ends_with(&format!("{done}]")), "{opening}");
+            assert_eq!(opening.matches("Earlier rounds").count(), 1);
+            assert_eq!(messages[2].speaker, Speaker::Assistant, "no result without its call");
+        }
+    }
+
+    #[test]
+    fn one_result_that_is_too_long_is_cut() {
+        let (mut messages, mut request_at) = (conversation(1, 400_000), 3);
+        let limits = Limits { full: 2_000, condensed: 1_000, count: &count };
+        assert!(make(&mut messages, &mut request_at, "", &limits));
+        assert!(count(&messages) <= 2_000, "{}", count(&messages));
+    }
+}

@@ -1,0 +1,245 @@
+//! Turns that a capable model leads, with scripted models: what it reads, what runs, what reaches the user, and how a turn that goes nowhere ends.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use monobloc::agent::{Toolkit, run_turn};
+use monobloc::engine::scripted::Script;
+use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus};
+use serde_json::json;
+
+use crate::cli::Project;
+use crate::scripted::{Witness, indexed, toolkit};
+
+/// A turn that has ended.
+struct Seen {
+    answer: String,
+    /// What the user saw of it as it came.
+    told: String,
+    reports: Vec<StepReport>,
+    notices: Vec<String>,
+    plans: usize,
+    calls: usize,
+    prompt_tokens: Vec<usize>,
+}
+
+async fn seen(toolkit: &Toolkit, request: &str, decide: impl Fn(&Proposal) -> Decision + Send + Sync) -> Seen {
+    let host = Witness::new(decide);
+    let finished = run_turn(toolkit, request, &host).await.expect("a turn");
+    let told = host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None });
+    let plans = host.seen(|event| matches!(event, Event::PlanCreated { .. }).then_some(())).len();
+    Seen {
+        answer: finished.answer,
+        told: told.concat(),
+        reports: host.reports(),
+        notices: host.notices(),
+        plans,
+        calls: finished.usage.model_calls,
+        prompt_tokens: finished.usage.calls.iter().map(|call| call.prompt_tokens).collect(),
+    }
+}
+
+async fn run(project: &Project, planner: Script, request: &str) -> Seen {
+    let toolkit = indexed(project, toolkit(project, planner.acting(), Script::saying("")));
+    seen(&toolkit, request, |_| Decision::Approve).await
+}
+
+fn tools(seen: &Seen) -> Vec<&str> {
+    seen.reports.iter().map(|report| report.tool.as_str()).collect()
+}
+
+const READ: &str = r#"[read_file(path="src/retry.ts")]"#;
+const EDIT: &str = r#"[replace_in_file(path="src/retry.ts", old="MAX_ATTEMPTS = 5", new="MAX_ATTEMPTS = 7")]"#;
+
+#[tokio::test]
+async fn the_last_words_reach_the_user_whole_and_what_nothing_showed_is_marked() {
+    let words = "Requests are tried again in three places, and that is all there is to say.\n\n\
+                 1. The limit is `MAX_ATTEMPTS`.\n2. Nothing was run, because nothing had to be.\n\n\
+                 `neverSeenAnywhere` of src/nowhere.ts is another matter, with its 4711 lines.";
+    let planner = Script::saying(READ).on("MAX_ATTEMPTS = 5;", words);
+    let seen = run(&Project::todo(), planner, "Why are requests tried again, and where is that decided?").await;
+    assert!(seen.answer.starts_with(words), "{}", seen.answer);
+    assert!(seen.told.contains(words));
+    let line = seen.answer.lines().find(|line| line.starts_with("- not seen in any result")).expect("a line");
+    for mark in ["neverSeenAnywhere", "src/nowhere.ts", "4711"] {
+        assert!(line.contains(mark), "{line}");
+    }
+    assert!(!line.contains("MAX_ATTEMPTS"), "{line}");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_is_gone_on_with_and_stays_one_text() {
+    let long: String = ('a'..='z')
+        .map(|n| format!("The sentence that is called {n}{n} says something else than the others. "))
+        .collect();
+    let (first, rest) = long.split_at(1_000);
+    let planner = Script::saying(&long).on("Go on exactly where it ends", rest);
+    let seen = run(&Project::todo(), planner, "Explain at length what this project is for").await;
+    assert!(seen.answer.starts_with(long.trim_end()), "{first}|{}", seen.answer);
+    assert_eq!(seen.calls, 2 + rest.len() / 1_000, "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_call_in_a_reply_that_was_cut_is_not_run_and_the_model_writes_in_parts() {
+    let project = Project::todo();
+    let long: String = (0..400).map(|n| format!("line {n}\\n")).collect();
+    let planner = Script::saying(&format!(r#"[write_file(path="notes.md", content="{long}")]"#))
+        .on("created notes.md", "The notes are begun.")
+        .on("cut at 1000 tokens", r#"[write_file(path="notes.md", content="line 0\n")]"#);
+    let seen = run(&project, planner, "Write many notes into notes.md").await;
+    assert_eq!(project.text("notes.md"), "line 0\n");
+    assert_eq!(tools(&seen), ["write_file"]);
+    assert!(seen.notices.iter().any(|notice| notice.contains("cut at 1000 tokens")), "{:?}", seen.notices);
+    assert!(seen.answer.starts_with("The notes are begun."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn calls_that_read_run_side_by_side_and_their_results_come_in_order() {
+    let project = Project::todo();
+    let calls = r#"[read_file(path="src/retry.ts"), read_file(path="no/such.ts"), list_dir(path="src")]"#;
+    let planner = Script::saying(calls).on("Failed: ", "I have looked.");
+    let seen = run(&project, planner, "Look around").await;
+    assert_eq!(tools(&seen), ["read_file", "read_file", "list_dir"]);
+    let statuses: Vec<StepStatus> = seen.reports.iter().map(|report| report.status).collect();
+    assert_eq!(statuses, [StepStatus::Succeeded, StepStatus::Failed, StepStatus::Succeeded]);
+}
+
+#[tokio::test]
+async fn the_checklist_begins_with_the_parts_of_the_request_and_the_model_changes_it() {
+    let request = "Set MAX_ATTEMPTS in src/retry.ts to 7, explain it in docs.md and write why in CHANGES.md";
+    let plan = json!([{"text": "Set it", "state": "done"}, {"text": "Explain it", "state": "dropped"}]);
+    let planner = Script::saying(EDIT)
+        .on("0 open, 1 done, 1 dropped", "It is set; there was nothing to explain.")
+        .on("changed src/retry.ts", &format!("[plan(items={plan})]"));
+    let seen = run(&Project::todo(), planner, request).await;
+    assert_eq!(seen.plans, 2);
+    assert!(seen.answer.contains("- dropped: Explain it"), "{}", seen.answer);
+    assert!(!seen.answer.contains("still open"), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn what_is_open_or_unchecked_is_asked_for_once_and_then_said() {
+    let project = Project::todo();
+    let planner = Script::saying(EDIT)
+        .on("Before this ends", "That is how it is.")
+        .on("changed src/retry.ts", "The limit is 7 now, as you wished.");
+    let seen =
+        run(&project, planner, "Change how often requests are tried in src/retry.ts and describe it in README.md")
+            .await;
+    assert!(seen.answer.starts_with("The limit is 7 now, as you wished.\n\nThat is how it is."), "{}", seen.answer);
+    assert!(seen.answer.contains("- changed src/retry.ts"), "{}", seen.answer);
+    assert!(seen.answer.contains("- needs work: still open") && seen.answer.contains("README.md"), "{}", seen.answer);
+    assert_eq!(seen.calls, 3);
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_a_call_is_told_and_then_stopped_with_what_was_done() {
+    let project = Project::todo();
+    let seen = run(&project, Script::saying(READ), "Why are requests tried again?").await;
+    assert_eq!(seen.reports.len(), 5, "{:?}", tools(&seen));
+    assert!(seen.answer.contains("- needs work: stopped, because the same call of `read_file`"), "{}", seen.answer);
+    let seen = run(&project, Script::saying(EDIT), "Requests should be tried more often").await;
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 7"));
+    assert!(seen.answer.contains("- changed src/retry.ts") && seen.answer.contains("stopped"), "{}", seen.answer);
+    assert!(seen.calls <= 8, "{}", seen.calls);
+}
+
+#[tokio::test]
+async fn a_user_who_says_no_to_everything_is_left_alone_after_a_while() {
+    let project = Project::todo();
+    let before = project.files();
+    let toolkit = indexed(&project, toolkit(&project, Script::saying(EDIT).acting(), Script::saying("")));
+    let asked = AtomicUsize::new(0);
+    let seen = seen(&toolkit, "Requests should be tried more often", |_| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        Decision::Reject
+    })
+    .await;
+    assert_eq!(project.files(), before);
+    assert!(asked.load(Ordering::SeqCst) <= 5);
+    assert!(seen.answer.contains("you said no") && seen.answer.contains("stopped"), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn chat_mode_has_tools_that_read_and_no_others() {
+    let project = Project::todo();
+    let planner = Script::saying(EDIT).on("there is no tool `replace_in_file`", "I would set it to 7.");
+    let plain = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
+    let toolkit = Toolkit { mode: Mode::Chat, ..plain };
+    let before = project.files();
+    let seen = seen(&toolkit, "Requests should be tried more often", |_| Decision::Approve).await;
+    assert_eq!(project.files(), before);
+    assert!(seen.answer.starts_with("I would set it to 7."), "{}", seen.answer);
+    assert!(seen.reports.is_empty(), "{:?}", tools(&seen));
+}
+
+#[tokio::test]
+async fn the_instructions_of_the_project_stand_in_the_opening_within_a_bound() {
+    let project = Project::todo();
+    let long: String = (0..4_000).map(|n| format!("Rule {n}: keep it plain.\n")).collect();
+    std::fs::write(project.path().join("AGENTS.md"), format!("Prefer zebras.\n{long}Mention okapis.\n"))
+        .expect("a file");
+    std::fs::write(project.path().join("src/AGENTS.md"), "In here prefer gnus.\n").expect("a file");
+    let planner = Script::saying("Nothing was shown.")
+        .on("Mention okapis", "All of it was shown.")
+        .on("Prefer zebras.", "It was shown.");
+    let seen = run(&project, planner, "What do you make of this project?").await;
+    assert!(seen.answer.starts_with("It was shown."), "{}", seen.answer);
+    let planner = Script::saying("Nothing.").on("In here prefer gnus.", "The nearer one too.");
+    let seen = run(&project, planner, "What do you make of src/retry.ts, seen as a whole?").await;
+    assert!(seen.answer.starts_with("The nearer one too."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_conversation_that_outgrows_the_context_is_condensed_and_goes_on() {
+    let project = Project::todo();
+    let mut planner = Script::saying(r#"[read_file(path="long/0.txt")]"#);
+    for number in (0..12).rev() {
+        let filler = format!("These are words of file {number}, and there are many of them.\n").repeat(30);
+        let folder = project.path().join("long");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join(format!("{number}.txt")), format!("a file\nmark-{number}-end\n{filler}"))
+            .expect("a file");
+        let next = number + 1;
+        let reply =
+            if next < 12 { format!("[read_file(path=\"long/{next}.txt\")]") } else { "All is read.".to_owned() };
+        planner = planner.on(&format!("mark-{number}-end"), &reply);
+    }
+    planner.context = 24_000;
+    let seen = run(&project, planner, "Read all of the long files, one after the other").await;
+    assert!(seen.answer.starts_with("All is read."), "{}", seen.answer);
+    assert_eq!(seen.reports.len(), 12);
+    assert!(seen.notices.iter().any(|notice| notice.contains("condensed")), "{:?}", seen.notices);
+    assert!(seen.prompt_tokens.iter().all(|tokens| tokens + 1_000 <= 24_000), "{:?}", seen.prompt_tokens);
+}
+
+#[tokio::test]
+async fn replies_that_are_of_no_use_end_with_a_clear_answer() {
+    let many: Vec<String> = (0..30).map(|n| format!(r#"read_file(path="{n}")"#)).collect();
+    let many = format!("[{}]", many.join(", "));
+    for (reply, expected) in [
+        ("", "the model answered nothing, 2 times in a row"),
+        ("[make_coffee(cups=2)]", "only tools that are not listed"),
+        ("[read_file(cups=2)]", "with wrong arguments, 4 times in a row"),
+        (many.as_str(), "the same call of `read_file`"),
+    ] {
+        let planner = Script::saying(reply);
+        let seen = run(&Project::todo(), planner, "Why are requests tried again?").await;
+        assert!(seen.answer.contains(expected), "{reply}: {}", seen.answer);
+        assert!(seen.calls <= 5, "{}", seen.calls);
+    }
+}
+
+#[tokio::test]
+async fn what_a_request_spells_out_needs_no_model() {
+    let project = Project::todo();
+    let planner = Script::saying("I was asked.");
+    let request = "In src/retry.ts change the maximum number of attempts from 5 to 3";
+    let seen = run(&project, planner, request).await;
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3"));
+    assert_eq!(seen.calls, 0, "{}", seen.answer);
+    // What code cannot make of it goes to the model.
+    let planner = Script::saying(EDIT).on("changed src/retry.ts", "It was 3, and is 7 now.");
+    std::fs::write(project.path().join("src/retry.ts"), "export const MAX_ATTEMPTS = 5;\n").expect("a file");
+    let seen = run(&project, planner, "In src/retry.ts change the maximum number of attempts from 41 to 7").await;
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 7"), "{}", seen.answer);
+}
