@@ -48,7 +48,7 @@ fn tools(seen: &Seen) -> Vec<&str> {
 }
 
 const READ: &str = r#"[read_file(path="src/retry.ts")]"#;
-const EDIT: &str = r#"[replace_in_file(path="src/retry.ts", old="MAX_ATTEMPTS = 5", new="MAX_ATTEMPTS = 7")]"#;
+const EDIT: &str = r#"[edit(path="src/retry.ts", edits=[{"old": "MAX_ATTEMPTS = 5", "new": "MAX_ATTEMPTS = 7"}])]"#;
 
 #[tokio::test]
 async fn the_last_words_reach_the_user_whole_and_what_nothing_showed_is_marked() {
@@ -95,10 +95,10 @@ async fn a_call_in_a_reply_that_was_cut_is_not_run_and_the_model_writes_in_parts
 #[tokio::test]
 async fn calls_that_read_run_side_by_side_and_their_results_come_in_order() {
     let project = Project::todo();
-    let calls = r#"[read_file(path="src/retry.ts"), read_file(path="no/such.ts"), list_dir(path="src")]"#;
+    let calls = r#"[read_file(path="src/retry.ts"), read_file(path="no/such.ts"), find_files(path="src")]"#;
     let planner = Script::saying(calls).on("Failed: ", "I have looked.");
     let seen = run(&project, planner, "Look around").await;
-    assert_eq!(tools(&seen), ["read_file", "read_file", "list_dir"]);
+    assert_eq!(tools(&seen), ["read_file", "read_file", "find_files"]);
     let statuses: Vec<StepStatus> = seen.reports.iter().map(|report| report.status).collect();
     assert_eq!(statuses, [StepStatus::Succeeded, StepStatus::Failed, StepStatus::Succeeded]);
 }
@@ -123,7 +123,7 @@ async fn what_is_open_or_unchecked_is_asked_for_once_and_then_said() {
         .on("Before this ends", "That is how it is.")
         .on("changed src/retry.ts", "The limit is 7 now, as you wished.");
     let seen =
-        run(&project, planner, "Change how often requests are tried in src/retry.ts and describe it in README.md")
+        run(&project, planner, "Change how often requests are tried in src/retry.ts and document it in README.md")
             .await;
     assert!(seen.answer.starts_with("The limit is 7 now, as you wished.\n\nThat is how it is."), "{}", seen.answer);
     assert!(seen.answer.contains("- changed src/retry.ts"), "{}", seen.answer);
@@ -162,7 +162,7 @@ async fn a_user_who_says_no_to_everything_is_left_alone_after_a_while() {
 #[tokio::test]
 async fn chat_mode_has_tools_that_read_and_no_others() {
     let project = Project::todo();
-    let planner = Script::saying(EDIT).on("there is no tool `replace_in_file`", "I would set it to 7.");
+    let planner = Script::saying(EDIT).on("there is no tool `edit`", "I would set it to 7.");
     let plain = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
     let toolkit = Toolkit { mode: Mode::Chat, ..plain };
     let before = project.files();

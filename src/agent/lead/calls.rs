@@ -13,9 +13,9 @@ use crate::tools::builtin::Builtin;
 use crate::tools::call::check::{self, Repair};
 use crate::tools::{ToolCall, ToolSpec};
 
+use super::Lead;
 use super::results::{Keep, fitted};
 use super::watch::{Answered, REFUSED_MAX, Verdict};
-use super::{Lead, checklist};
 
 /// What came of the calls of a reply.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Lead<'_> {
             }
             round.usable += 1;
             let call = checked.call;
-            if call.tool == checklist::TOOL {
+            if call.tool == Builtin::Plan.name() {
                 let set = self.checklist.set(&call.arguments, self.scene.host);
                 round.results[at] = set.unwrap_or_else(|why| format!("not changed: {why}"));
                 continue;
@@ -139,14 +139,10 @@ impl Lead<'_> {
         let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
         let outcome = &entry.outcome;
         let bytes = budget::bytes(self.budget.result, &outcome.text, |text| self.model.count(text));
-        let mut text = fitted(&outcome.text, bytes, keep);
+        let text = fitted(&outcome.text, bytes, keep);
         let is_shown = |message: &Message| message.speaker == Speaker::Tool && message.content.contains(&text);
         if is_known && entry.succeeded() && self.messages.iter().any(is_shown) {
             return "The same as the result of this call before; nothing has changed since.".to_owned();
-        }
-        if let Some(diff) = outcome.diff.as_deref().filter(|_| entry.succeeded()) {
-            let left = bytes.saturating_sub(text.len());
-            text.push_str(&format!("\n{}", fitted(diff, left, Keep::HeadTail)));
         }
         match entry.status {
             StepStatus::Succeeded => text,
@@ -159,7 +155,7 @@ impl Lead<'_> {
     /// Why a call that may change something is not run, for the model; the user is told too. A call that is a guess, or that says more than
     /// the tool can do, would change something else than was meant.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, certain: bool) -> Option<String> {
-        if !spec.mutates || spec.name == checklist::TOOL {
+        if !spec.mutates || spec.name == Builtin::Plan.name() {
             return None;
         }
         let dropped = checked.repairs.iter().find(|repair| matches!(repair, Repair::Dropped { .. }));

@@ -1,4 +1,4 @@
-//! The checklist of a turn: begun with the parts of the request, changed by the model with the tool `plan`, seen by the user as the plan.
+//! The checklist of a turn: begun with the parts of the request, changed by the model with the tool [`Builtin::Plan`], seen by the user as the plan.
 
 use serde_json::{Map, Value};
 
@@ -12,8 +12,6 @@ use crate::protocol::{Event, PlanStatus, StepState};
 use crate::request::{Kind, Step};
 use crate::tools::builtin::Builtin;
 
-/// Name of the tool that changes it.
-pub const TOOL: &str = "plan";
 /// Most items, and the longest text of one in bytes.
 const ITEMS_MAX: usize = 40;
 const TEXT_MAX: usize = 300;
@@ -212,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_model_changes_the_list_and_the_user_sees_what_is_new() {
-        let parts = clauses::parts("Add a flag to src/a.rs and describe it in README.md");
+        let parts = clauses::parts("Add a flag to src/a.rs and document it in README.md");
         let (mut list, host) = (Checklist::of(&parts), Seen::default());
         let texts: Vec<String> = list.texts().map(str::to_owned).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
@@ -237,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_part_is_done_when_a_call_that_names_what_it_names_has_changed_something() {
-        let list = Checklist::of(&clauses::parts("Add a flag to src/a.rs and describe it in README.md"));
+        let list = Checklist::of(&clauses::parts("Add a flag to src/a.rs and document it in README.md"));
         let mut evidence = Evidence::default();
         let mut write = |path: &str| {
             let arguments = json!({ "path": path }).as_object().cloned().unwrap();

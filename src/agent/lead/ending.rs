@@ -10,7 +10,7 @@ use crate::edit::testing::{self, Task};
 use crate::language::{grounding, words};
 use crate::protocol::Mode;
 use crate::tools::builtin::Builtin;
-use crate::tools::shell::{self, Risk};
+use crate::tools::shell;
 
 use super::Lead;
 
@@ -173,7 +173,7 @@ fn is_unchecked(evidence: &Evidence) -> bool {
 /// Whether a call is a command that runs something, not only looks.
 fn is_check(entry: &Entry) -> bool {
     let line = entry.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
-    entry.tool == Builtin::RunCommand.name() && shell::risk(line) != Risk::Plain
+    entry.tool == Builtin::RunCommand.name() && shell::runs_something(line)
 }
 
 /// The numbers, paths and names of an answer that occur in nothing shown. Code in fences is the model's own, and words of prose such as `JSON` are none.

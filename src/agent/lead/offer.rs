@@ -1,31 +1,10 @@
 //! The tools that a leading model is given: one list in one order, so that the prompts of a session begin alike.
 
-use serde_json::json;
-
-use super::checklist;
 use crate::agent::notation;
 use crate::agent::toolkit::Toolkit;
 use crate::models::dialect::ToolText;
 use crate::protocol::Mode;
 use crate::tools::ToolSpec;
-use crate::tools::builtin::Builtin;
-
-/// The built-in tools.
-const BUILT_IN: [Builtin; 13] = [
-    Builtin::ReadFile,
-    Builtin::ListDir,
-    Builtin::FindFiles,
-    Builtin::SearchText,
-    Builtin::IndexSearch,
-    Builtin::IndexReadFile,
-    Builtin::IndexCallers,
-    Builtin::IndexDependents,
-    Builtin::ReplaceInFile,
-    Builtin::WriteFile,
-    Builtin::MoveFile,
-    Builtin::DeleteFile,
-    Builtin::RunCommand,
-];
 
 /// The tools that may be called: those that are listed.
 pub struct Offer {
@@ -41,10 +20,9 @@ impl Offer {
     pub async fn of(toolkit: &Toolkit, wishes: &[&str], server_tools: usize) -> Offer {
         let may = |spec: &ToolSpec| toolkit.mode == Mode::Agent || !spec.mutates;
         let is_of_index = |spec: &ToolSpec| spec.server == "index";
-        let built_in = BUILT_IN.iter().filter_map(|tool| toolkit.catalog.get(tool.name()));
+        let built_in = toolkit.catalog.lead().iter();
         let built_in = built_in.filter(|spec| toolkit.index.is_some() || !is_of_index(spec));
         let mut specs: Vec<ToolSpec> = built_in.filter(|spec| may(spec)).cloned().collect();
-        specs.push(plan());
         specs.extend(of_servers(toolkit, wishes, server_tools).await.into_iter().filter(|spec| may(spec)));
         let of_catalog = toolkit.catalog.specs().iter().filter(|spec| !specs.iter().any(|one| one.name == spec.name));
         let known: Vec<ToolSpec> = specs.iter().chain(of_catalog).cloned().collect();
@@ -80,28 +58,4 @@ async fn of_servers(toolkit: &Toolkit, wishes: &[&str], most: usize) -> Vec<Tool
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found.into_iter().cloned().collect()
-}
-
-/// The tool that changes the checklist.
-fn plan() -> ToolSpec {
-    let item = json!({
-        "type": "object",
-        "properties": {
-            "text": { "type": "string", "description": "What is to be done" },
-            "state": { "type": "string", "enum": ["open", "done", "dropped"] }
-        },
-        "required": ["text", "state"]
-    });
-    ToolSpec {
-        name: checklist::TOOL.to_owned(),
-        description: "Set the checklist of this task, which the user sees: all its items, each with its state."
-            .to_owned(),
-        server: "plan".to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": { "items": { "type": "array", "items": item, "description": "The whole list" } },
-            "required": ["items"]
-        }),
-        ..ToolSpec::default()
-    }
 }

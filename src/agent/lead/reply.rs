@@ -15,8 +15,10 @@ use crate::tools::call::{self, Reading, Tier};
 
 use super::offer::Offer;
 
-/// Bytes of a line that are searched for the marks of calls.
+/// Bytes of a line that begins as JSON in which the names of its fields are looked for.
 const LINE_BYTES: usize = 400;
+/// Bytes in which a line begins with the mark of a call; further back it is spoken of.
+const MARK_BYTES: usize = 24;
 
 /// A reply of the model.
 pub struct Said {
@@ -140,11 +142,11 @@ fn is_named(text: &str) -> bool {
     rest.len() < text.len() && rest.starts_with('(')
 }
 
-/// Whether the first or the last line of a text has the marks of a call.
+/// Whether the first or the last line of a text begins with the marks of a call.
 fn is_marked(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next();
-    let marked = |line: &str| call::textual_patterns(&line[..line.floor_char_boundary(LINE_BYTES)]) > 0;
+    let marked = |line: &str| call::textual_patterns(&line[..line.floor_char_boundary(MARK_BYTES)]) > 0;
     [first, lines.next_back()].into_iter().flatten().any(marked)
 }
 
@@ -172,7 +174,7 @@ mod tests {
         }
         assert!(is_marked("I read it.\n<tool_call>\n{\"name\": oops}\n</tool_call>") || is_marked("<tool_call>{"));
         assert!(!is_marked(
-            "The parser looks for `<tool_call>`.\nThe field `tool_calls` is\nread after it.\nThat is all."
+            "The parser of this project looks for `<tool_call>`.\nThe field `tool_calls` is\nread after it.\nThat is all."
         ));
     }
 }

@@ -40,6 +40,13 @@ pub fn risk(text: &str) -> Risk {
     harmless::doubt_of_line(&line, 0).map_or(Risk::Plain, Risk::Destructive)
 }
 
+/// Whether a command line runs a program that does more than show or move files: a test, a build, a script.
+pub fn runs_something(text: &str) -> bool {
+    let looks = |name: &str| programs::is_inert(name) || matches!(name, "git" | "cd");
+    let name = |command: &Command| command.words.first().and_then(programs::listed_name);
+    parse(text).commands.iter().any(|command| name(command).is_none_or(|name| !looks(&name)))
+}
+
 fn forbidden_in(line: &Line, depth: usize) -> Option<String> {
     line.commands.iter().find_map(|command| {
         let device =
