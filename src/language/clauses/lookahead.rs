@@ -58,10 +58,11 @@ pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
-/// Whether a determiner, a pronoun or a path follows, which shows that the word is a verb.
+/// Whether a determiner, a pronoun or a path follows, at once or behind a particle (`lock down this file`), which shows that the word is a verb.
 pub(super) fn has_object(line: &Line, verb: usize) -> bool {
-    let next = low(line, verb + 1);
-    is_determiner(next) || is_object_pronoun(next) || is_path(line, verb + 1)
+    let particle = usize::from(matches!(low(line, verb + 1), "up" | "down" | "off" | "out" | "away"));
+    let next = low(line, verb + 1 + particle);
+    is_determiner(next) || is_object_pronoun(next) || is_path(line, verb + 1 + particle)
 }
 
 /// Whether a question begins at `at`: `what is`, `how many`, `is my`, `who said`.

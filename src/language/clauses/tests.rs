@@ -64,6 +64,7 @@ fn each_action_in_a_sentence_is_an_act() {
     check("git stash my changes; switch to main; pull", 3, 0);
     check("Convert data.csv to JSON & upload the result to the server", 2, 0);
     check("Turn off the lights, lock the front door, and set the alarm for 7am", 3, 0);
+    check("Read notes.txt, lock down this folder before I share it, and clean up the inbox", 3, 0);
     check("Create a new branch feature/x from main, cherry-pick commit abc123, and push it", 3, 0);
     check("Open issue #42, reproduce the bug, write a failing test and fix it", 4, 0);
     check("Once you're done with the refactor, run the benchmarks and save the results to bench.txt", 2, 0);
