@@ -51,7 +51,7 @@ pub enum ConfineError {
     Protected { path: String, folder: String },
     #[error("`{path}` is not read: a rule denies it")]
     Hidden { path: String },
-    #[error("`{path}` does not exist in the project; list_dir and find_files show what there is")]
+    #[error("`{path}` does not exist in the project; find_files shows what there is")]
     Missing { path: String },
     #[error("`{path}` is a folder, link, pipe or device; only regular files are read and written")]
     NotAFile { path: String },

@@ -11,10 +11,10 @@ use crate::models::dialect::{Message, RawCall, Speaker};
 use crate::protocol::{Event, StepState, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::call::check::{self, Repair};
-use crate::tools::{ToolCall, ToolSpec};
+use crate::tools::outcome::{Keep, fitted};
+use crate::tools::{self, ToolCall, ToolSpec};
 
 use super::Lead;
-use super::results::{Keep, fitted};
 use super::watch::{Answered, REFUSED_MAX, Verdict};
 
 /// What came of the calls of a reply.
@@ -139,12 +139,18 @@ impl Lead<'_> {
         let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
         let outcome = &entry.outcome;
         let bytes = budget::bytes(self.budget.result, &outcome.text, |text| self.model.count(text));
-        let text = fitted(&outcome.text, bytes, keep);
+        let mut text = fitted(&outcome.text, bytes, keep);
         let is_shown = |message: &Message| message.speaker == Speaker::Tool && message.content.contains(&text);
         if is_known && entry.succeeded() && self.messages.iter().any(is_shown) {
             return "The same as the result of this call before; nothing has changed since.".to_owned();
         }
+        for warning in tools::diagnose(self.scene.context, &outcome.changes) {
+            text.push_str(&format!("\n! {warning}"));
+        }
+        let is_command = entry.tool == Builtin::RunCommand.name();
         match entry.status {
+            // The result of a command says how it ended, and many end with another status than 0 by their design.
+            StepStatus::Failed if is_command => text,
             StepStatus::Succeeded => text,
             StepStatus::Rejected => "The user said no to this call.".to_owned(),
             StepStatus::Failed | StepStatus::Skipped => format!("Failed: {text}"),

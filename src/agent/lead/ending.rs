@@ -189,6 +189,7 @@ fn unseen(said: &str, seen: &str) -> Vec<String> {
             continue;
         }
         for mark in words::marks(without_number(line)) {
+            let mark = without_lines(&mark).to_owned();
             if is_telling(&mark) && !found.contains(&mark) && !grounding::has_known_marks(&mark, &[seen], seen) {
                 found.push(mark);
             }
@@ -203,6 +204,13 @@ fn without_number(line: &str) -> &str {
     let rest = line.trim_start().trim_start_matches(['#', '*', '-', '>', ' ']);
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     if digits > 0 && rest[digits..].starts_with(['.', ')']) { &rest[digits + 1..] } else { rest }
+}
+
+/// The path of `src/a.rs:14-20`: an answer may name other lines than the ones where a result began.
+fn without_lines(mark: &str) -> &str {
+    let path = mark.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '–' | ',' | ':'));
+    let lines = &mark[path.len()..];
+    if lines.starts_with(':') && path.contains(char::is_alphabetic) { path } else { mark }
 }
 
 /// Whether a mark says something about the project: a path, a number of some size, a name of code.
@@ -232,6 +240,7 @@ mod tests {
         check("`write_all` in src/b.rs writes 41 of them.", &["write_all", "src/b.rs", "41"]);
         check("You could write:\n```rust\nfn never_seen() {}\n```\nThat is all.", &[]);
         check("`Cache.get` has 3 callers.", &[]);
+        check("It is in src/a.rs:14-20, src/a.rs:7 and src/c.rs:9-11.", &["src/c.rs"]);
     }
 
     fn entry(tool: &str, arguments: serde_json::Value, changed: &[&str]) -> Entry {

@@ -6,7 +6,6 @@ mod ending;
 mod offer;
 mod opening;
 mod reply;
-mod results;
 mod room;
 pub mod spelled;
 mod watch;

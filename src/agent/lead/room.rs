@@ -5,8 +5,6 @@ use serde_json::Value;
 use crate::language::words;
 use crate::models::dialect::{Message, Speaker};
 
-/// The newest results that stay whole as long as anything else can go.
-const RESULTS_KEPT: usize = 4;
 /// The newest rounds that stay.
 const ROUNDS_KEPT: usize = 2;
 /// Bytes that are left of a result or of an argument of an old round.
@@ -28,15 +26,16 @@ pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, lim
         return false;
     }
     messages.iter_mut().for_each(|message| message.thinking.clear());
-    let results: Vec<usize> = (*request_at + 1..messages.len()).filter(|at| is_result(&messages[*at])).collect();
-    let old = &results[..results.len().saturating_sub(RESULTS_KEPT)];
-    for at in old {
-        stub(&mut messages[*at]);
-    }
-    let newest = results.len().checked_sub(RESULTS_KEPT).map_or(*request_at, |at| results[at]);
-    messages[*request_at + 1..newest.max(*request_at + 1)].iter_mut().for_each(shorten_calls);
-    if fits(messages, limits.condensed) {
-        return true;
+    // The oldest first, and only as many as it takes; the newest round is yet to be read.
+    let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(*request_at);
+    for at in *request_at + 1..newest.max(*request_at + 1) {
+        match is_result(&messages[at]) {
+            true => stub(&mut messages[at]),
+            false => shorten_calls(&mut messages[at]),
+        }
+        if fits(messages, limits.condensed) {
+            return true;
+        }
     }
     messages.drain(1..*request_at);
     *request_at = 1;

@@ -53,7 +53,7 @@ pub struct Part {
 impl Part {
     /// Context and clause together: everything the user wrote about this part.
     pub fn full_text(&self) -> String {
-        if self.context.is_empty() { self.text.clone() } else { format!("{} {}", self.context, self.text) }
+        roles::join(&self.context, &self.text)
     }
 }
 

@@ -248,7 +248,7 @@ impl Assembly {
 }
 
 /// Two sentences, with the full stop between them that splitting removed.
-fn join(first: &str, second: &str) -> String {
+pub(super) fn join(first: &str, second: &str) -> String {
     match first.chars().next_back() {
         None => second.to_owned(),
         Some('.' | '?' | '!' | ':' | ';') => format!("{first} {second}"),

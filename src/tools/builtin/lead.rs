@@ -92,7 +92,7 @@ pub fn parameters(builtin: Builtin) -> Value {
         Builtin::DeleteFile => schema(&[PATH]),
         Builtin::RunCommand => schema(&[
             ("command", "string", "Command line for sh", true),
-            ("timeout_s", "integer", "At most 600", false),
+            ("timeout_s", "integer", "At most 600; needed for what takes longer than a minute", false),
         ]),
         Builtin::Plan => {
             let mut plan = schema(&[("items", "array", "All items, in order", true)]);

@@ -47,16 +47,22 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
 
 type Matcher = Box<dyn Fn(&str) -> bool>;
 
-/// With wildcards the rules of .gitignore hold (`*.rs` at any depth, `src/*.rs` from the folder); without them
-/// any part of the path matches, upper or lower case.
+/// With wildcards the rules of .gitignore hold, but that a pattern with a slash begins at any folder (`*.rs` and `src/*.rs` at any depth); without
+/// wildcards any part of the path matches, upper or lower case.
 fn matcher(folder: &Path, pattern: &str) -> Result<Matcher, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let wanted = pattern.trim_start_matches("./").to_lowercase();
         return Ok(Box::new(move |path| path.to_lowercase().contains(&wanted)));
     }
     let root = folder.to_owned();
-    let glob = pattern.strip_prefix("./").unwrap_or(pattern).trim_start_matches('!');
-    let globs = OverrideBuilder::new(&root).add(glob).and_then(|builder| builder.build());
+    let bare = pattern.trim_start_matches('!');
+    // `./src/*.rs` and `/src/*.rs` begin at the folder itself.
+    let glob = match bare.strip_prefix("./") {
+        Some(from_here) => from_here.to_owned(),
+        None if bare.trim_end_matches('/').contains('/') && !bare.starts_with(['/', '*']) => format!("**/{bare}"),
+        None => bare.to_owned(),
+    };
+    let globs = OverrideBuilder::new(&root).add(&glob).and_then(|builder| builder.build());
     let globs = globs.map_err(|e| format!("`{pattern}` is not a usable pattern: {e}"))?;
     Ok(Box::new(move |path| globs.matched(root.join(path), false).is_whitelist()))
 }
@@ -82,6 +88,8 @@ mod tests {
         check("src/*.rs", &["src/lib.rs"]);
         check("src/**/*.rs", &["src/deep/list.rs", "src/lib.rs"]);
         check("*.{md,toml}", &["docs/list/other.md"]);
+        check("deep/*.rs", &["src/deep/list.rs"]);
+        check("./deep/*.rs", &[]);
         check("l?b.rs", &["src/lib.rs"]);
         check("[", &[]);
         check("LIST", &["list", "docs/list/other.md", "src/deep/list.rs"]);
