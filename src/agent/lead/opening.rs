@@ -15,7 +15,7 @@ use crate::language::words;
 use crate::models::dialect::Message;
 use crate::protocol::{Event, Mode};
 use crate::retrieve;
-use crate::tools::Context;
+use crate::tools::{Context, sandbox};
 
 const AGENT: &str = include_str!("../prompts/lead.md");
 const CHAT: &str = include_str!("../prompts/lead_chat.md");
@@ -81,7 +81,12 @@ fn about(Scene { toolkit, context, .. }: Scene<'_>, budget: &Budget) -> String {
     let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
     let text = text.replace("{project}", &project).replace("{platform}", &platform).replace("{date}", &date);
-    text.replace("{reply}", &budget.reply.to_string()).trim_end().to_owned()
+    let text = text.replace("{reply}", &budget.reply.to_string()).trim_end().to_owned();
+    if toolkit.mode == Mode::Chat || sandbox::unconfined(&context.commands).is_some() {
+        return text;
+    }
+    let bounds = sandbox::bounds("the project", "programs and tool chains", context.commands.network);
+    format!("{text}\n\nEvery command is confined: {bounds}. Its temporary files are in $TMPDIR, not in /tmp.")
 }
 
 fn of_project(path: &str, text: &str) -> String {
