@@ -111,7 +111,7 @@ fn kind(output: &Output, words: &str, has_call: bool, specs: &[ToolSpec], lenien
     }
     if !reading.calls.is_empty() {
         Kind::Calls(reading)
-    } else if is_marked && (has_call || begins || output.calls.is_empty() && is_marked) {
+    } else if is_marked && (has_call || begins || output.calls.is_empty()) {
         Kind::Unreadable
     } else if words.trim().is_empty() {
         Kind::Empty

@@ -66,8 +66,7 @@ pub fn is_vague_removal(step: &str) -> bool {
         };
         let words: Vec<&Token> = object.iter().filter(|token| token.kind == Kind::Word).collect();
         let is_name = |token: &&Token| names::is_path(token.text) || is_coined_word(token.text);
-        let is_named =
-            object.iter().any(|token| token.kind == Kind::Opaque) || words.iter().any(|token| is_name(token));
+        let is_named = object.iter().any(|token| token.kind == Kind::Opaque) || words.iter().any(is_name);
         let head = words.iter().find(|token| listed(GENERAL, &token.low) || !says_nothing(&token.low));
         let is_judged =
             words.iter().any(|token| listed(JUDGED, &token.low)) && head.is_none_or(|head| listed(GENERAL, &head.low));
