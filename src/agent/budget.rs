@@ -22,7 +22,7 @@ const REPLY_TIME: Duration = Duration::from_secs(60);
 const TURN_TIME: Duration = Duration::from_secs(3_600);
 /// Fewest tokens of a reply: a call with a definition of some length.
 const REPLY_MIN: usize = 1_000;
-/// Most tokens of the project's instructions.
+/// The most tokens that the project's instructions may take.
 const INSTRUCTIONS_MAX: usize = 1_500;
 /// Bytes of a token where nothing was counted: of code, in most vocabularies.
 const TOKEN_BYTES: usize = 3;

@@ -19,7 +19,7 @@ use crate::request::Step;
 const PROMPT: &str = include_str!("prompts/call.md");
 /// Tools that the model chooses among; retrieval seldom ranks the right one lower.
 pub const OFFERED: usize = 5;
-/// Most tools that the measurement of a chooser offers.
+/// The largest number of tools that the measurement of a chooser offers.
 pub const OFFERED_MAX: usize = 15;
 /// The router's choice stands unless another tool is this much likelier by retrieval, in nats: about seven times.
 const MARGIN: f32 = 2.0;
@@ -31,11 +31,15 @@ const PARAMETER_CHARS: usize = 100;
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
-/// Has a model call a tool of an MCP server for `step`; false if none is meant, so that built-in tools carry out the step.
-pub async fn of_server(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) -> Result<bool, TurnError> {
+/// Has a model call one of the `ranked` tools of MCP servers for `step`; false if none is meant, so that built-in tools carry out the step.
+pub async fn of_server(
+    scene: Scene<'_>,
+    step: &Step,
+    ranked: &[Ranked],
+    evidence: &mut Evidence,
+) -> Result<bool, TurnError> {
     let toolkit = scene.toolkit;
-    let ranked = toolkit.server_tools(&step.text).await;
-    let Some(called) = called(toolkit, &step.text, &ranked, scene.host).await? else { return Ok(false) };
+    let Some(called) = called(toolkit, &step.text, ranked, scene.host).await? else { return Ok(false) };
     let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(false) };
     execute::perform(scene, step.id, called, spec, evidence).await?;
     Ok(true)

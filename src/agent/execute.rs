@@ -48,11 +48,12 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let toolkit = scene.toolkit;
     let index = toolkit.index.as_deref();
     let specs = toolkit.catalog.specs();
-    if call::of_server(scene, step, evidence).await? {
+    let of_servers = toolkit.server_tools(&step.text).await;
+    if call::of_server(scene, step, &of_servers, evidence).await? {
         return Ok(Done::default());
     }
     let fits = |best: &Ranked| (best.fits > 0.0).then(|| specs.get(best.index)).flatten();
-    if let Some(spec) = toolkit.server_tools(&step.text).await.first().and_then(fits) {
+    if let Some(spec) = of_servers.first().and_then(fits) {
         let (tool, server) = (&spec.name, &spec.server);
         return Ok(Done::note(format!("`{tool}` of {server} may do it; no model here chooses tools well enough")));
     }

@@ -11,10 +11,10 @@ use super::text::static_regex;
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
-/// Most characters that are kept of an output.
+/// The most characters that are kept of an output.
 const SAID_CHARS: usize = 400;
 
-/// What a program gave.
+/// The output of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gave {
     Printed(String),

@@ -86,7 +86,7 @@ impl Lifting {
         told.to_owned()
     }
 
-    /// What was held back, at the end.
+    /// The text that was held back, at the end.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.0)
     }

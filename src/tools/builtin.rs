@@ -34,7 +34,7 @@ pub enum Builtin {
     Plan,
 }
 
-/// What a model that leads a turn is offered, in this order for every request, so that the beginnings of its prompts are the same.
+/// The tools offered to a model that leads a turn, in this order for every request, so that the beginnings of its prompts are the same.
 pub const LEAD: [Builtin; 12] = [
     Builtin::ReadFile,
     Builtin::FindFiles,

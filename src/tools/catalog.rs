@@ -13,7 +13,7 @@ pub struct Catalog {
     specs: Vec<ToolSpec>,
     /// Number of built-in tools; they are the first of `specs`.
     builtins: usize,
-    /// What a model that leads is offered; empty without built-in tools.
+    /// The tools offered to a model that leads; empty without built-in tools.
     lead: Vec<ToolSpec>,
 }
 

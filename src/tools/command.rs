@@ -83,7 +83,7 @@ pub(in crate::tools) async fn run(
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// What git says of the branch and the changed files, without asking anybody: it changes nothing, and runs confined as every command does. `None`
+/// Git's words on the branch and the changed files, without asking anybody: it changes nothing, and runs confined as every command does. `None`
 /// outside of repositories, and without git.
 pub async fn git_status(context: &Context) -> Option<String> {
     const LINE: &str =
@@ -136,7 +136,7 @@ fn outcome(
     bytes_max: usize,
 ) -> Outcome {
     let mut report = format!("$ {}\n[{how}]\n", cut_line(line, bytes_max / 4));
-    // What one stream does not need is the other's.
+    // The bytes that one stream does not need are the other's.
     let room = bytes_max.saturating_sub(report.len() + NOTES_BYTES);
     let of_err = err.total.min((room / 2).max(room.saturating_sub(out.total)));
     let output = out.shown("", room - of_err) + &err.shown("[stderr]\n", of_err);

@@ -13,13 +13,13 @@ use crate::tools::confine::Access;
 use crate::tools::files::change::text_of;
 use crate::tools::outcome::cut_line;
 
-/// Most lines of all changes together; later ones usually follow from the first.
+/// The most lines of all changes together; later ones usually follow from the first.
 const SAID_MAX: usize = 12;
-/// Most places named in one line, and the length of their code.
+/// The most places named in one line, and the length of their code.
 const PLACES_MAX: usize = 6;
 const CODE_CHARS: usize = 80;
 
-/// What `changes`, which are made, may have broken, one line each, the surest first. A definition that is gone or takes other parameters is
+/// The damage that `changes`, which are made, may have done, one line each, the surest first. A definition that is gone or takes other parameters is
 /// followed by the places that use it, as the index knows them; places that no longer have its name are left out.
 pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
     let graph = context.index.as_ref().and_then(|index| index.graph().ok());
@@ -85,7 +85,7 @@ impl Look<'_> {
         let now: Vec<Key> = after.iter().map(key).collect();
         let outside = |span: &&Span| !is_inner(span, before) && span.sort != Sort::Test;
         let gone: Vec<&Span> = before.iter().filter(outside).filter(|span| !now.contains(&key(span))).collect();
-        // What is in a container that is gone, goes with it; what has the same name in another container has moved.
+        // A member of a container that is gone goes with it; one that has the same name in another container has moved.
         let with_container = |span: &Span| gone.iter().any(|other| span.container.last() == Some(&other.name));
         let moved = |span: &Span| after.iter().any(|other| other.name == span.name);
         let (mut said, mut unused): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -302,7 +302,7 @@ mod tests {
         "def total(prices):\n    return sum(prices)\n\n\ndef tax(price, rate):\n    return price * rate\n";
     const SHOP: &str = "from till import tax, total\n\n\ndef sell(prices):\n    return tax(total(prices), 0.2)\n";
 
-    /// What is said of a change of `path` in a small shop; `is_known`: the index was refreshed after it.
+    /// The warnings about a change of `path` in a small shop; `is_known`: the index was refreshed after it.
     fn check_in(is_known: bool, path: &str, new: Option<&str>, expected: &[&str]) {
         let mut project = Project::with(&[("till.py", TILL), ("shop.py", SHOP)]);
         let index = Index::open(project.dir.path()).unwrap();

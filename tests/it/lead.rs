@@ -13,7 +13,7 @@ use crate::scripted::{Witness, indexed, toolkit};
 /// A turn that has ended.
 struct Seen {
     answer: String,
-    /// What the user saw of it as it came.
+    /// The text that the user saw of it as it came.
     told: String,
     reports: Vec<StepReport>,
     notices: Vec<String>,
@@ -237,7 +237,7 @@ async fn what_a_request_spells_out_needs_no_model() {
     let seen = run(&project, planner, request).await;
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3"));
     assert_eq!(seen.calls, 0, "{}", seen.answer);
-    // What code cannot make of it goes to the model.
+    // The parts that code cannot make go to the model.
     let planner = Script::saying(EDIT).on("changed src/retry.ts", "It was 3, and is 7 now.");
     std::fs::write(project.path().join("src/retry.ts"), "export const MAX_ATTEMPTS = 5;\n").expect("a file");
     let seen = run(&project, planner, "In src/retry.ts change the maximum number of attempts from 41 to 7").await;

@@ -22,7 +22,7 @@ pub enum Offer {
     Without(String),
 }
 
-/// What happens next.
+/// The next step of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Go,
@@ -96,7 +96,7 @@ pub struct Watch {
     executed: bool,
     /// A detection whose outcome is not known yet.
     pending: Option<Stall>,
-    /// What is to be reported.
+    /// The events to report.
     pub events: Vec<Event>,
 }
 

@@ -65,7 +65,7 @@ pub async fn missing(
     Ok(problem.map(|said| format!("It is written. This is not what the request asks for: {said}")))
 }
 
-/// What speaks against a change if a program gave `before` it and gives `now` after it; `None` if nothing does, or the program may be wrong itself.
+/// The objection to a change if a program gave `before` it and gives `now` after it; `None` if nothing does, or the program may be wrong itself.
 fn objection(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> Option<String> {
     const ERRORS: &str = "\
         raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \

@@ -194,8 +194,11 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         }
     }
     let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
-    if may_be_of_server && call::of_server(job.scene, job.step, evidence).await? {
-        return Ok(Done::default());
+    if may_be_of_server {
+        let ranked = job.scene.toolkit.server_tools(&job.step.text).await;
+        if call::of_server(job.scene, job.step, &ranked, evidence).await? {
+            return Ok(Done::default());
+        }
     }
     let by_code = match kind {
         Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),

@@ -17,14 +17,14 @@ use crate::tools::{self, ToolCall, ToolSpec};
 use super::Lead;
 use super::watch::{Answered, REFUSED_MAX, Verdict};
 
-/// What came of the calls of a reply.
+/// The results of the calls of a reply.
 #[derive(Default)]
 pub struct Round {
     /// The text for the model of each call, in their order.
     pub results: Vec<String>,
     /// Calls that a listed tool has taken.
     pub usable: usize,
-    /// What the watch says of them; the worst counts.
+    /// The watch's verdict on them; the worst counts.
     pub verdict: Option<Verdict>,
 }
 

@@ -12,11 +12,11 @@ use crate::protocol::{Event, PlanStatus, StepState};
 use crate::request::{Kind, Step};
 use crate::tools::builtin::Builtin;
 
-/// Most items, and the longest text of one in bytes.
+/// The largest number of items, and the longest text of one in bytes.
 const ITEMS_MAX: usize = 40;
 const TEXT_MAX: usize = 300;
 
-/// What the model says of an item.
+/// The state of an item, as the model gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Open,
@@ -99,7 +99,7 @@ impl Checklist {
     /// Sets the list as a call of the model says and shows what is new. Returns what the model is told.
     ///
     /// # Errors
-    /// What is wrong with the call; nothing was changed.
+    /// The fault of the call; nothing was changed.
     pub fn set(&mut self, arguments: &Map<String, Value>, host: &dyn Host) -> Result<String, String> {
         let given = arguments.get("items").and_then(Value::as_array).ok_or("`plan` needs the list `items`")?;
         if given.len() > ITEMS_MAX {
@@ -112,7 +112,7 @@ impl Checklist {
             let text = words::shorten(text.ok_or("each item needs a `text`")?, TEXT_MAX);
             let state = one.get("state").and_then(Value::as_str).unwrap_or("open");
             let mark = Mark::by_name(state);
-            let mark = mark.ok_or_else(|| format!("`{state}` is no state; write open, done or dropped"))?;
+            let mark = mark.ok_or_else(|| format!("`{state}` is not a state; write open, done or dropped"))?;
             let known = self.items.iter().find(|item| item.step.text == text).map(|item| item.step.clone());
             let step = known.unwrap_or_else(|| {
                 last += 1;

@@ -18,7 +18,7 @@ use super::Lead;
 const COMMANDS_SHOWN: usize = 8;
 const MARKS_SHOWN: usize = 8;
 
-/// What keeps a turn from being done.
+/// A reason why a turn is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Items of the checklist are open.
@@ -60,7 +60,7 @@ pub fn question(needs: &[Need]) -> String {
 }
 
 impl Lead<'_> {
-    /// What keeps the turn from being done.
+    /// The reasons why the turn is not done.
     pub(super) fn needs(&self) -> Vec<Need> {
         if self.scene.toolkit.mode == Mode::Chat {
             return Vec::new();
@@ -120,7 +120,7 @@ fn flat(value: &serde_json::Value) -> String {
     }
 }
 
-/// What was changed, run and refused. For the user and, when a conversation is condensed, for the model.
+/// The changes, commands and refusals, a line each. For the user and, when a conversation is condensed, for the model.
 pub fn done(evidence: &Evidence) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut paths: Vec<(&Entry, String, usize)> = Vec::new();

@@ -32,13 +32,13 @@ use watch::{Unusable, Verdict, Watch};
 /// Times in a row that words which were cut are gone on with.
 const CONTINUED_MAX: usize = 4;
 
-/// What a turn starts with.
+/// The input of a turn.
 pub struct Task<'a> {
     pub parts: &'a [Part],
     /// The parts make a checklist.
     pub with_checklist: bool,
     pub evidence: &'a mut Evidence,
-    /// What code has tried and could not do; empty if nothing was tried.
+    /// The parts that code has tried and could not do; empty if nothing was tried.
     pub trouble: &'a str,
 }
 
@@ -89,7 +89,7 @@ struct Lead<'a> {
     fresh: Vec<String>,
     /// The words of the answer so far.
     said: String,
-    /// What the user saw last is a paragraph that has ended.
+    /// The last text that the user saw ended a paragraph.
     gap: bool,
 }
 

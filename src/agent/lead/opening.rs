@@ -24,12 +24,12 @@ const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Changed files that are named.
 const CHANGED_SHOWN: usize = 12;
 
-/// What a turn begins with, besides its scene.
+/// The input of an opening, besides its scene.
 pub struct Given<'a> {
     pub parts: &'a [Part],
     pub checklist: &'a Checklist,
     pub evidence: &'a Evidence,
-    /// What code could not do of the request; empty if it has tried nothing.
+    /// The parts of the request that code could not do; empty if it has tried nothing.
     pub trouble: &'a str,
     pub vector: Option<&'a [f32]>,
 }

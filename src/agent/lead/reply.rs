@@ -28,7 +28,7 @@ pub struct Said {
     pub kind: Kind,
 }
 
-/// What kind of reply it is.
+/// The kind of a reply.
 pub enum Kind {
     /// Words that end the turn.
     Words,
@@ -111,7 +111,7 @@ fn kind(output: &Output, words: &str, has_call: bool, specs: &[ToolSpec], lenien
     }
     if !reading.calls.is_empty() {
         Kind::Calls(reading)
-    } else if is_marked && (has_call || begins || output.calls.is_empty()) {
+    } else if is_marked {
         Kind::Unreadable
     } else if words.trim().is_empty() {
         Kind::Empty

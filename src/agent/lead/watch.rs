@@ -19,7 +19,7 @@ const UNUSABLE_MAX: usize = 4;
 /// Lines of a result that are remembered.
 const LINES_MAX: usize = 20_000;
 
-/// What happens next.
+/// The next step of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Go,
@@ -63,7 +63,7 @@ pub struct Watch {
     idle: usize,
     refused: usize,
     unusable: usize,
-    /// What is to be reported.
+    /// The events to report.
     pub events: Vec<Event>,
 }
 

@@ -79,7 +79,7 @@ pub fn is_vague_removal(step: &str) -> bool {
     is_vague(step) || JOINT.split(step).any(is_vague)
 }
 
-/// What a clause cleans up or throws away: the words behind such a verb.
+/// The object that a clause cleans up or throws away: the words behind such a verb.
 fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<&'t [Token<'s>]> {
     const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
     const WITH_PARTICLE: &str = "clean, tidy, clear, throw, sort, chuck";

@@ -45,7 +45,7 @@ impl Conversation {
         self.answer().1.push(call);
     }
 
-    /// What the assistant thought before what it said last.
+    /// The assistant's thoughts before its last words.
     pub fn think(&mut self, thought: &str) {
         if let Some(Turn::Assistant { thinking, .. }) = self.turns.last_mut() {
             append(thinking, thought);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Builtin, schema};
 
-/// What the tool is for, and which of the others does what it does not.
+/// The purpose of the tool, and which other one to use instead.
 pub fn description(builtin: Builtin) -> &'static str {
     match builtin {
         Builtin::ReadFile => "Show a text file with line numbers, whole or a range of lines.",

@@ -16,7 +16,7 @@ use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
-/// Most matching lines that are counted, and that are kept until all files are known.
+/// The most matching lines that are counted, and that are kept until all files are known.
 const COUNTED_MAX: usize = 100_000;
 const KEPT_MAX: usize = 10_000;
 /// Larger files are skipped: they are data rather than written text.
@@ -24,7 +24,7 @@ const FILE_MAX_BYTES: u64 = 4 << 20;
 /// Longest search; it returns what was found until then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
-/// Most files whose lines are only counted that are named.
+/// The most files whose lines are only counted that are named.
 const NAMED_MAX: usize = 40;
 /// Fewest lines of a file that are shown before the next one's turn comes.
 const LINES_EACH_MIN: usize = 3;
@@ -67,7 +67,7 @@ fn compile(pattern: &str, is_regex: bool) -> Result<Regex, String> {
     )
 }
 
-/// What a search has found so far.
+/// The findings of a search so far.
 #[derive(Default)]
 struct Found {
     files: Vec<Matches>,

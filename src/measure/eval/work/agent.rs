@@ -28,7 +28,7 @@ pub struct Said {
     pub cost: Option<Cost>,
 }
 
-/// What the models of one request cost.
+/// The cost of the models in one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// Calls of models that generate text.

@@ -26,7 +26,7 @@ impl Replies {
         names.filter_map(|name| number(&name.to_string_lossy())).max().unwrap_or(0)
     }
 
-    /// What the latest reply says besides its calls, if it came after number `before`.
+    /// The words of the latest reply besides its calls, if it came after number `before`.
     pub fn last_words(&self, before: usize) -> Option<String> {
         let latest = self.latest();
         if latest <= before {
