@@ -12,6 +12,8 @@ use crate::base::file;
 /// Parameters from which a model that was not measured counts as able to plan and reason on its own. Published scores drop
 /// sharply below: 1.2B models complete 8 % of multi-step requests, 24B ones 26 to 66 % (LocalCowork's benchmark).
 const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
+/// The version of what the probes ask. A change of their prompts raises it, so that every model is measured again.
+const PROBES: u32 = 2;
 
 /// What a model may do on its own: free agent loops and free reasoning. Planning by code runs with every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -182,12 +184,17 @@ impl Measured {
 
     /// The saved results of the model file with this fingerprint.
     pub fn remembered(folder: &Path, fingerprint: &str) -> Option<Measured> {
-        file::read_json(&folder.join(format!("{fingerprint}.json")))
+        file::read_json(&folder.join(saved(fingerprint)))
     }
 
     pub fn remember(&self, folder: &Path, fingerprint: &str) -> io::Result<()> {
-        file::replace_json(&folder.join(format!("{fingerprint}.json")), self)
+        file::replace_json(&folder.join(saved(fingerprint)), self)
     }
+}
+
+/// The file with the results of one model file.
+fn saved(fingerprint: &str) -> String {
+    format!("{fingerprint}.{PROBES}.json")
 }
 
 fn sum(shares: &BTreeMap<usize, Share>) -> Share {

@@ -135,3 +135,27 @@ fn thoughts_are_shown_and_telemetry_names_the_server() {
     let line = told.lines().find(|line| line.contains(&server.endpoint.host())).unwrap_or_else(|| panic!("{told}"));
     assert!(line.contains("planner: m at ") && line.contains("50 tokens sent, 9 received"), "{line}");
 }
+
+/// Answers of a model that reads requests and writes each change in the two steps that the guide asks for: its name, then the definition.
+const WRITER: &[(&str, &str)] = &[
+    ("Set LIMIT to 9", "edit: set LIMIT to 9 in limits.py\nrun: run the tests"),
+    ("Where is the session closed?", "ask: Where is the session closed?"),
+    ("What does fetch return", "It returns None."),
+    ("Write the new `Counter.reset`", "```python\n    def reset(self):\n        self.value = 0\n```"),
+    ("Write the new `last`", "```javascript\nfunction last(list) {\n  return list[list.length - 1];\n}\n```"),
+    (
+        "Write `clamp`",
+        "```python\ndef clamp(x, low, high):\n    if low > high:\n        raise ValueError(low)\n    return max(low, min(x, high))\n```",
+    ),
+    ("Add a method `reset`", "add Counter.reset"),
+    ("Add a function `last`", "add last"),
+    ("clamp should raise", "change clamp"),
+];
+
+#[test]
+fn a_model_is_measured_by_changes_written_as_the_guide_has_them_written() {
+    let (project, (server, _)) = (Project::todo(), saying(WRITER));
+    let models = boxed::roles(&project, "planner", &server.url(), "capability = \"weak\"", true);
+    let ended = Run::new(&project, &["ask", "--models-file", &models, "What does the todo list do?"]).end();
+    assert!(ended.err.contains("writes: 3 of 3 requests and questions read, 3 of 3 changes written"), "{ended:#?}");
+}

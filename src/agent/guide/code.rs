@@ -1,6 +1,7 @@
 //! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
 
 mod choice;
+mod sample;
 mod write;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
 use super::{Done, Job, copy, difference, refusal, repair};
+pub use sample::sample;
 use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");

@@ -26,7 +26,7 @@ mod refusal;
 mod relocate;
 mod rename;
 mod repair;
-pub mod reply;
+mod reply;
 mod results;
 mod together;
 mod trial;
@@ -55,6 +55,7 @@ use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe};
 pub use answer::is_list;
+pub use code::sample;
 pub use explicit::Change;
 
 /// Words of a request that put new tests into the file of the code.

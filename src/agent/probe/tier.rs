@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::agent::Host;
-use crate::agent::guide::{read, reply};
+use crate::agent::guide::{self, read};
 use crate::agent::player::{Form, Player};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
-use crate::edit::{self, Hints};
 use crate::models::Role;
 use crate::models::capability::{Measured, Tier};
 use crate::models::dialect::Message;
@@ -18,7 +17,6 @@ const TIME: Duration = Duration::from_secs(180);
 /// Longest answer to a reading and to a change, in tokens.
 const READING_TOKENS: usize = 48;
 const CHANGE_TOKENS: usize = 120;
-const CHANGE_PROMPT: &str = include_str!("../prompts/write.md");
 const ANSWER_PROMPT: &str = include_str!("../prompts/ask.md");
 
 /// Requests, and the kinds of steps that they have to be read as.
@@ -156,18 +154,16 @@ async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<M
         if Instant::now() >= until {
             break;
         }
-        let shown = format!("{}\n```\n{}```\n\nRequest: {}", change.path, change.text, change.request);
-        let messages = [Message::system(CHANGE_PROMPT.trim()), Message::user(shown)];
-        let answer = question.output(&messages, CHANGE_TOKENS, Form::Free).await?.text;
-        found.writing.add(is_made(change, &answer));
+        let after = guide::sample(question, (change.path, change.text), change.request, CHANGE_TOKENS).await?;
+        found.writing.add(after.is_some_and(|after| change.is_made(&after)));
     }
     super::remember(toolkit, model.role(), &found);
     Ok(found)
 }
 
-/// Whether the written code can be merged into the file and the result has every expected text.
-fn is_made(change: &Change, answer: &str) -> bool {
-    let Some(code) = reply::first(answer) else { return false };
-    let merged = edit::merge(change.path, change.text, &code, &Hints::default());
-    merged.is_ok_and(|merged| change.expected.iter().all(|any| any.iter().any(|text| merged.text.contains(text))))
+impl Change {
+    /// Whether the changed file has every expected text.
+    fn is_made(&self, after: &str) -> bool {
+        self.expected.iter().all(|any| any.iter().any(|text| after.contains(text)))
+    }
 }

@@ -14,7 +14,7 @@ use super::ROUNDS_MAX;
 
 /// Longest answer that names items, longest code (a definition may also become twice as long as it is), longest code in any case, and longest
 /// test, in tokens.
-const NAMES_TOKENS: usize = 60;
+pub(super) const NAMES_TOKENS: usize = 60;
 const CODE_TOKENS: usize = 400;
 const LONGEST_TOKENS: usize = 900;
 const TEST_TOKENS: usize = 340;
@@ -142,13 +142,8 @@ fn most_tokens(item: &Item, files: &Files) -> usize {
 fn order_of(item: &Item, files: &Files) -> String {
     let Item { path, name, what } = item;
     match what {
-        What::Change(span) if files.is_shown(path, span.lines) => {
-            format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
-        }
-        What::Change(_) => format!(
-            "It stands there as:\n```\n{}\n```\nWrite `{name}` of {path} as it has to become: whole, and nothing else.",
-            files.code_of(item)
-        ),
+        What::Change(span) if files.is_shown(path, span.lines) => changed(item),
+        What::Change(_) => format!("It stands there as:\n```\n{}\n```\n{}", files.code_of(item), changed(item)),
         What::Statement(text) => {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
         }
@@ -159,9 +154,19 @@ fn order_of(item: &Item, files: &Files) -> String {
             let form = files.form_of_tests().map(|form| format!(" A test is written as {form}")).unwrap_or_default();
             format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.{form}")
         }
-        What::Add => format!("Write the new `{name}` for {path}: whole, and nothing else."),
+        What::Add => added(item),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),
         What::File => format!("Write the new file {path}, whole."),
         What::Remove(_) => String::new(),
     }
+}
+
+/// The instruction to write a definition that is there.
+pub(super) fn changed(Item { path, name, .. }: &Item) -> String {
+    format!("Write `{name}` of {path} as it has to become: whole, and nothing else.")
+}
+
+/// The instruction to write a new definition.
+pub(super) fn added(Item { path, name, .. }: &Item) -> String {
+    format!("Write the new `{name}` for {path}: whole, and nothing else.")
 }

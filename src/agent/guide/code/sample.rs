@@ -1,0 +1,51 @@
+//! One definition of one file, named and written as in a change of code but without a project: what a model's writing is measured by.
+
+use crate::agent::guide::items::{Choices, What};
+use crate::agent::guide::{grammar, reply};
+use crate::agent::player::Form;
+use crate::agent::question::Question;
+use crate::agent::toolkit::TurnError;
+use crate::agent::whole;
+use crate::context::Shown;
+use crate::edit::{self, Hints};
+use crate::models::dialect::Message;
+
+use super::write::{NAMES_TOKENS, added, changed};
+use super::{NAME, WRITE};
+
+/// The file after the change that `request` asks for, with code of at most `tokens_max` tokens; `None` if what the model wrote is no whole
+/// definition of it.
+pub async fn sample(
+    question: Question<'_>,
+    (path, text): (&str, &str),
+    request: &str,
+    tokens_max: usize,
+) -> Result<Option<String>, TurnError> {
+    let lines = vec![(1, text.lines().count())];
+    let choices =
+        Choices::of(&[Shown { path: path.to_owned(), text: text.to_owned(), lines, found: Vec::new() }], &[], false);
+    let task = format!("{path}\n```\n{text}```\n\nRequest: {request}\n\n{NAME}");
+    let mut messages = vec![Message::system(WRITE.trim()), Message::user(task)];
+    let names = Form::Lark(choices.grammar(&[], 1));
+    let named = question.output(&messages, NAMES_TOKENS, names).await?;
+    let Some(item) = choices.read(&named.text).into_iter().next() else { return Ok(None) };
+    let (order, hints) = match &item.what {
+        What::Change(span) => {
+            (changed(&item), Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None })
+        }
+        What::Add => {
+            let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
+            (added(&item), Hints { container, ..Hints::default() })
+        }
+        _ => return Ok(None),
+    };
+    messages.push(Message::assistant(choices.line(&item)));
+    messages.push(Message::user(format!("{order}\nIt is for this: {request}")));
+    let code = Form::Lark(grammar::of_code(&item, text, false));
+    let answer = question.output(&messages, tokens_max, code).await?;
+    if whole::why_cut(&answer).is_some() {
+        return Ok(None);
+    }
+    let Some(code) = reply::first(&answer.text) else { return Ok(None) };
+    Ok(edit::merge(path, text, &code, &hints).ok().map(|merged| merged.text))
+}
