@@ -43,10 +43,10 @@ use crate::tools::{Catalog, Prefilter, sandbox};
 /// Time between two looks at the machine's free memory.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
-/// Most host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens of SmolLM2.
+/// Maximum host memory for KV-cache copies of sequences that lost their slot: about 40,000 tokens of SmolLM2.
 const COPIES_MAX: Bytes = Bytes::mib(512);
 
-/// Most disk space for the KV caches of fixed preambles, all models together.
+/// Maximum disk space for the KV caches of fixed preambles, all models together.
 const PREAMBLES_MAX: Bytes = Bytes::mib(256);
 
 /// The project's database: its index and the lessons learned in it.
@@ -208,7 +208,7 @@ impl App {
         Pool::alone(self.ledger.clone(), self.permit.clone(), options)
     }
 
-    /// What is kept when a model is unloaded.
+    /// Limits and folder for what is kept when a model is unloaded.
     fn engine_memory(&self, preambles: bool) -> EngineMemory {
         let cache = places::cache_dir();
         let disk = preambles.then(|| Disk::open(cache.join("preambles"), PREAMBLES_MAX));
@@ -219,7 +219,7 @@ impl App {
         }
     }
 
-    /// Most threads for inference: the configured number, or one for each CPU.
+    /// Number of threads for inference: the configured maximum, or one for each CPU.
     pub fn threads(&self) -> usize {
         match self.config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -243,7 +243,7 @@ impl App {
         index.refresh_lexical(progress, &self.cancel)?;
         let missing = self.refresh_vectors_for_turn(index, embedder, progress)?;
         let mut indexed = lock(&self.indexed);
-        // The old entry is released first: it stands for the same memory.
+        // The old entry is released first: it accounts for the same memory.
         *indexed = None;
         *indexed = Some(self.ledger.hold("index", index.memory()));
         Ok(missing)

@@ -1,10 +1,10 @@
-//! monobloc: an agent that runs its language models in its own process. Groups stand from the bottom to the top; which module
+//! monobloc: an agent that runs its language models in its own process. Groups are listed from the bottom to the top; which module
 //! may use which is a table in `tests/it/architecture.rs`. Public are the modules that tests use.
 
 // They panic where the output takes nothing more; `ui/out.rs` has what ends with one line instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-// What every layer shares.
+// Helpers that every layer shares.
 pub mod base;
 pub mod checkpoint;
 pub mod language;

@@ -20,7 +20,7 @@ pub use telemetry::{
     CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
 };
 
-/// What a user interface submits to a session.
+/// An operation that a user interface submits to a session.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// Plan, execute and answer.
@@ -51,7 +51,7 @@ pub struct Ask {
     pub given: Vec<Given>,
 }
 
-/// What a request may do.
+/// The rights of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

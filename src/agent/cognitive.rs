@@ -26,10 +26,10 @@ const VERDICT: Form = Form {
     grammar: "start: /0\\.[0-9]{2}|1\\.00/ \"\\n\" (\"valid\" | \"needs_refinement\" | \"critical_error\") \"\\n\" /[^\\n]{2,240}/\n",
     tokens_max: 90,
 };
-/// Most failures kept for the next prompt, and the longest text of one, in characters.
+/// Maximum number of failures kept for the next prompt, and the longest text of one, in characters.
 const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
-/// Most evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
+/// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
 const EVIDENCE_CHARS: usize = 6_000;
 /// Complexity from which a request is complex.
@@ -239,7 +239,7 @@ struct Quiet<'a> {
     thoughts: Mutex<Vec<String>>,
 }
 
-/// Most pieces of thinking that are kept.
+/// Maximum number of pieces of thinking kept.
 const THOUGHTS_MAX: usize = 4_000;
 
 impl Host for Quiet<'_> {

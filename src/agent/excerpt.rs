@@ -71,7 +71,7 @@ pub fn lines(evidence: &Evidence, question: &str, lines_max: usize) -> Vec<Line>
     chosen
 }
 
-/// Index of the line and, if it is a comment, of the lines right below it in the same file.
+/// Index of the line and, if it is a comment, of the lines right below it in that file.
 fn neighbours(all: &[Line], place: usize) -> impl Iterator<Item = usize> + '_ {
     let hit = &all[place].finding;
     let after = if is_comment(&hit.text) { LINES_AFTER } else { 0 };

@@ -25,7 +25,7 @@ use super::toolkit::{Toolkit, TurnError};
 /// Longest text of a step in a message to the user, in characters.
 const STEP_CHARS: usize = 120;
 
-/// What a step is carried out with: toolkit and project, the request it is part of, and the host that gets its events.
+/// Everything that carrying out a step needs: toolkit and project, the request it is part of, and the host that gets its events.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub toolkit: &'a Toolkit,
@@ -367,7 +367,7 @@ fn not_run<'e>(
     let (status, why) = match refused {
         Refused::Ended(status, why) => (status, why),
         Refused::Stale(path) => {
-            (StepStatus::Failed, format!("{path} was changed meanwhile, so nothing was done; read it again"))
+            (StepStatus::Failed, format!("{path} was changed in the meantime, so nothing was done; read it again"))
         }
     };
     record(scene, step, &wanted.calls[0], (status, Outcome::error(why)), started, evidence)

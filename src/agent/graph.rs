@@ -14,7 +14,7 @@ use super::{Host, cognitive, free_loop, guide, lead, probe, talk};
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
-/// Most transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
+/// Maximum number of transitions of one turn, for a capable and for a weak model. Each iteration of the free loop is one; all steps that
 /// code carries out are one together, because they run on every model.
 const TRANSITIONS_CAPABLE: usize = 64;
 const TRANSITIONS_WEAK: usize = 8;
@@ -36,14 +36,14 @@ pub enum Node {
     Answer,
 }
 
-/// What the nodes of a turn share.
+/// State that the nodes of a turn share.
 pub struct State<'a> {
     pub request: &'a str,
     /// The request, split into parts.
     parts: Vec<Part>,
     pub plan: Plan,
     pub evidence: Evidence,
-    /// What the model said that carried the steps out, else the free loop's last reply, which may become the answer.
+    /// The words of the model that carried the steps out, else the free loop's last reply; either may become the answer.
     pub draft: Option<String>,
     pub response: Option<String>,
     /// Why some steps could not be carried out; empty if all could.

@@ -48,7 +48,7 @@ pub use toolkit::{Meter, Toolkit, TurnError};
 /// The user's decision on a proposed tool call, to be awaited.
 pub type Deciding<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
-/// What a turn may call in the layer above: it emits events and asks for consent, nothing else.
+/// The calls a turn may make to the layer above: it emits events and asks for consent, nothing else.
 pub trait Host: Send + Sync {
     fn emit(&self, event: Event);
 

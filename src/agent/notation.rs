@@ -25,7 +25,7 @@ pub fn shown(tool: &ToolSpec, description_chars: usize) -> ToolText {
     }
 }
 
-/// What a reply may be.
+/// The kinds of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Words or one call. Words never begin like a call, so the first tokens decide which it is.

@@ -11,11 +11,11 @@ use super::{Host, guide};
 /// Tokens that a step usually takes: a whole task takes 6,000 to 8,000 in a handful of steps.
 const TOKENS_A_STEP: usize = 1_500;
 
-/// What a turn is going to do.
+/// The steps and questions of a turn.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub steps: Vec<Step>,
-    /// What the user wants to know, beyond what the steps do.
+    /// The user's questions that no step answers.
     pub questions: Vec<Question>,
     /// The planner was measured to be able to write, and carries the steps out; else code does.
     pub by_model: bool,

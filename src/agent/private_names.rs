@@ -31,7 +31,7 @@ const ADDRESSES: [&str; 2] = [
     "A list of home addresses: 12 Oak Street, 7 High Road, Lindenstraße 4, 120 Park Lane, 33 Mill Close,",
     "A list of numbered things: 12 Angry Men, 7 Wonders, Chapter 4, 120 Main Points, 33 Error Codes,",
 ];
-/// Most verdicts kept; beyond that all earlier ones are dropped.
+/// Maximum number of verdicts kept; beyond that all earlier ones are dropped.
 const KNOWN_MAX: usize = 4_096;
 
 /// After a failure the router is not asked again for this long: otherwise every record would wait for a failing load.

@@ -12,10 +12,10 @@ use super::guide::{self, Done, Job};
 use super::plan::Plan;
 use super::toolkit::TurnError;
 
-/// What came of the steps.
+/// The result of the steps.
 #[derive(Default)]
 pub struct Ran {
-    /// What the user was told of each step that the model carried out.
+    /// The text shown to the user for each step that the model carried out.
     pub said: String,
     /// The steps that code could not carry out, each with the reason.
     pub stuck: Vec<String>,

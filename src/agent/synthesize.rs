@@ -43,9 +43,9 @@ const LINES_CAPABLE: usize = 60;
 /// Longest answer of a small and of a capable model, in tokens.
 const TOKENS_SMALL: usize = 80;
 const TOKENS_CAPABLE: usize = 1_200;
-/// Most evidence lines cited under the answer.
+/// Maximum number of evidence lines cited under the answer.
 const LISTED_LINES: usize = 6;
-/// Most lines shown of a result that is itself the answer, such as a listing.
+/// Maximum number of lines shown of a result that is itself the answer, such as a listing.
 const RESULT_LINES: usize = 40;
 
 /// The answer of a turn that found and did nothing.
@@ -63,12 +63,12 @@ pub struct Brief<'a> {
     pub host: &'a dyn Host,
 }
 
-/// What was written before this answer.
+/// The drafts before this answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Draft<'a> {
     /// Text that a model wrote already; if the evidence backs any of it, that is used and nothing is generated.
     pub said: Option<&'a str>,
-    /// What was wrong with earlier drafts.
+    /// The faults of earlier drafts.
     pub past_failures: &'a [String],
 }
 
@@ -93,7 +93,7 @@ pub fn tell(host: &dyn Host, text: &str) -> String {
     text.to_owned()
 }
 
-/// What is to be answered in words: the plan's questions, else the request itself if it asks and a call found something. `None` if
+/// The question to answer in words: the plan's questions, else the request itself if it asks and a call found something. `None` if
 /// lists alone answer it.
 fn question(Brief { request, plan, evidence, .. }: Brief<'_>) -> Option<String> {
     if !plan.questions.is_empty() {
@@ -233,7 +233,7 @@ fn facts(question: Option<&str>, Brief { plan, evidence, refused, .. }: Brief<'_
     facts
 }
 
-/// What a call changed, found or failed at. For steps whose text a model has written.
+/// Lines about what a call changed, found or failed at, for steps whose text a model has written.
 pub fn told(entry: &Entry) -> Vec<String> {
     of_call(entry, Shown::Whole)
 }

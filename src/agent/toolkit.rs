@@ -1,4 +1,4 @@
-//! What a turn works with: models by role, tools, the project's index, and a meter of what it costs.
+//! The means of a turn: models by role, tools, the project's index, and a meter of what it costs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ pub struct Toolkit {
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
-    /// Most iterations of the single-model loop; `None` takes the number recommended for the model.
+    /// Maximum number of iterations of the single-model loop; `None` takes the number recommended for the model.
     pub iterations_max: Option<usize>,
     pub mode: Mode,
     pub cognitive: Cognitive,

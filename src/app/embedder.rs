@@ -22,7 +22,7 @@ impl App {
 
     /// The embedder; it shares the memory ledger and the compute permit with every model. `Err` says why there is none.
     pub fn embedder(&self, registry: &Registry) -> Result<Embedder, String> {
-        let without = |why: String| format!("no embedder: search goes by words only: {why}");
+        let without = |why: String| format!("no embedder: search uses words only: {why}");
         if let Some(endpoint) = registry.endpoint(Role::Embedder).map_err(|why| without(why.to_string()))? {
             if !consent::given(&consent::store(), endpoint) {
                 let url = endpoint.url();
@@ -36,7 +36,7 @@ impl App {
         let Some(spec) = registry.embedder() else {
             let looked: Vec<String> = registry.embedder_looked.iter().map(|path| path.display().to_string()).collect();
             return Err(format!(
-                "no embedder: search goes by words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
+                "no embedder: search uses words only. Looked in {}; fetch one with scripts/fetch-models or `monobloc models pull embedder`",
                 looked.join(", ")
             ));
         };
@@ -61,7 +61,7 @@ impl App {
             return Ok(missing);
         }
         match index.refresh_vectors(embedder, progress, &self.cancel) {
-            // Without the server search goes by words, and says so.
+            // Without the server, search uses words alone and reports that.
             Err(IndexError::Embed(EmbedError::Away(why))) => {
                 tracing::warn!(%why, "new texts have no vector");
                 Ok(index.vectors_missing(embedder.fingerprint())?)

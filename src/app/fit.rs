@@ -17,7 +17,7 @@ use crate::measure::{complete, fit};
 use crate::models::manifest::Candidate;
 use crate::models::{ModelSpec, Registry, Role, registry};
 
-/// What `monobloc fit` calculates.
+/// The question that `monobloc fit` calculates.
 #[derive(Clone, Debug, Default)]
 pub struct FitRequest {
     /// Model files to be loaded together; empty for the roles of the registry.
@@ -71,7 +71,7 @@ fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machi
 
 /// Names the part that does the work of one that is left out.
 pub fn instead(left_out: &str) -> &'static str {
-    if left_out == EMBEDDER { "search goes by words only" } else { "the planner plays it" }
+    if left_out == EMBEDDER { "search uses words only" } else { "the planner plays it" }
 }
 
 impl App {

@@ -8,7 +8,7 @@ use crate::checkpoint::{Foreign, Store, Summary};
 use crate::protocol::Rewound;
 use crate::session::{History, Journal};
 
-/// What to go back to, and what to do with files that were changed outside monobloc.
+/// The checkpoint to go back to, and the treatment of files that were changed outside monobloc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Back {
     /// A checkpoint; `None` undoes the last request that changed files.

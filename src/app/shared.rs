@@ -1,4 +1,4 @@
-//! What several sessions of one process share: its models, with which it opens a session on any project and runs turns in it.
+//! State that several sessions of one process share: the models. Opens sessions on projects and runs turns in them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 pub struct SharedModels {
     pub(crate) pool: Pool,
     pub embedder: Option<Embedder>,
-    /// What the user should know about them: a planner that was replaced, a missing embedder.
+    /// Notes about them for the user: a planner that was replaced, a missing embedder.
     pub notes: Vec<String>,
 }
 
@@ -37,7 +37,9 @@ impl App {
             registry.get(Role::Planner)?;
         }
         let embedder = match self.leaves_out_embedder(&registry) {
-            true => Err("no embedder: the planner would not fit beside it; search goes by words only".to_owned()),
+            true => {
+                Err("no embedder: the planner would not fit into memory with it; search uses words only".to_owned())
+            }
             false => self.embedder(&registry),
         };
         let embedder = embedder.inspect_err(|why| notes.push(why.clone())).ok();
@@ -116,7 +118,7 @@ impl App {
     }
 }
 
-/// What to tell if `missing` texts have no vector.
+/// The note for the user if `missing` texts have no vector.
 pub fn without_vectors(missing: usize) -> Option<String> {
     (missing > 0).then(|| format!("{missing} places are found by words only; `monobloc index` adds their meaning"))
 }

@@ -18,7 +18,7 @@ use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context};
 
 impl App {
-    /// What turns on this project work with: all tools, models, index, lessons.
+    /// The toolkit of turns on this project: all tools, models, index, lessons.
     pub fn toolkit(&self, pool: Pool, embedder: Option<Embedder>, index: Option<Arc<Index>>) -> Result<Toolkit> {
         let root = Root::open(&self.config.project)?.hiding(self.config.commands.hidden.clone());
         let catalog = self.catalog().0.clone();
@@ -53,7 +53,7 @@ impl App {
         Ok(Lessons::open(&database(&self.project()?))?.masking(self.mask(pool)?))
     }
 
-    /// What is masked in texts that are stored. All users share one name finder, because it caches its results.
+    /// The mask for texts that are stored. All users share one name finder, because it caches its results.
     pub(super) fn mask(&self, pool: impl FnOnce() -> Result<Pool>) -> Result<Mask> {
         match (self.config.mask_names, self.config.mask_private, self.names.get()) {
             (true, _, Some(names)) => Ok(Mask::Names(names.clone())),

@@ -10,7 +10,7 @@ pub fn path_of(uri: &str) -> Option<PathBuf> {
     Some(PathBuf::from(unescaped(path)))
 }
 
-/// Replaces `%20` and the like; what is no escape stays.
+/// Replaces `%20` and the like; other text stays.
 fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, tail @ ..] = rest {

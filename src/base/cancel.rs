@@ -31,7 +31,7 @@ impl Cancel {
 
     /// Ends once the flag is set.
     pub async fn cancelled(&self) {
-        // Made before the flag is read, it hears of a change in between.
+        // Subscribed before the flag is read, so that a change in between is not missed.
         let changed = self.0.changed.notified();
         if !self.is_cancelled() {
             changed.await;

@@ -97,7 +97,7 @@ pub fn aligned(before: &str, after: &str) -> String {
         _ => true,
     };
     if old.is_mixed() && new.is_mixed() && ops.iter().all(is_kept) {
-        // Its author knows of both kinds and has kept them.
+        // The text keeps both kinds on purpose.
         return format!("{mark}{}", new.joined(&new.ends));
     }
     format!("{mark}{}", new.joined(&ends(&old, &new, &ops, usual)))
@@ -109,7 +109,7 @@ fn ends(old: &Lines<'_>, new: &Lines<'_>, ops: &[DiffOp], usual: End) -> Vec<End
     for op in ops {
         let (_, from, to) = op.as_tag_tuple();
         for (offset, at) in to.enumerate() {
-            // A new line follows the line above it, or stands above the first one.
+            // A new line follows the line above it, or is above the first one.
             let beside = (from.start + offset).min(from.end.max(1) - 1);
             let own = old.ends[beside];
             let kind = if own == End::Nothing { old.ends[..beside].last().copied().unwrap_or(usual) } else { own };
@@ -169,7 +169,7 @@ mod tests {
             ("a\nb\n", "a\nb", "a\nb"),
             ("\u{feff}a\n", "a\n", "a\n"),
             ("", "a\r\nb", "a\r\nb"),
-            // Whoever kept both kinds of line ends of a mixed text knows of them.
+            // A text that keeps both kinds of line ends does so on purpose.
             ("a\r\nb\nc\r\n", "a\r\nx\r\ny\nc\r\n", "a\r\nx\r\ny\nc\r\n"),
         ] {
             assert_eq!(kept(before, after), expected, "{before:?} becomes {after:?}");

@@ -18,7 +18,7 @@ pub trait Judge: Send + Sync {
 pub enum Mask {
     #[default]
     Nothing,
-    /// What the patterns of [`private`] find.
+    /// Only matches of the patterns of [`private`].
     Forms,
     /// The same, and what the judge takes for a name or an address.
     Names(Arc<dyn Judge>),
@@ -26,7 +26,7 @@ pub enum Mask {
 
 /// Log odds from which a candidate is masked: the lowest that cost no precision on one half of `tests/data/personal.txt`.
 pub const ODDS_LEAST: f64 = 1.0;
-/// Most candidates of one text that are judged, which already takes a model seconds; all further ones are masked.
+/// Maximum number of candidates of one text that are judged, which already takes a model seconds; all further ones are masked.
 const JUDGED_MAX: usize = 64;
 
 impl Mask {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a candidate may be, by its form.
+/// The kind of a candidate, by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// Up to three capitalised words.
@@ -19,7 +19,7 @@ pub struct Candidate {
     pub readings: Vec<Range<usize>>,
 }
 
-/// Most words of one name.
+/// Maximum number of words of one name.
 const WORDS_MAX: usize = 3;
 /// Titles before a name, which are not masked.
 const TITLES: [&str; 8] = ["Mr", "Mrs", "Ms", "Dr", "Prof", "Dear", "Aunt", "Uncle"];

@@ -49,7 +49,7 @@ pub fn read_only(project: &Path) -> Option<String> {
 /// Minimum free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
 const ROOM: u64 = 128 << 10;
 
-/// Whether a disk has less than [`ROOM`] left for this user. A disk that does not tell its size counts as not full.
+/// Whether a disk has less than [`ROOM`] left for this user. A disk that does not report its size counts as not full.
 fn is_full(folder: &Path) -> bool {
     let Ok(disk) = statvfs(folder) else { return false };
     // Some blocks are kept for the administrator.

@@ -1,6 +1,6 @@
 //! Makes text of files, models and tools safe to show on a terminal.
 
-/// What takes the place of a character that is not shown.
+/// Replaces a character that is not shown.
 const SUBSTITUTE: char = '\u{fffd}';
 
 /// The text with `�` for what would move the cursor, change the terminal, hide itself or reverse the order of text, so that what

@@ -147,7 +147,7 @@ mod tests {
             ],
             (Bytes::gib(4), Bytes::gib(2)),
         );
-        // Version 2; `max` is no limit.
+        // Version 2; `max` means no limit.
         check(
             &[
                 ("proc/self/cgroup", "0::/a/b\n"),

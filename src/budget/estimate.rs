@@ -16,13 +16,13 @@ pub struct LoadSettings {
     /// Type of the KV cache, for example `q8_0`.
     pub kv_type: String,
     pub flash: FlashAttention,
-    /// Most tokens computed in one call (`n_ubatch`).
+    /// Maximum number of tokens computed in one call (`n_ubatch`).
     pub rows: u32,
-    /// Most rows of a call with logits (`n_outputs_max`).
+    /// Maximum number of rows of a call with logits (`n_outputs_max`).
     pub outputs: u32,
     /// Whether matrices are copied into the layout that is fastest on the CPU (`use_extra_bufts`).
     pub repack: bool,
-    /// Most checkpoints per slot, for models whose sequences cannot be truncated.
+    /// Maximum number of checkpoints per slot, for models whose sequences cannot be truncated.
     pub marks: u32,
     /// Number of first layers on the host if there is an accelerator; `layers + 1` is all of them with the output matrix.
     pub layers_on_host: u32,

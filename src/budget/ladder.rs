@@ -23,7 +23,7 @@ pub struct Asked {
     pub name: String,
     /// Files for this purpose, best first, each with the settings wished for.
     pub candidates: Vec<(Arc<Header>, LoadSettings)>,
-    /// Most layers on the accelerator; `None` means all.
+    /// Maximum number of layers on the accelerator; `None` means all.
     pub gpu_layers: Option<u32>,
     /// Whether it may be left out because another model can do its work.
     pub optional: bool,
@@ -57,13 +57,13 @@ pub struct Fitted {
     pub left_out: Vec<String>,
     /// Memory that is still free, on the accelerator if there is one.
     pub free: Bytes,
-    /// What the user could change to fit the first candidate.
+    /// A change by which the user could fit the first candidate.
     pub hint: Option<String>,
 }
 
 /// Context window in tokens per slot that is enough for an agent: the default of the setting `context_tokens`.
 pub const CONTEXT_GOOD: u32 = 8192;
-/// Most candidates of a model that are tried; a folder may hold a hundred files.
+/// Maximum number of candidates of a model that are tried; a folder may hold a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
 /// Finds settings with which all models fit beside `fixed` bytes of other things. Optional models are left out before the first

@@ -58,7 +58,7 @@ pub struct Refused {
     pub on_device: bool,
     /// The parts of the needed memory, such as `weights 98.0 MiB, KV 85.0 MiB`; may be empty.
     pub parts: String,
-    /// What to do about it.
+    /// Advice for the user.
     pub way_out: String,
 }
 

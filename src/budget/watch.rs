@@ -13,7 +13,7 @@ const PATIENCE: u32 = 5;
 /// The state between readings.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// Most capacity, however much is available.
+    /// Maximum capacity, however much is available.
     ceiling: Bytes,
     more_seen: u32,
     least_more: Bytes,

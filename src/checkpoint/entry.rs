@@ -119,7 +119,7 @@ impl Entry {
         }
     }
 
-    /// Whether both are certainly the same as far as they are known; of two contents that are not stored nobody knows.
+    /// Whether both are certainly the same as far as they are known; two contents that are not stored cannot be compared.
     pub fn is_same(&self, other: &Entry) -> bool {
         let is_known = self.marks().owner.is_some() && other.marks().owner.is_some();
         // A link is known by a number that changes when the file is made anew.

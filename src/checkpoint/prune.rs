@@ -6,7 +6,7 @@ use super::CheckpointError;
 use super::entry::{Entry, Hash};
 use super::store::Store;
 
-/// Most checkpoints: weeks of work.
+/// Maximum number of checkpoints: weeks of work.
 pub const CHECKPOINTS_MAX: usize = 200;
 /// Bytes of contents above which the oldest checkpoints are removed; half of `CONTENTS_MAX`, the limit within a turn.
 pub const CONTENTS_GOAL: u64 = 512 << 20;

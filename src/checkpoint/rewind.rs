@@ -25,7 +25,7 @@ pub struct Checkpoint {
     pub memory: Hash,
 }
 
-/// What happens to files that others have changed meanwhile.
+/// The treatment of files that others have changed since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Foreign {
@@ -135,7 +135,7 @@ impl Store {
         self.row(&format!("{COLUMNS} WHERE id = ?1"), [id], checkpoint)
     }
 
-    /// What restoring the checkpoint would change, by the changes recorded so far.
+    /// The changes that restoring the checkpoint would make, by the changes recorded so far.
     pub fn plan_to(&self, checkpoint: &Checkpoint) -> Result<Plan, CheckpointError> {
         Ok(plan(&self.changes_after(checkpoint.position)?))
     }

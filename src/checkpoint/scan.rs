@@ -11,12 +11,12 @@ use crate::base::stamp::Stamp;
 pub use crate::base::stamp::{TICK_NS, now_ns};
 use crate::base::walk::walk;
 
-/// Most entries that a checkpoint covers, in case a home folder is given by mistake.
+/// Maximum number of entries that a checkpoint covers, in case a home folder is given by mistake.
 pub const ENTRIES_MAX: usize = 200_000;
 /// Largest file whose content is stored; larger ones are data.
 pub const FILE_MAX: Bytes = Bytes::mib(32);
 const DEPTH_MAX: usize = 128;
-/// Most uncovered paths that are listed.
+/// Maximum number of uncovered paths listed.
 const UNCOVERED_MAX: usize = 1_000;
 
 /// The metadata of an entry. If it is equal at two times the entry was not changed between them, unless [`Stat::is_fresh`].

@@ -10,7 +10,7 @@ use super::scan::{Kind, Scan, Stat, TICK_NS, now_ns, scan};
 use super::store::{Known, Origin, Store, bytes};
 use super::turn::Reach;
 
-/// Most bytes of contents in a project's checkpoints.
+/// Maximum bytes of contents in a project's checkpoints.
 pub const CONTENTS_MAX: u64 = 1 << 30;
 
 pub struct Look<'a> {
@@ -121,7 +121,7 @@ impl<'a> Look<'a> {
         self.settle(path, known.as_ref(), stat, (baseline, true))
     }
 
-    /// Compares one path and records the difference. `baseline`: the path existed before, so it is no change. `keep`: store its
+    /// Compares one path and records the difference. `baseline`: the path existed before, so it is not a change. `keep`: store its
     /// content even if unchanged.
     fn settle(
         &self,

@@ -330,7 +330,7 @@ fn ignored_files_come_back_if_a_call_named_them_and_are_otherwise_left_alone() {
     go_back(project, 1);
     assert_eq!(state(project), before);
     assert!(planned(project, 1).2.steps.is_empty(), "it stays covered");
-    // Longer than the clock of the file system needs to tell two moments apart.
+    // Longer than the resolution of the file system's clock.
     std::thread::sleep(std::time::Duration::from_millis(50));
     run(project, "echo older > built/older");
     std::thread::sleep(std::time::Duration::from_millis(50));

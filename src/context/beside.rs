@@ -10,7 +10,7 @@ use crate::tools::Context;
 use super::mentions::Mentions;
 use super::{Open, Stretch, WHOLE_LINES_MAX, is_declaration, is_local, text_of};
 
-/// Most values that are shown with one stretch, and the lines of the longest.
+/// Maximum number of values shown with one stretch, and the lines of the longest.
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 
@@ -18,7 +18,7 @@ const VALUE_LINES_MAX: usize = 16;
 const SHORT_LINES_MAX: usize = 8;
 const CALLEES_MAX: usize = 2;
 
-/// Most names whose users are listed, and most users of one; a name with more is left out.
+/// Maximum number of names whose users are listed, and of users of one; a name with more is left out.
 const USED_MAX: usize = 2;
 const USERS_MAX: usize = 12;
 
@@ -61,7 +61,7 @@ fn named_in<'o>(
     found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
 }
 
-/// A line for each of the first symbols: the functions that use it. Test files count only if the text speaks of tests, type declarations never.
+/// A line for each of the first symbols: the functions that use it. Test files count only if the text mentions tests, type declarations never.
 pub fn users_of(context: &Context, index: &Index, mentions: &Mentions) -> String {
     let names = mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str());
     names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()

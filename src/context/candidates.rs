@@ -14,9 +14,9 @@ use super::{Files, HEAD_LINES, Purpose, Stretch, WHOLE_LINES_MAX, Wanted, is_dec
 const HITS: usize = 12;
 /// Hits that come before the likely symbols of a question.
 const HITS_FIRST: usize = 3;
-/// Most symbols, and most paths, of a text that are shown.
+/// Maximum number of symbols, and of paths, of a text that are shown.
 const NAMES_MAX: usize = 8;
-/// Most members of a long class that are shown because retrieval finds them.
+/// Maximum number of members of a long class shown because retrieval finds them.
 const MEMBERS_MAX: usize = 4;
 
 /// The candidates for a pack, best first.
@@ -49,7 +49,7 @@ pub(super) fn stretches(wanted: Wanted<'_>, files: &mut Files<'_>) -> Vec<Stretc
     found
 }
 
-/// What earlier steps changed.
+/// The stretches that earlier steps changed.
 fn of_touched(touched: &[Stretch], files: &mut Files<'_>) -> Vec<Stretch> {
     let stretch = |one: &Stretch| Stretch {
         path: one.path.clone(),
@@ -92,7 +92,7 @@ fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) ->
     Stretch { path: hit.path, lines, name: hit.symbol.unwrap_or_default() }
 }
 
-/// What retrieval finds for the query.
+/// The hits of retrieval for the query.
 fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
     let Wanted { index, query, vector, .. } = wanted;
     retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()

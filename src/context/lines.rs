@@ -12,7 +12,7 @@ use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 const SMALL_SHARE: f64 = 0.4;
 /// Names of constructors.
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
-/// Most windows that are shown of a long definition, lines before and after the middle of each, and lines around it that count for its score.
+/// Maximum number of windows shown of a long definition, lines before and after the middle of each, and lines around it that count for its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
@@ -155,7 +155,7 @@ mod tests {
         let mut lines = vec!["    step(value);"; 200];
         (lines[0], lines[120], lines[180]) =
             ("function parse(value) {", "    if (/^--no-/.test(value)) {", "    setKey(color);");
-        let query = words::content("--no-color sets color to true");
+        let query = words::content("with --no-color it sets color, which is wrong");
         assert_eq!(windows(&lines, (1, 200), &query), [(163, 191), (103, 131)]);
         assert_eq!(windows(&lines, (1, 200), &words::content("nothing of it")), []);
     }

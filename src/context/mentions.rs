@@ -35,13 +35,13 @@ pub struct Mentions {
     pub symbols: Vec<Symbol>,
     /// Ordinary words that are also the name of a function or class of the project.
     pub likely: Vec<Symbol>,
-    /// The text speaks of tests.
+    /// The text mentions tests.
     pub speaks_of_tests: bool,
     /// Names of definitions that do not exist yet: the text calls them, or describes them as a function, class or the like.
     pub new_names: Vec<String>,
     /// New names that the text asks for: it calls them, or describes them as a function, an option or the like.
     pub asked_for: Vec<String>,
-    /// The text speaks of a function, class or the like.
+    /// The text mentions a function, class or the like.
     pub speaks_of_definitions: bool,
     /// Something new is asked for.
     pub adds: bool,
@@ -81,7 +81,7 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     Ok(found)
 }
 
-/// What the words of a text are looked up in.
+/// The index in which the words of a text are looked up.
 struct Project<'a> {
     index: &'a Index,
     graph: Arc<Graph>,
@@ -106,7 +106,7 @@ impl Project<'_> {
     }
 }
 
-/// What a word means in the project.
+/// The meaning of a word in the project.
 struct Meaning<'t> {
     /// The word, or the member that it names of an object.
     name: &'t str,

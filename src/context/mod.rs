@@ -40,14 +40,14 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub const WHOLE_LINES_MAX: usize = 120;
 /// Lines shown of the head of a file (imports, constants), of a long container, and of a constructor.
 const HEAD_LINES: usize = 14;
-/// Most definitions of a file that are listed beside what is shown of it.
+/// Maximum number of definitions of a file listed beside what is shown of it.
 const OTHERS_MAX: usize = 30;
 /// Longest signature in a list of what is not shown.
 const SIGNATURE_CHARS: usize = 70;
-/// Most files that are shown for a change; more distract a small model.
+/// Maximum number of files shown for a change; more distract a small model.
 const FILES_CHANGED_MAX: usize = 3;
 
-/// What a pack is for.
+/// The purpose of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The model answers from it.
@@ -94,7 +94,7 @@ impl Pack {
     }
 }
 
-/// What a pack is made for.
+/// The request for a pack.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub context: &'a Context,
@@ -104,10 +104,10 @@ pub struct Wanted<'a> {
     /// The text of the step, or the whole request if it is a question that names nothing.
     pub query: &'a str,
     pub mentions: &'a Mentions,
-    /// What earlier steps of the turn changed; shown only for a change.
+    /// Stretches that earlier steps of the turn changed; shown only for a change.
     pub touched: &'a [Stretch],
     pub purpose: Purpose,
-    /// Most tokens of the pack.
+    /// Maximum number of tokens of the pack.
     pub tokens: usize,
 }
 

@@ -12,7 +12,7 @@ use crate::edit::text::{Source, line_of, nth_line};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
-/// Most problems that are reported; later ones usually follow from the first.
+/// Maximum number of problems reported; later ones usually follow from the first.
 const PROBLEMS_MAX: usize = 12;
 
 /// The old and the new text of one file, with their parsed parts.

@@ -23,7 +23,7 @@ pub fn speaks_of_words(asked: &str) -> bool {
     WORDS.split(' ').any(|word| low.contains(word))
 }
 
-/// The lines of code that are no comments or docstrings.
+/// The lines of code that are not comments or docstrings.
 pub fn code_lines(code: &str) -> impl Iterator<Item = &str> {
     code.lines().zip(are_code(code)).filter(|(_, is_code)| *is_code).map(|(line, _)| line)
 }

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn traits_are_asked_for_by_name() {
-        assert_eq!(asked("AsKebabCase should derive Clone and Debug"), ["Clone", "Debug"]);
+        assert_eq!(asked("Loaf should derive Debug and Clone"), ["Clone", "Debug"]);
         assert_eq!(asked("derive `PartialEq` for Config"), ["PartialEq"]);
         assert!(asked("Clone the list, and Debug it").is_empty());
         assert!(asked("derive the total from the parts").is_empty());

@@ -28,7 +28,7 @@ pub struct Example {
 
 /// An expected result that no function returns.
 const IMPOSSIBLE: &str = "nothing-gives-this";
-/// Most examples that are read from one request.
+/// Maximum number of examples read from one request.
 const EXAMPLES_MAX: usize = 8;
 /// Longest call, in bytes.
 const CALL_BYTES_MAX: usize = 160;
@@ -244,17 +244,13 @@ mod tests {
     #[test]
     fn wrong_results_are_distinguished_from_right_ones() {
         check(
-            "ordinalize(13) returns 13rd, same problem with ordinalize(113). Should be 13th and 113th.",
+            "shorten(13) returns 13m, same with shorten(113). Should be 13cm and 113cm.",
             false,
-            &[("ordinalize(13)", "13th"), ("ordinalize(113)", "113th")],
+            &[("shorten(13)", "13cm"), ("shorten(113)", "113cm")],
         );
-        check(
-            "ordinalize(13) returns 13rd, also for 113. Should be 13th and 113th.",
-            false,
-            &[("ordinalize(13)", "13th")],
-        );
-        check("plural('goose') gives gooses. It should be geese, and so on", false, &[("plural('goose')", "geese")]);
-        check("plural('goose') gives nonsense. It should be mended.", false, &[]);
+        check("shorten(13) returns 13m, also for 113. Should be 13cm and 113cm.", false, &[("shorten(13)", "13cm")]);
+        check("plural('ox') gives oxs. It should be oxen, and so on", false, &[("plural('ox')", "oxen")]);
+        check("plural('ox') gives nonsense. It should be mended.", false, &[]);
         check("size('x') gives 2 instead of 1", false, &[("size('x')", "1")]);
         check("size('') crashes, it should give 0.", false, &[("size('')", "0")]);
         check("ordinal(12) gives 12nd", false, &[]);

@@ -17,7 +17,7 @@ const DOCS: &str = "\
     wording doctest doctests example examples kommentar kommentare dokumentiere";
 
 /// `after` without annotations that signatures have gained, with the docstrings of `before`, and without examples in new docstrings, unless the
-/// request `asked` speaks of them. Nothing is taken out if the text would no longer parse.
+/// request `asked` mentions them. Nothing is taken out if the text would no longer parse.
 pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> String {
     let speaks = |list: &str| words::split(asked).iter().any(|word| is_listed(list, word));
     let language = language_of(path);

@@ -12,7 +12,7 @@ use crate::language::words;
 /// Lines of code may go if `may_shorten`.
 ///
 /// # Errors
-/// A function has lost something else that the request does not speak of; the text names it, for the model that wrote the change.
+/// A function has lost something else that the request does not mention; the text names it, for the model that wrote the change.
 pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_shorten: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
@@ -123,7 +123,7 @@ impl Head {
         }
     }
 
-    /// The loss of `now` against this head, unless the request speaks of it. If the body is the same, another default is the change itself.
+    /// The loss of `now` against this head, unless the request mentions it. If the body is the same, another default is the change itself.
     fn lost(&self, now: &Head, asked: &str, same_body: bool) -> Option<String> {
         let speaks_of = |name: &str| words::split(name).iter().all(|word| words::split(asked).contains(word));
         let speaks = |list: &str| words::split(asked).iter().any(|word| crate::base::is_listed(list, word));

@@ -32,7 +32,7 @@ pub enum Sort {
 }
 
 /// All entries of a file, each behind the one that contains it. `None` if it is neither JSON nor TOML, cannot be read,
-/// or is no object.
+/// or is not an object.
 pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     let all = read(path, text).filter(Value::is_object)?;
     let mut found = Vec::new();

@@ -27,7 +27,7 @@ use crate::edit::text::{Edit, Source, indent_at, line_of};
 use crate::index::language_of;
 use crate::index::parts::{Part, parts};
 
-/// What a request says about where a change goes.
+/// Hints in a request about the place of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
     /// The class, `impl`, module or object that it names.
@@ -68,7 +68,7 @@ pub enum MergeError {
     #[error("`{name}` is a method, and it is not clear of which class: {}; write it inside its class line", containers.join(", "))]
     NoContainer { name: String, containers: Vec<String> },
     #[error(
-        "in `{name}` it is not clear which lines `{mark}` stands for; write `{name}` whole, without marks for unchanged code"
+        "in `{name}` it is not clear which lines `{mark}` replaces; write `{name}` whole, without marks for unchanged code"
     )]
     Unclear { name: String, mark: String },
     #[error(

@@ -20,9 +20,9 @@ pub use hints::RepairHints;
 
 use generator::Generator;
 
-/// Most mutants of one definition.
+/// Maximum number of mutants of one definition.
 const MUTANTS_MAX: usize = 250;
-/// Most values of the file that are tried in place of one name.
+/// Maximum number of values of the file tried in place of one name.
 const VALUES_MAX: usize = 6;
 
 const NAMES: &[&str] = &["identifier", "property_identifier", "field_identifier"];
@@ -122,7 +122,7 @@ mod tests {
             "a.rs",
             wrong,
             &(0..wrong.len()),
-            &RepairHints::of("the \"> \" ends up in the middle", ""),
+            &RepairHints::of("the \"> \" lands between the words", ""),
             &|_| true,
         );
         assert!(all[0].applied(wrong).contains("&[' ', '-', '>']"), "{all:?}");

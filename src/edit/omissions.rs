@@ -4,9 +4,9 @@ use crate::language::clauses::words::entries;
 
 /// Longest line that can be a mark, in bytes.
 const MARK_BYTES_MAX: usize = 120;
-/// Most words of a mark.
+/// Maximum number of words of a mark.
 const WORDS_MAX: usize = 14;
-/// Most spaces between the comment sign and a mark; text further behind is an example in a comment.
+/// Maximum number of spaces between the comment sign and a mark; text further behind is an example in a comment.
 const SPACES_MAX: usize = 2;
 /// Share of common words from which two lines are taken for versions of one line.
 const ALIKE_MIN: f32 = 0.6;

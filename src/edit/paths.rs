@@ -18,7 +18,7 @@ pub fn stem(path: &str) -> &str {
     name(path).rsplit_once('.').map_or(name(path), |(stem, _)| stem)
 }
 
-/// What follows the last dot in the last part of a path; empty if it has no dot.
+/// The text after the last dot in the last part of a path; empty without a dot.
 pub fn ending(path: &str) -> &str {
     name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }

@@ -11,7 +11,7 @@ use super::text::static_regex;
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
-/// The most characters that are kept of an output.
+/// Maximum number of characters kept of an output.
 const SAID_CHARS: usize = 400;
 
 /// The output of a program.
@@ -90,7 +90,7 @@ pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     }
 }
 
-/// Code without import statements, which stand at the top of modules only: the names of the module are there already.
+/// Code without import statements, which are at the top of modules only: the names of the module are there already.
 fn without_imports(code: &str) -> String {
     static_regex!(IMPORT = r"^\s*(?:import\b|(?:const|let|var)\s[^=]*=\s*(?:await import|require)\()");
     code.lines().filter(|line| !IMPORT.is_match(line)).collect::<Vec<_>>().join("\n")

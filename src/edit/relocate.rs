@@ -135,7 +135,7 @@ fn family(path: &str) -> &'static str {
     }
 }
 
-/// Whether a file exists, even one that is no text.
+/// Whether a file exists, even one that is not text.
 fn is_there(read: &Read, path: &str) -> Result<bool, MoveError> {
     match read(path) {
         Ok(_) => Ok(true),

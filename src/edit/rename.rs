@@ -21,7 +21,7 @@ pub(in crate::edit) use uses::from_file;
 use target::Wanted;
 use uses::Verdict;
 
-/// What is to be renamed.
+/// The name to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub name: String,
@@ -37,7 +37,7 @@ pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 /// Why a definition cannot be renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
-    #[error("nothing in the project is called `{name}`{}; a local name needs the function it stands in", nearby(.near))]
+    #[error("nothing in the project is called `{name}`{}; a local name needs the function that contains it", nearby(.near))]
     NotFound { name: String, near: Vec<String> },
     #[error("{} definitions are called `{name}`: {}; say which one by its file or class", .places.len(), .places.join(", "))]
     Several { name: String, places: Vec<String> },

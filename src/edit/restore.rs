@@ -37,7 +37,7 @@ pub fn taken_back(path: &str, before: &str, after: &str, may_lose: &dyn Fn(&str)
     gained |= new.len() < old.len();
     if let (Some(name), false) = (lost, gained) {
         return Err(format!(
-            "what was written leaves lines of `{name}` out and adds none; write only what is new or different"
+            "the answer leaves out lines of `{name}` and adds none; write only what is new or different"
         ));
     }
     let mut text = after.to_owned();

@@ -6,14 +6,14 @@ use super::failures::{Failure, Frame, Kind, Report};
 use crate::edit::testing::is_test_file;
 use crate::index::{EdgeKind, Graph, Neighbour, Node};
 
-/// Most suspects that are returned. A small model is shown the first two or three.
+/// Maximum number of suspects returned. A small model is shown the first two or three.
 pub const SUSPECTS_MAX: usize = 5;
-/// Most failures that are used; the others often have the same cause.
+/// Maximum number of failures used; the others often have the same cause.
 const FAILURES_MAX: usize = 10;
-/// Lines above a failed assertion whose calls count, for a test that is no named function. Most tests are shorter.
+/// Lines above a failed assertion whose calls count, for a test that is not a named function. Most tests are shorter.
 const TEST_LINES_MAX: usize = 12;
 
-/// Most words of a test's name that are compared with names, and fewest letters of such a name.
+/// Maximum number of words of a test's name that are compared with names, and minimum length of such a name.
 const NAME_WORDS_MAX: usize = 8;
 const NAME_LETTERS_MIN: usize = 4;
 
@@ -170,7 +170,7 @@ fn test_of<'g>(failure: &Failure, graph: &'g Graph) -> Option<&'g Node> {
     by_place.or_else(by_line).or_else(by_name)
 }
 
-/// The calls just above a failed assertion, for tests that are no named functions, as in JavaScript.
+/// The calls just above a failed assertion, for tests that are not named functions, as in JavaScript.
 fn near_the_place(failure: &Failure, graph: &Graph) -> Vec<Neighbour> {
     let in_test =
         failure.frames.iter().rev().find(|frame| is_test_file(&frame.file)).map(|frame| (&frame.file, frame.line));

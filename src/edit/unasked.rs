@@ -1,4 +1,4 @@
-//! Finds what a change adds, alters or loses although the request does not speak of it: lines, parameters, arguments, indices, definitions, statements.
+//! Finds what a change adds, alters or loses although the request does not mention it: lines, parameters, arguments, indices, definitions, statements.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::language::{grounding, words};
 /// Facts about a change besides the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis {
-    /// Every change to existing lines has to be one that the request speaks of; false where a failing check decides.
+    /// Every change to existing lines has to be one that the request mentions; false where a failing check decides.
     pub by_words: bool,
-    /// Code without a name was to be added or rewritten, so it may stand outside of definitions.
+    /// Code without a name was to be added or rewritten, so it may be outside of definitions.
     pub may_state: bool,
 }
 
@@ -112,7 +112,7 @@ fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked<'_>) ->
     })
 }
 
-/// A new call that stands outside of definitions.
+/// A new call that is outside of definitions.
 fn statement(path: &str, before: &str, after: &str) -> Option<String> {
     let all = |text: &str| -> Vec<String> {
         let items = parts::parts(path, text).map(|parts| parts.items).unwrap_or_default();
@@ -123,7 +123,7 @@ fn statement(path: &str, before: &str, after: &str) -> Option<String> {
     let old = all(before);
     let added = all(after).into_iter().find(|one| CALL.is_match(one) && !old.contains(one))?;
     let first = added.lines().next().unwrap_or_default();
-    Some(format!("`{first}` stands outside of every definition, which nobody asked for; write only definitions"))
+    Some(format!("`{first}` is outside every definition, which nobody asked for; write only definitions"))
 }
 
 /// A stretch of lines that differ.
@@ -141,7 +141,7 @@ struct Hunk<'a> {
     detail: Option<String>,
 }
 
-/// An existing line that was changed, though the request speaks neither of what differs nor of what needs it.
+/// An existing line that was changed, though the request mentions neither the difference nor code that needs it.
 fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &Asked<'_>) -> Option<String> {
     let (hunks, added) = hunks((before, old), (after, new), asked);
     let is_name = |token: &&str| token.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
@@ -251,7 +251,7 @@ fn all_tokens<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().flat_map(|line| tokens(line)).collect()
 }
 
-/// The tokens that only `old` and only `new` have, and an argument or index among them that the request does not speak of.
+/// The tokens that only `old` and only `new` have, and an argument or index among them that the request does not mention.
 fn differing<'a>(old: &[&'a str], new: &[&'a str], asked: &Asked<'_>) -> (Vec<&'a str>, Vec<&'a str>, Option<String>) {
     let (mut gone, mut come, mut detail) = (Vec::new(), Vec::new(), None);
     for change in TextDiff::from_slices(old, new).ops() {
@@ -361,7 +361,7 @@ print(parts)\n    return parts\n\n\ndef other(text):\n    return cut(text, LIMIT
         check(
             &[right, ("\n\ndef other", "\n\nprint(cut('a', 1))\n\n\ndef other")],
             asked,
-            Some("outside of every definition"),
+            Some("outside every definition"),
         );
     }
 

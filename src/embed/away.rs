@@ -11,7 +11,7 @@ use crate::base::Cancel;
 use crate::models::{Endpoint, digest};
 use crate::remote::{PROBE, Remote, RemoteError, Sample, Why};
 
-/// The most bytes of a text that are read at once: servers refuse texts above the context of their model, which is 512 tokens for many.
+/// Maximum bytes of a text read at once: servers refuse texts above the context of their model, which is 512 tokens for many.
 const PIECE_BYTES: usize = 1_280;
 /// Bytes of a token, as a careful guess.
 const TOKEN_BYTES: usize = 3;

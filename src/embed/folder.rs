@@ -110,7 +110,7 @@ pub fn fingerprint(folder: &Path, options: &Options) -> Result<String, EmbedErro
     Folder::open(folder)?.fingerprint(options.max_tokens)
 }
 
-/// Most memory that an embedder will need: weights in f32, the tokenizer, and the activations of a batch in one layer.
+/// Maximum memory that an embedder will need: weights in f32, the tokenizer, and the activations of a batch in one layer.
 pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
     let Folder { path, config, weights } = Folder::open(folder)?;
     let size = |file: &Path| fs::metadata(file).map(|about| about.len()).map_err(|error| unreadable(file, &error));

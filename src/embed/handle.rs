@@ -55,7 +55,7 @@ struct Shared {
     _lease: Option<Lease>,
 }
 
-/// Most bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
+/// Maximum bytes per token that are read of a text: WordPiece tokens have fewer (words above 100 letters are one unknown token), so
 /// text beyond [`TOKENS_MAX`] times this has more tokens anyway.
 const BYTES_A_TOKEN: usize = 512;
 /// Least texts per thread when tokenising; below, a second thread costs more than it saves.

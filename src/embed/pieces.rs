@@ -40,7 +40,7 @@ impl Tokens {
     }
 }
 
-/// The mean of unit vectors, weighed by the number of tokens that stands before each, as a unit vector.
+/// The mean of unit vectors, weighed by the number of tokens that is before each, as a unit vector.
 pub fn mean(parts: impl Iterator<Item = (usize, Vec<f32>)>) -> Vec<f32> {
     let mut parts = parts.peekable();
     let Some((tokens, mut sum)) = parts.next() else { return Vec::new() };

@@ -19,16 +19,16 @@ pub struct Row {
     pub logits: bool,
 }
 
-/// What a decoder can hold, how much it evaluates at once, and what it supports.
+/// Capacity of a decoder, rows it evaluates at once, and features it supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Number of sequences.
     pub sequences: usize,
-    /// Most positions of one sequence.
+    /// Maximum number of positions of one sequence.
     pub context: usize,
-    /// Most rows of one prefill call. May be many, because a call that is no longer wanted is stopped midway.
+    /// Maximum number of rows of one prefill call. May be many, because a call that is no longer wanted is stopped midway.
     pub chunk: usize,
-    /// Most rows of one call whose logits can be read.
+    /// Maximum number of rows of one call whose logits can be read.
     pub outputs: usize,
     pub vocabulary: usize,
     pub sharing: Sharing,

@@ -10,7 +10,7 @@ use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTr
 use super::decoder::{Token, Vocabulary};
 use crate::models::dialect::Prompt;
 
-/// What a generation has to conform to.
+/// The form that a generation has to have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
     /// llguidance's Lark dialect; `<|name|>` stands for a control token.
@@ -70,7 +70,7 @@ impl Grammars {
 /// The blanks allowed between two parts of JSON. Without a bound, a small model writes blank lines until its tokens are used up.
 const BLANKS: &str = r" |\n[ \t]{0,64}";
 
-/// The schema with a note to llguidance that bounds what stands between the parts.
+/// The schema with a note to llguidance that bounds what is between the parts.
 pub fn with_few_blanks(mut schema: Value) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("x-guidance".to_owned(), json!({ "whitespace_pattern": BLANKS }));

@@ -115,7 +115,7 @@ impl Engine {
         self.inner.pressure.waiting()
     }
 
-    /// What each slot does, `None` for a free one; empty before the first request. Returns at once, whatever the model does.
+    /// The work of each slot, `None` for a free one; empty before the first request. Returns at once, also while the model computes.
     pub fn slots(&self) -> Vec<Option<Busy>> {
         self.inner.pressure.slots()
     }

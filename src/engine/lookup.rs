@@ -9,7 +9,7 @@ use super::decoder::Token;
 
 /// A place is considered if this many tokens before it are those at the end of the text.
 const KEY: usize = 3;
-/// Most places considered for one guess, the latest first.
+/// Maximum number of places considered for one guess, the latest first.
 const PLACES_MAX: usize = 32;
 /// Fewest guessed tokens worth a call: on a processor a call of 16 rows takes as long as four or five single tokens,
 /// one of 8 rows hardly less.
@@ -18,7 +18,7 @@ pub const GUESSED_MIN: usize = 8;
 const RIGHT_MIN: usize = 5;
 /// How many tokens must match before any guess was worth its call.
 const MATCH_FIRST: usize = 6;
-/// Most tokens that must match after guesses that were not worth their call.
+/// Maximum number of tokens that must match after guesses that were not worth their call.
 const MATCH_MAX: usize = 24;
 
 /// Prompt and answer so far, with the places that follow each run of [`KEY`] tokens.

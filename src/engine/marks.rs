@@ -48,7 +48,7 @@ impl Marks {
             None => (OPEN, CLOSE, ""),
         };
         let inside = if open == OPEN || !label.is_empty() { format!("{label}\n") } else { String::new() };
-        // A label must stand there, a line break may.
+        // A label must be there, a line break may.
         let tag = if label.is_empty() { open.to_owned() } else { format!("{open}{inside}") };
         // The first word of the mark: models differ in the blanks.
         let call = notation.calls.mark().split_whitespace().next();

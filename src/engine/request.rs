@@ -10,7 +10,7 @@ use super::slot::Reuse;
 use super::thought::Thinking;
 use crate::budget::permit::Priority;
 
-/// Most jobs that may wait for one model. More are refused, so that a caller that submits in a loop gets an error.
+/// Maximum number of jobs that may wait for one model. More are refused, so that a caller that submits in a loop gets an error.
 pub(super) const QUEUE_MAX: usize = 256;
 /// Longest time one generation may take, waiting included, unless its request says otherwise.
 pub const DEADLINE: Duration = Duration::from_secs(600);

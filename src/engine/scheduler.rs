@@ -46,7 +46,7 @@ pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
     (least.urgency < urgency).then_some(least.slot)
 }
 
-/// What a slot's job needs next.
+/// The next work of a slot's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Idle,
@@ -85,7 +85,7 @@ pub struct Scheduler {
     /// Time spent on each kind of call since both kinds have been waiting.
     chunk_ms: u64,
     decode_ms: u64,
-    /// Most calls for one slot in a row where calls cannot be shared.
+    /// Maximum number of calls for one slot in a row where calls cannot be shared.
     in_a_row: usize,
     /// The slot that the last such call was for, and how many it has had in a row.
     turn: Option<(usize, usize)>,

@@ -35,7 +35,7 @@ pub struct Script {
     pub context: usize,
     /// Time one row takes, to test waiting, priority and cancellation.
     pub row_time: Duration,
-    /// Most rows of a prefill call.
+    /// Maximum number of rows of a prefill call.
     pub chunk: usize,
     /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,

@@ -16,7 +16,7 @@ const PROOFS: u8 = 3;
 /// Lengths from here on are grouped by powers of two; ggml pads the context to multiples of 256.
 const SPAN_MIN: usize = 256;
 
-/// What decides which kernels a call uses.
+/// The conditions that decide which kernels a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Regime {
     pub rows: usize,

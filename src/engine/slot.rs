@@ -120,7 +120,7 @@ pub struct Prefill {
     prompt: usize,
     /// Tokens of the fixed prefix; 0 if there is none or it is too short for a call.
     fixed: usize,
-    /// Most rows of a call.
+    /// Maximum number of rows of a call.
     chunk: usize,
 }
 
@@ -288,7 +288,7 @@ mod tests {
             prop_assert_eq!(&held[..calls], &cold[..calls]);
             let begun = if calls > 0 { cold[calls - 1] } else { 0 };
             prop_assert!(kept == begun || splits && (kept - begun).is_multiple_of(SPLIT) && kept + SPLIT <= cold[calls]);
-            // What is kept was not computed in the odd rows at the end of a call.
+            // The kept tokens were not computed in the odd rows that end a call.
             prop_assert!(kept == begun || kept - begun <= (held[calls] - begun) / SPLIT * SPLIT);
         }
     }

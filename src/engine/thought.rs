@@ -47,7 +47,7 @@ pub struct Thought {
     aside: usize,
     /// Tokens that are put into the text next.
     next: VecDeque<Token>,
-    /// The tokens that close a thought before its time: last words, the mark, and what stands between it and the answer.
+    /// The tokens that close a thought before its time: last words, the mark, and what is between it and the answer.
     closing: Vec<Token>,
     /// The text between a thought that the model closed and an answer in a grammar.
     between: Vec<Token>,
@@ -116,7 +116,7 @@ impl Thought {
         }
     }
 
-    /// Takes the next token of the reply. If the thought ends with it and a grammar `follows`, what stands between them is put
+    /// Takes the next token of the reply. If the thought ends with it and a grammar `follows`, what is between them is put
     /// into the text.
     pub fn push(&mut self, vocabulary: &dyn Vocabulary, token: Token, forced: bool, follows: bool) {
         let before = self.text.is_thinking();

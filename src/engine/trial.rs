@@ -19,7 +19,7 @@ use crate::models::gguf::{self, Header};
 const WAITED_MAX: Duration = Duration::from_secs(60);
 /// Maximum number of bytes of the child's output that are kept; the last lines say why it ended.
 const WORDS_BYTES_MAX: usize = 1 << 16;
-/// Number of its lines that are told.
+/// Number of its lines that are reported.
 const LINES_TOLD: usize = 3;
 
 /// How files are tried.

@@ -19,7 +19,7 @@ mod parallel;
 pub(super) const RESOLVE_ALL: &str = "resolve_all";
 /// Stored: the result of [`gaps`].
 pub(super) const GAPS: &str = "gaps";
-/// Most threads that parse. More do not help, because one thread writes.
+/// Maximum number of threads that parse. More do not help, because one thread writes.
 const PARSERS: usize = 4;
 /// Threads that resolve references. Each builds its own tables over all files, so more would cost memory.
 const RESOLVERS: usize = 2;
@@ -54,7 +54,7 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// What a refresh found and did.
+/// The findings and work of a refresh.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Report {
     /// Files in the index.

@@ -11,9 +11,9 @@ const SAMPLED: u64 = 2;
 const SAMPLES_MAX: usize = 8_000;
 /// A line with fewer letters and digits says too little.
 const LETTERS_MIN: usize = 12;
-/// A line that stands in more files than this is a licence or a habit.
+/// A line that is in more files than this is a licence or a habit.
 const FILES_MAX: usize = 8;
-/// Share of its lines that stand in other files from which a file may be a copy.
+/// Share of its lines that are in other files from which a file may be a copy.
 const SHARE: f64 = 0.6;
 /// Telling lines of a copy that lies where copies lie (`dist/`, `vendor/`).
 const MARKED_LINES_MIN: usize = 6;
@@ -53,7 +53,7 @@ fn hash_of(text: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The files whose lines stand mostly in other files that look more like the source. `files` are paths with sketches.
+/// The files whose lines are mostly in other files that look more like the source. `files` are paths with sketches.
 pub fn copies(files: &[(String, Vec<u32>)]) -> Vec<&str> {
     let mut count: HashMap<u32, usize> = HashMap::new();
     files.iter().flat_map(|(_, sketch)| sketch).for_each(|line| *count.entry(*line).or_default() += 1);

@@ -17,7 +17,7 @@ pub struct Declared {
     pub from: usize,
 }
 
-/// Words that may stand before the word that declares.
+/// Words that may be before the word that declares.
 const MODIFIERS: &str = "\
     abstract actual annotation async case companion const constexpr convenience crossinline data declare default \
     dynamic expect explicit export extern external fileprivate final friend global implicit indirect infix inline inner \

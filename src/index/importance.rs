@@ -62,7 +62,7 @@ impl FileImportance {
         self.importance.get(path).copied().unwrap_or(0.0)
     }
 
-    /// Whether most of the file stands in other files that look more like the source.
+    /// Whether most of the file is in other files that look more like the source.
     pub fn is_copy(&self, path: &str) -> bool {
         self.copies.contains(path)
     }

@@ -116,7 +116,7 @@ impl<'a> Project<'a> {
         same.map(|(at, _)| Symbol { file: symbol.file, at }).collect()
     }
 
-    /// What an import of `name` from `source` resolves to.
+    /// The target of an import of `name` from `source`.
     pub fn imported(&self, file: usize, source: &str, name: &str) -> Option<Meaning> {
         let import = Import { source: source.to_owned(), name: name.to_owned(), local: name.to_owned(), line: 0 };
         self.import_target(file, &import)

@@ -74,7 +74,7 @@ pub struct Index {
     vectors: RwLock<Option<(String, Vectors)>>,
     /// The code graph: loaded on first use, dropped when edges change.
     graph: RwLock<Option<Arc<Graph>>>,
-    /// What was discarded when the index was opened (a damaged or outdated database), if anything.
+    /// Names the database that was discarded when the index was opened, because it was damaged or outdated.
     note: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Index {
         &self.project
     }
 
-    /// What was discarded when the index was opened (a damaged or outdated database), if anything.
+    /// Names the database that was discarded when the index was opened, because it was damaged or outdated.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

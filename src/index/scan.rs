@@ -13,9 +13,9 @@ pub use text::read;
 
 /// Larger files are data or bundles; a person reads no source file of this size.
 pub const FILE_BYTES_MAX: u64 = 2_000_000;
-/// Most files listed, skipped ones included. The largest public monorepos have fewer in one tree.
+/// Maximum number of files listed, skipped ones included. The largest public monorepos have fewer in one tree.
 pub const FILES_MAX: usize = 200_000;
-/// Most bytes of text indexed. The largest public monorepos have half as much source; more is data.
+/// Maximum bytes of text indexed. The largest public monorepos have half as much source; more is data.
 const PROJECT_BYTES_MAX: u64 = 4 << 30;
 /// Lock files: tools write them and nobody searches them.
 const LOCK_FILES: &str = "\

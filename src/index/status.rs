@@ -8,7 +8,7 @@ use super::scan::{self, Skipped};
 use super::{Index, IndexError};
 use crate::base::state;
 
-/// What `monobloc index status` prints.
+/// The output of `monobloc index status`.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Status {
     /// Indexed files per language, most frequent first.

@@ -51,7 +51,7 @@ pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty() && w.len() <= WORD_BYTES_MAX)
 }
 
-/// What the full-text index stores for `text`: every identifier whole (without `_`) and, where it has several, its parts.
+/// The entry of `text` in the full-text index: every identifier whole (without `_`) and, where it has several, its parts.
 pub fn searchable(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     for identifier in identifiers(text) {

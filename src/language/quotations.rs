@@ -1,4 +1,4 @@
-//! Finds the texts in quotation marks; apostrophes are no quotation marks.
+//! Finds the texts in quotation marks; apostrophes are not quotation marks.
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 pub use store::{Lessons, LessonsError};
 
-/// A lesson to be stored. Texts that are too long are cut.
+/// A lesson to be stored. Long texts are cut.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lesson {
     pub problem: String,

@@ -14,10 +14,10 @@ use super::{Found, Lesson, Signal, Stored};
 use crate::base::mask::Mask;
 use crate::base::storage::Trouble;
 
-/// Most lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
+/// Maximum number of lessons. A search reads all of them: 5,000 with vectors of 384 numbers are 8 MB.
 const LESSONS_MAX: usize = 5_000;
 
-/// Most bytes of all texts and vectors together; every checkpoint stores a copy of them.
+/// Maximum bytes of all texts and vectors together; every checkpoint stores a copy of them.
 const BYTES_MAX: i64 = 16 << 20;
 
 /// A lesson that failed this often in a row is not offered any more.
@@ -28,7 +28,7 @@ const PROBLEM_MAX: usize = 2_000;
 const SOLUTION_MAX: usize = 8_000;
 const WHY_MAX: usize = 2_000;
 
-/// Most dimensions of a vector; no common embedder has more than 4,096.
+/// Maximum dimensions of a vector; no common embedder has more than 4,096.
 const VECTOR_MAX: usize = 8_192;
 
 #[derive(Debug, thiserror::Error)]

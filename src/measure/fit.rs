@@ -16,7 +16,7 @@ use crate::models::gguf::Header;
 use crate::models::speed::Speed;
 use crate::models::{Registry, Role, architectures, digest};
 
-/// What else takes memory, beside the models.
+/// Other users of memory than the models.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     pub embedder: Bytes,
@@ -35,7 +35,7 @@ pub struct Report {
     pub models: Vec<Model>,
     /// Roles that servers play, which take no memory here.
     pub servers: Vec<String>,
-    /// What is left of the budget with all models loaded.
+    /// The rest of the budget with all models loaded.
     pub free_bytes: Bytes,
     /// Optional models that did not fit; the work is done without them.
     pub left_out: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Model {
     pub advice: BTreeMap<u8, &'static str>,
     /// `as asked`, what was given up to fit, or `does not fit`.
     pub rung: String,
-    /// What the budget leaves for this model's KV cache, beside all other models.
+    /// Memory that the budget leaves for this model's KV cache with all other models loaded.
     pub available_for_kv_bytes: Bytes,
     pub kv_bytes: Bytes,
     pub context: u32,
@@ -230,7 +230,7 @@ fn adjusted(header: &Header, settings: &LoadSettings, given: &Given, machine: &M
     }
 }
 
-/// The most tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most what the model was trained on, or 0.
+/// Maximum number of tokens per slot that fit: a multiple of [`cache::CELL_STEP`], at most what the model was trained on, or 0.
 fn longest_context(
     header: &Header,
     settings: &LoadSettings,

@@ -10,7 +10,7 @@ use super::eval::RejectingHost;
 
 pub struct Probed {
     pub model: String,
-    /// What models.toml says about the model; it takes precedence over the measurement.
+    /// The value in models.toml; it takes precedence over the measurement.
     pub said: Option<bool>,
     pub measured: Measured,
 }

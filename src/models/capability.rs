@@ -15,7 +15,7 @@ const CAPABLE_PARAMETERS: u64 = 3_000_000_000;
 /// The version of what the probes ask. A change of their prompts raises it, so that every model is measured again.
 const PROBES: u32 = 2;
 
-/// What a model may do on its own: free agent loops and free reasoning. Planning by code runs with every model.
+/// The rights of a model on its own: free agent loops and free reasoning. Planning by code runs with every model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelCapability {
     pub supports_advanced_orchestration: bool,
@@ -150,7 +150,7 @@ impl Measured {
         sum(&self.plans)
     }
 
-    /// Whether the model may run free loops; `None` if too little was asked to know.
+    /// Whether the model may run free loops; `None` if too few questions were asked.
     pub fn capable(&self) -> Option<bool> {
         let enough = |share: Share, least: f64| share.of == 0 || share.rate() >= least;
         (self.format.of >= ASKED_MIN && !self.undecided).then(|| {

@@ -55,7 +55,7 @@ fn sample(path: &Path, hash: &mut Sha256) -> io::Result<()> {
     Ok(())
 }
 
-/// Most checksums remembered; at this number all are dropped.
+/// Maximum number of checksums remembered; at this number all are dropped.
 const REMEMBERED_MAX: usize = 1000;
 
 /// The sha256 of a whole file in hexadecimal, remembered in the file `memory` by path and [`Stamp`].

@@ -131,7 +131,7 @@ impl Tensor {
     }
 }
 
-/// What one tensor type contributes to a file.
+/// The share of one tensor type in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
     pub tensors: u64,

@@ -113,7 +113,7 @@ pub struct Candidate {
     pub gb: Option<f64>,
     /// Coding tasks with hidden tests that it solves, of 56; models.toml says whose list.
     pub mark: Option<u32>,
-    /// Whether it thinks before it answers unless told not to.
+    /// Whether it thinks before it answers by default.
     #[serde(default)]
     pub thinks: bool,
     /// Whether this program was tried with it: `here` with the real file, `shape` with random weights.
@@ -264,7 +264,7 @@ impl RoleTable {
         Ok(Some(endpoint))
     }
 
-    /// The table for the model file that stands in for the server of the role: what is said of the server's model is not said of it.
+    /// The table for the model file that replaces the server of the role: settings of the server's model do not hold for it.
     pub fn of_file(self) -> RoleTable {
         if self.url.is_none() { self } else { RoleTable { tier: None, capability: None, context: None, ..self } }
     }

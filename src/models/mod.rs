@@ -30,7 +30,7 @@ pub use endpoint::{Endpoint, Key};
 pub use error::ModelsError;
 pub use registry::{EmbedderSpec, Found, ModelSpec, Registry, RoleWishes};
 
-/// What a model is used for. One file may play several roles.
+/// The use of a model. One file may play several roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

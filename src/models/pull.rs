@@ -134,7 +134,7 @@ enum Failure {
     Passing(String),
 }
 
-/// What the thread of a transfer reports.
+/// A report from the thread of a transfer.
 enum News {
     /// The size of the file, in bytes.
     Total(u64),

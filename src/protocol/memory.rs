@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Bytes;
 
-/// What is in memory, and how much memory is left.
+/// Models and other holders of memory, and the memory that is left.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Memory {
     pub models: Vec<ModelRow>,

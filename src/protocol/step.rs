@@ -128,7 +128,7 @@ pub struct Proposal {
     /// The files that the call would change, with their full texts; empty for a command and for what is not text.
     #[serde(skip)]
     pub changes: Vec<FileChange>,
-    /// What [`Decision::Always`] would cover, in words; null if that answer is not offered.
+    /// The calls that [`Decision::Always`] would cover, in words; null if that answer is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }

@@ -56,7 +56,7 @@ pub enum Stall {
     OutOfIterations,
 }
 
-/// What is done about a [`Stall`].
+/// The remedy for a [`Stall`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
@@ -120,7 +120,7 @@ pub struct CognitiveState {
     /// The tool calls so far, each as tool and summary.
     pub steps: Vec<String>,
     pub draft_answer: String,
-    /// What the verifier says is wrong with the draft.
+    /// The faults of the draft, in the verifier's words.
     pub critique: String,
     /// The verifier's score of the draft, from 0 to 1.
     pub score: f64,
@@ -139,6 +139,6 @@ pub struct Verification {
     /// The score, from 0 to 1.
     pub confidence: f64,
     pub verdict: VerificationResult,
-    /// What is wrong or missing in the draft.
+    /// The faults and gaps of the draft.
     pub critique: String,
 }

@@ -29,7 +29,7 @@ pub struct Abilities {
     pub counts: bool,
 }
 
-/// The program that serves, as far as it can be told.
+/// The server's program, as far as it can be recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {

@@ -60,7 +60,7 @@ pub fn is_too_long(value: &Value, said: &str) -> bool {
     has(&value["error"]["type"]) || has(&value["error"]["code"]) || words.iter().any(|one| said.contains(one))
 }
 
-/// Whether the server only needs time: it is loading the model. LM Studio says so with status 400.
+/// Whether the server is still loading the model. LM Studio reports that with status 400.
 pub fn is_loading(status: u16, text: &str) -> bool {
     let text = text.to_lowercase();
     let says = ["is loading", "is reloaded", "is unloaded", "loading model"].iter().any(|words| text.contains(words));

@@ -25,7 +25,7 @@ pub async fn choose(remote: &Remote, embeds: bool) -> Result<Listed, Why> {
     let named = remote.endpoint().model.as_deref();
     let (all, kind) = match list(remote).await {
         Ok(read) => read,
-        // A server may do without a list if it is told what to ask for.
+        // A server without a list can be used if the model is named.
         Err(Why::NoSuchPath { .. }) if named.is_some() => (Vec::new(), Kind::Other),
         Err(why) => return Err(why),
     };

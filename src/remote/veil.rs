@@ -39,7 +39,7 @@ impl Veil {
         hidden + &text[at..]
     }
 
-    /// The placeholder of a text, which stands nowhere in what was written.
+    /// The placeholder of a text, which is nowhere in what was written.
     fn placeholder(&mut self, mask: &str, original: &str, written: &str) -> String {
         if let Some((placeholder, _)) = self.0.iter().find(|(_, known)| known == original) {
             return placeholder.clone();

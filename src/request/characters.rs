@@ -56,7 +56,7 @@ mod tests {
             let found: Vec<String> = named(task).into_iter().map(|(_, text)| text).collect();
             assert_eq!(found, expected, "{task}");
         };
-        check("indent with two spaces by default instead of a tab", &["  ", r"\t"]);
+        check("indent the list with two spaces instead of a tab", &["  ", r"\t"]);
         check("Join them with semicolons, not commas", &[";", ","]);
         check("a full stop is missing", &["."]);
         check("the table and the dashboard", &[]);

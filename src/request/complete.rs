@@ -52,7 +52,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     numbered(tests_apart(steps))
 }
 
-/// The effect of a step on the project: it tells, runs or changes something.
+/// The effect of a step: it answers, runs or changes something.
 #[derive(Clone, Copy, PartialEq)]
 enum Effect {
     Tells,
@@ -104,7 +104,7 @@ fn place_of(text: &str, request: &str) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// Makes the steps of a sentence that only asks questions steps that tell.
+/// Turns the steps of a sentence that only asks into questions.
 fn as_their_sentences_say(steps: &mut [(Kind, String)], request: &str) {
     let sentences = grounding::sentences(request);
     for (kind, text) in steps.iter_mut() {
@@ -169,7 +169,7 @@ fn without_joint(text: &str) -> &str {
     text
 }
 
-/// Inserts the parts of the request of which the steps hold too few words, in the order of the request. A part that clearly tells, runs or
+/// Inserts the parts of the request of which the steps hold too few words, in the order of the request. A part that clearly answers, runs or
 /// changes something is held by steps that do so.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
@@ -214,7 +214,7 @@ pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
         .captures_iter(request)
         .filter_map(|found| Some((found.get(0)?, found[1].parse::<usize>().ok()?)))
         .collect();
-    // What is asked for before the list would be a step without a number.
+    // An order before the list would be a step without a number.
     let before = &request[..marks.first()?.0.start()];
     let is_more = kind::is_order(before) || words::split(before).iter().any(|word| kind::begins_something(word));
     let is_list = !is_more && marks.len() >= 2 && marks.iter().enumerate().all(|(at, (_, number))| *number == at + 1);

@@ -9,7 +9,7 @@ use crate::language::clauses::words::{is_connective, is_determiner, listed};
 
 /// First words of clauses that list or search a place. In other clauses the word is as often a thing as a folder.
 const LOOKS: &str = "list, ls, look, search, find, grep, show, count, what, which, how";
-/// Words that stand before the name of a folder.
+/// Words that are before the name of a folder.
 const LEADS: &str = "in, inside, within, under, below, list, ls, across, throughout, folder, directory, dir";
 /// `of` leads to a folder only after these nouns: `the number of tests` names no folder.
 const CONTENTS: &str = "files, contents, content, folders, entries";
@@ -69,7 +69,7 @@ mod tests {
     fn a_word_after_in_is_a_folder_if_the_project_has_it() {
         check("What is in src?", Some("What is in src/?"));
         check("List src", Some("List src/"));
-        check("How many files are in the tests folder?", Some("How many files are in the tests/ folder?"));
+        check("How many lines are in the tests folder?", Some("How many lines are in the tests/ folder?"));
         check("Look for TODO in src and in tests", Some("Look for TODO in src/ and in tests"));
         check("Show the files of my-docs", Some("Show the files of my-docs/"));
     }

@@ -18,7 +18,7 @@ pub use lists::{COMMANDS, ENDED};
 use lists::{GIVES_WAY, PRINTED, REMOVALS, REMOVE, SHORTENS};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
 
-/// What a step does.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Tells the user something.
@@ -66,7 +66,7 @@ pub fn of_clause(part: &Part) -> Kind {
     }
 }
 
-/// What the clauses of a request ask for together: an edit if one of them changes something, else a run if one of them runs
+/// The kind of a request's clauses together: an edit if one of them changes something, else a run if one of them runs
 /// something, else an answer.
 pub fn of(parts: &[Part]) -> Kind {
     let has = |list: &str| {
@@ -250,7 +250,7 @@ pub fn only_forbids(text: &str) -> bool {
     FORBIDS.is_match(&low) && !low.contains(" but ")
 }
 
-/// Whether a text orders nothing but a repair: `get them to pass again`, `find the cause and fix it`.
+/// Whether a text orders nothing but a repair: `make them green again`, `find the cause and fix it`.
 pub fn only_mends(text: &str) -> bool {
     let orders =
         |word: &String| is_listed(ORDERS, word) || is_listed(CHANGING, word) || is_listed(OPENING_ORDERS, word);
@@ -299,8 +299,8 @@ pub fn is_red(text: &str) -> bool {
     words::split(text).iter().any(|word| word.starts_with("fail") || is_listed("red rot schlägt", word))
 }
 
-/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red since yesterday`. A single word in back
-/// quotes is no command.
+/// The command that a text has in back quotes, or else says to fail: `node --test a.test.js is red today`. A single word in back
+/// quotes is not a command.
 pub fn quoted_command(text: &str) -> Option<String> {
     static FAILS: LazyLock<Regex> = LazyLock::new(|| {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
@@ -322,11 +322,11 @@ mod tests {
     #[test]
     fn clauses_are_sorted_into_questions_changes_and_commands() {
         let check = |request: &str, expected: Kind| assert_eq!(of(&parts(request)), expected, "{request}");
-        check("Where is the retry limit defined?", Kind::Ask);
+        check("Where is the oven door defined?", Kind::Ask);
         check("Read a.rs and tell me what it does", Kind::Ask);
         check("Read a.rs and fix the typo", Kind::Edit);
         check("In a.rs change 5 to 3 and run the tests", Kind::Edit);
-        check("Hi! Rename a.txt to b.txt", Kind::Edit);
+        check("Hi! Rename c.txt to d.txt", Kind::Edit);
         check("Thanks. Now run the tests", Kind::Run);
         check("Прочитай a.rs и исправь опечатку", Kind::Edit);
         check("write me a poem", Kind::Ask);
@@ -357,12 +357,9 @@ mod tests {
         let check =
             |text: &str, expected: Option<&str>| assert_eq!(quoted_command(text).as_deref(), expected, "{text}");
         check("`make check` fails", Some("make check"));
-        check(
-            "node --test test/err.test.js is red since yesterday. Find the cause",
-            Some("node --test test/err.test.js"),
-        );
-        check("PYTHONPATH=src python3 -m unittest fails", Some("PYTHONPATH=src python3 -m unittest"));
-        check("cargo test is red since yesterday", Some("cargo test"));
+        check("node --test test/oven.test.js is red, find the cause", Some("node --test test/oven.test.js"));
+        check("PYTHONPATH=lib python3 -m pytest fails", Some("PYTHONPATH=lib python3 -m pytest"));
+        check("cargo test is red today", Some("cargo test"));
         check("the node that fails is wrong", None);
         check("two tests fail", None);
     }

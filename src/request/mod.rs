@@ -1,4 +1,4 @@
-//! What a request says by itself, read without a model: its kind, its steps, the tool it names and that tool's arguments.
+//! Reads a request without a model: its kind, its steps, the tool it names and that tool's arguments.
 
 pub(crate) mod arguments;
 pub(crate) mod characters;

@@ -31,7 +31,7 @@ const WITHIN: &str = "in, inside, within, dans, im, en, в";
 const NOUNS: &str =
     "file, files, script, module, document, config, configuration, named, called, datei, fichier, archivo, файле";
 const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
-/// Prepositions before a file that stand before other things as often.
+/// Prepositions before a file that are before other things as often.
 const BESIDE: &str = "from, of, on, at, aus, von, de, из";
 /// Words between two values of which one replaces the other.
 const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";

@@ -1,4 +1,4 @@
-//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b is too vague. Call it c_d`: no model is needed.
+//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b says little. Call it c_d`: no model is needed.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         Regex::new(r#"(?i)^[^.]*?[`"']?\b([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)\b[`"']?[^.]*\.\s+(?:please\s+)?(?:call|name|rename)\s+it\s+(?:to\s+)?[`"']?([\w$]+)[`"']?"#)
             .expect("a pattern")
     });
-    // `isErrorLike -> looksLikeError please, in all files`
+    // `bakeBread -> bakeLoaf please, everywhere`
     static ARROW: LazyLock<Regex> = LazyLock::new(|| {
         let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
         Regex::new(&format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}")).expect("a pattern")
@@ -71,11 +71,11 @@ mod tests {
         check("Rename load_all to load_many everywhere.", &[(Kind::Rename, "load_all -> load_many")]);
         check("please rename the function `a_b()` to `c_d` and update all callers", &[(Kind::Rename, "a_b -> c_d")]);
         check(
-            "isAction isn't really a util. Move src/utils/isAction.ts to src/isAction.ts and adjust the imports.",
-            &[(Kind::Move, "src/utils/isAction.ts -> src/isAction.ts")],
+            "bakeBread has nothing to do with doors. Move src/doors/bakeBread.ts to src/bakeBread.ts and update the imports.",
+            &[(Kind::Move, "src/doors/bakeBread.ts -> src/bakeBread.ts")],
         );
-        check("get_type is too vague. Call it type_tag, in all of src.", &[(Kind::Rename, "get_type -> type_tag")]);
-        check("isErrorLike -> looksLikeError please, in all files", &[(Kind::Rename, "isErrorLike -> looksLikeError")]);
+        check("bake_it says little. Call it bake_loaf, in src and lib.", &[(Kind::Rename, "bake_it -> bake_loaf")]);
+        check("bakeBread -> bakeLoaf please, everywhere", &[(Kind::Rename, "bakeBread -> bakeLoaf")]);
         check("rename a.py to b.py", &[(Kind::Move, "a.py -> b.py")]);
     }
 

@@ -118,7 +118,7 @@ mod tests {
             "Good morning, how are you?",
             "What can you do?",
             "ok cool",
-            "What is the capital of France?",
+            "What is the tallest hill of Peru?",
             "Why is the sky blue?",
             "what is 7 * 6",
             "Привет",
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_request_behind_a_greeting_is_no_small_talk() {
         for request in [
-            "Hi! Rename a.txt to b.txt",
+            "Hi! Rename c.txt to d.txt",
             "Hello, what does parse() do?",
             "Thanks. Now run the tests",
             "Hi, my disk is full",

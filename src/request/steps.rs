@@ -64,7 +64,7 @@ impl Step {
 
 /// Longest request, in words, that is read without a model.
 const PLAIN_WORDS: usize = 24;
-/// Verbs that begin a step that is no edit, or that may hide one.
+/// Verbs that begin a step that is not an edit, or that may hide one.
 const NOT_PLAIN: &str = "rename move call fix make run test extract split read look find show check see";
 
 /// The step of a request that clearly is one step: a question, or one clause that says what to add, change or remove. `None` for any other.
@@ -148,10 +148,10 @@ mod tests {
     fn an_order_is_no_question() {
         let kind = |text: &str| read(&format!("ask: {text}"))[0].0;
         assert_eq!(kind("I need another function tail(list)"), Kind::Edit);
-        assert_eq!(kind("Passe la pénalité par défaut de 25 à 50"), Kind::Edit);
-        assert_eq!(kind("`make test` fails. Find out why and fix the code"), Kind::Fix);
-        assert_eq!(kind("ordinal(12) gives 12nd and ordinal(112) gives 112nd"), Kind::Edit);
-        assert_eq!(kind("Treat form feeds as white space when splitting, too"), Kind::Edit);
+        assert_eq!(kind("Passe la largeur de la page de 25 à 50"), Kind::Edit);
+        assert_eq!(kind("`make lint` fails. Find out why, then mend it"), Kind::Fix);
+        assert_eq!(kind("plural(12) gives 12s and plural(112) gives 112s"), Kind::Edit);
+        assert_eq!(kind("Treat full stops as blanks when counting, too"), Kind::Edit);
         assert_eq!(kind("support for yaml"), Kind::Ask);
         assert_eq!(kind("I want a helper names(expr) that tells me which names an expression needs"), Kind::Edit);
         assert_eq!(kind("Job braucht eine Methode untag(*tags). Rückgabe wie bei tag()"), Kind::Edit);
@@ -171,8 +171,8 @@ mod tests {
         let step = |text: &str| Step::of(1, Kind::Edit, text.to_owned());
         let first = step("Add an option skipEmpty to merge() in merge.js");
         for text in [
-            "mention it in the README",
-            "Write a test for it",
+            "say so in the README",
+            "Write two tests for it",
             "update the readme",
             "add a test",
             "use skipEmpty in cli.js",

@@ -51,7 +51,7 @@ pub fn of(task: &str) -> Option<Substitution> {
     substitution(task, &literals)
 }
 
-/// Like [`of`] for names of code: `print with console.warn, not console.error`.
+/// Like [`of`] for names of code: `measure with time.monotonic, not time.time`.
 pub fn of_names(task: &str) -> Option<Substitution> {
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+"));
@@ -115,7 +115,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(any, second, not.clone()),
         rule(quoted, first, "① (?:should (?:be|read|say)|to|becomes|->|→|with|by|zu|par|por) ②".to_owned()),
         rule(any, first, "(?:from|von|de|с) ① (?:to|auf|à|a|на) ②".to_owned()),
-        // `claims 3.8+, make that 3.10+`, `is 5 now, it should be 6`
+        // `says 1.4, make that 1.5`, `is 5 now, it should be 6`
         rule(any, first, format!("① [^.]*(?:{make}|should (?:be|say|read)) ②")),
     ]
 });
@@ -152,7 +152,7 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
 }
 
-/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is no member (`x.a.b`).
+/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is not a member (`x.a.b`).
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
     let mut done = String::new();
     let mut end = 0;
@@ -192,7 +192,7 @@ fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
         .collect()
 }
 
-/// What differs between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
+/// The difference between two texts, in whole words: `a b c` and `a d c` give `b` and `d`.
 pub fn difference<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let same_start = |text: &'a str, other: &'a str| -> usize {
         let mut end = 0;
@@ -250,8 +250,8 @@ mod tests {
         check("the text 'a b' should be \"c d\", in f", Some(("a b", "c d")));
         check("let f() parse up to 200 characters, 100 is too short for us", Some(("100", "200")));
         check("100 characters are not enough, allow 200", Some(("100", "200")));
-        check("In t.go say 'just now' instead of 'now'", Some(("now", "just now")));
-        check("remplace le message d'erreur « A b. » par « C b. »", Some(("A b.", "C b.")));
+        check("In t.go print 'very soon' instead of 'soon'", Some(("soon", "very soon")));
+        check("remplace le titre « A b. » par « C b. »", Some(("A b.", "C b.")));
         check(
             "reword it: instead of \"x is not set\" it should say \"x is missing\"",
             Some(("x is not set", "x is missing")),
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn numbers_are_replaced() {
         check("The cache should write after 500 changes, not 1000", Some(("1000", "500")));
-        check("Passe la pénalité de 25 à 50, les autres ne bougent pas", Some(("25", "50")));
-        check("the README claims it works on Python 3.8+, make that 3.10+", Some(("3.8+", "3.10+")));
+        check("Passe la largeur de 25 à 50, rien de plus", Some(("25", "50")));
+        check("the guide says Node 16.2+ is enough, make that 18.4+", Some(("16.2+", "18.4+")));
         check("retry 5 times instead of 3.", Some(("3", "5")));
         check("it runs 3 to 5 times", None);
         check("f('a') gives 2, not 3", None);
@@ -276,11 +276,11 @@ mod tests {
 
     #[test]
     fn characters_and_names_of_code_are_replaced() {
-        let indent = "Pretty printing should indent with two spaces by default instead of a tab.";
+        let indent = "Lists are to be indented with two spaces instead of a tab.";
         check_by(of_characters, indent, Some((r"\t", "  ")));
         check_by(of_characters, "columns are joined by commas, use a semicolon instead", None);
         let check = |task: &str, expected: Option<(&str, &str)>| check_by(of_names, task, expected);
-        check("warning() should print with console.warn, not console.error", Some(("console.error", "console.warn")));
+        check("elapsed() should measure with perf.now, not Date.now", Some(("Date.now", "perf.now")));
         check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));
         check("call os.remove and os.rename", None);
         check("set max_size to 5", None);
@@ -293,10 +293,10 @@ mod tests {
     #[test]
     fn a_version_is_bumped_to_the_one_that_is_named() {
         let check = |step: &str, expected: Option<&str>| {
-            assert_eq!(version_bump(step, "prepare 4.10.0: do it").as_deref(), expected, "{step}");
+            assert_eq!(version_bump(step, "get ready for 4.10.0: do it").as_deref(), expected, "{step}");
         };
-        check("bump the version (pyproject and version.py)", Some("set the version to 4.10.0"));
-        check("bump the version in Cargo.toml to 0.5.1", Some("set the version to 0.5.1"));
+        check("bump the version (setup.cfg and about.py)", Some("set the version to 4.10.0"));
+        check("bump the version in setup.cfg to 0.5.1", Some("set the version to 0.5.1"));
         check("say that version 1.2.3 or newer is needed", None);
         check("update the readme", None);
         assert!(has_version("version = '4.9.0'") && !has_version("style=flat"));

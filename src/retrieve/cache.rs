@@ -9,7 +9,7 @@ use super::{Hits, search};
 use crate::embed::Embedder;
 use crate::index::{Index, IndexError};
 
-/// Most cached answers, each of some hits of a few kilobytes; the least recently used is dropped first.
+/// Maximum number of cached answers, each of some hits of a few kilobytes; the least recently used is dropped first.
 const ANSWERS_MAX: usize = 64;
 /// Cosine from which two questions have the same meaning, if they also contain the same names.
 const SAME_MEANING: f32 = 0.95;

@@ -92,7 +92,7 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
         // A part of the project that was not looked at concerns every answer.
         notes.extend(index.gaps()?.filter(|gaps| gaps.contains("too many files") || gaps.contains("too much text")));
         if lexical.is_empty() {
-            notes.push("none of the words stands in the project; found by meaning or name".into());
+            notes.push("none of the words occurs in the project; found by meaning or name".into());
         }
     }
     match index.hidden()? {
@@ -124,7 +124,7 @@ fn why_nothing(index: &Index, query: &Query) -> Result<String, IndexError> {
     Ok(match index.paths()?.len() {
         _ if query.words.is_empty() => "nothing found: the query has no word to look for".into(),
         0 => "nothing found: the index is empty; run `monobloc index`".into(),
-        files => format!("nothing found: none of {} stands in the {files} indexed files", query.words.join(", ")),
+        files => format!("nothing found: none of {} occurs in the {files} indexed files", query.words.join(", ")),
     })
 }
 

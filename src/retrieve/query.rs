@@ -35,7 +35,7 @@ impl Query {
     const RUN_MAX: usize = 6;
     /// Words whose other forms are looked for.
     const FORMS_MAX: usize = 12;
-    /// Most stems that are used; a question has a dozen.
+    /// Maximum number of stems used; a question has a dozen.
     const ROOTS_MAX: usize = 100;
 
     pub fn read(text: &str) -> Query {

@@ -130,7 +130,7 @@ const HISTORY: f64 = 0.3;
 const DECLARATIONS: f64 = 0.4;
 const PROSE: f64 = 0.4;
 const SUPERSEDED: f64 = 0.3;
-/// The factor for a file whose lines stand in the sources as well.
+/// The factor for a file whose lines are in the sources as well.
 const COPY: f64 = 0.3;
 
 /// The factor for a chunk of a source file that defines tests; `None` if `of_file` already has it or the query asks for tests.

@@ -87,7 +87,7 @@ fn a_search_without_vectors_or_without_hits_says_so() {
     assert_eq!(search(&index, "retry", Some(&[1.0]), 3).unwrap().notes, ["lexical only: no vectors computed yet"]);
     let nothing = search(&index, "zebra", None, 3).unwrap();
     assert!(
-        nothing.hits.is_empty() && nothing.notes[1].contains("zebra stands in the 6 indexed files"),
+        nothing.hits.is_empty() && nothing.notes[1].contains("zebra occurs in the 6 indexed files"),
         "{:?}",
         nothing.notes
     );

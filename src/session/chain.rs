@@ -52,7 +52,7 @@ pub fn read<'a>(line: &'a [u8], before: &Link) -> Result<(&'a str, Link), String
     }
     let body = &line[..line.len() - BEFORE.len() - DIGITS - AFTER.len()];
     if hash(&before.hash, body) != link.hash {
-        return Err("its hash does not fit what it says and what stands before it".to_owned());
+        return Err("its hash does not fit its text and the records before it".to_owned());
     }
     Ok((record, link))
 }

@@ -13,7 +13,7 @@ use crate::protocol::{Event, Record};
 pub enum JournalError {
     #[error("{}", Trouble::of(source).told("the journal", path, source))]
     File { path: PathBuf, source: io::Error },
-    #[error("the journal {path}: {damage}; `monobloc audit verify` says the same, what stands before it is whole")]
+    #[error("the journal {path}: {damage}; `monobloc audit verify` reports the same; the records before it are intact")]
     Damaged { path: PathBuf, damage: Damage },
 }
 

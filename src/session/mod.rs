@@ -62,9 +62,9 @@ pub struct Session {
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
 }
 
-/// Most earlier turns that a later turn can refer to.
+/// Maximum number of earlier turns that a later turn can refer to.
 const EARLIER_MAX: usize = 64;
-/// Most characters that are kept of each request and answer.
+/// Maximum number of characters kept of each request and answer.
 const EARLIER_CHARS: usize = 8_000;
 
 impl Session {

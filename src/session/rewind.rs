@@ -35,7 +35,7 @@ pub struct Rewinder {
     pub notes: Vec<String>,
 }
 
-/// What a rewind would do; nothing is done yet.
+/// A rewind that is worked out but not done.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub target: Checkpoint,
@@ -142,7 +142,7 @@ impl Rewinder {
         Ok(found.ok_or_else(|| CheckpointError::Unknown(name.to_owned()))?)
     }
 
-    /// What going back to `target` would change. First scans the project for changes made by others.
+    /// Works out what going back to `target` would change. First scans the project for changes made by others.
     pub fn plan(&mut self, target: Checkpoint) -> Result<Prepared, RewindError> {
         self.store.look(&self.project)?;
         let plan = self.store.plan_to(&target)?;

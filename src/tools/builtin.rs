@@ -134,7 +134,7 @@ impl Builtin {
         )
     }
 
-    /// What the tool is for and which related tool to use instead: the contrast helps small models choose.
+    /// The purpose of the tool and the related tool to use instead: the contrast helps small models choose.
     fn description(self) -> &'static str {
         match self {
             Builtin::ReadFile => {

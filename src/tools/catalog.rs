@@ -5,7 +5,7 @@ use crate::tools::outcome::cut_line;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{self, ToolSpec};
 
-/// Most tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
+/// Maximum number of tools of one catalogue; beyond a few hundred, retrieval is the limit rather than the catalogue.
 const TOOLS_MAX: usize = 5_000;
 
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! What every tool call has access to: the project, cancellation, limits, the index and other shared services.
+//! The context of every tool call: the project, cancellation, limits, the index and other shared services.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Context {
     pub servers: Option<Servers>,
     /// Makes checkpoints before calls that change something; without one nothing can be undone.
     pub turn: Option<Arc<Turn>>,
-    /// The most bytes of one result. Tools keep to it by whole lines, and say how the rest is got.
+    /// Maximum bytes of one result. Tools keep to it by whole lines, and say how the rest is got.
     pub text_max_bytes: usize,
     /// Cached answers of `index_search`, valid while the index is unchanged.
     pub answers: Arc<Cache>,

@@ -13,14 +13,14 @@ use crate::tools::confine::Access;
 use crate::tools::files::change::text_of;
 use crate::tools::outcome::cut_line;
 
-/// The most lines of all changes together; later ones usually follow from the first.
+/// Maximum number of lines of all changes together; later ones usually follow from the first.
 const SAID_MAX: usize = 12;
-/// The most places named in one line, and the length of their code.
+/// Maximum number of places named in one line, and the length of their code.
 const PLACES_MAX: usize = 6;
 const CODE_CHARS: usize = 80;
 
 /// The damage that `changes`, which are made, may have done, one line each, the surest first. A definition that is gone or takes other parameters is
-/// followed by the places that use it, as the index knows them; places that no longer have its name are left out.
+/// followed by the places that use it, as the index has them; places that no longer have its name are left out.
 pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
     let graph = context.index.as_ref().and_then(|index| index.graph().ok());
     let look = Look { context, graph: graph.as_deref(), changes };
@@ -47,7 +47,7 @@ impl Look<'_> {
         let (path, old) = (change.path.as_str(), change.old.as_deref().unwrap_or_default());
         let Some(new) = change.new.as_deref() else { return self.without_file(path) };
         let before = definitions(path, old);
-        // Definitions that are gone are told with their uses, below.
+        // Removed definitions are reported with their uses, below.
         let names: Vec<String> = before.iter().map(|span| span.name.clone()).collect();
         let known = |name: &str| self.knows(name);
         let mut said: Vec<String> =
@@ -132,7 +132,7 @@ impl Look<'_> {
         said
     }
 
-    /// Where a definition of `path` is used: in the new text of that file beside its own head, and in other files as the index knows them.
+    /// Where a definition of `path` is used: in the new text of that file beside its own head, and in other files as the index has them.
     fn uses(&self, path: &str, span: &Span, new: &str) -> Vec<Use> {
         let name = span.name.as_str();
         let handle = match span.container.last() {

@@ -181,9 +181,9 @@ mod tests {
             ("edit", json!({ "path": "a.txt", "edits": [{ "old": "1\n2", "new": "one" }] }), "1| one\n"),
             ("run_command", json!({ "command": "cat a.txt" }), "one\n"),
             ("find_files", json!({ "pattern": "a.txt" }), "1 files"),
-            ("move_file", json!({ "source": "a.txt", "destination": "b.txt" }), "moved a.txt to b.txt"),
-            ("list_dir", json!({}), "b.txt  4 B"),
-            ("delete_file", json!({ "path": "b.txt" }), "deleted b.txt"),
+            ("move_file", json!({ "source": "a.txt", "destination": "c.txt" }), "moved a.txt to c.txt"),
+            ("list_dir", json!({}), "c.txt  4 B"),
+            ("delete_file", json!({ "path": "c.txt" }), "deleted c.txt"),
         ] {
             let outcome = run(&project, tool, arguments).await;
             assert!(outcome.is_ok() && outcome.text.contains(expected), "{tool}: {outcome:?}");

@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::protocol::FileChange;
 
-/// Most text of one outcome: what `read_file` may return, and the bound for every other tool.
+/// Maximum size of the text of one outcome: what `read_file` may return, and the bound for every other tool.
 pub const TEXT_MAX_BYTES: usize = 256 << 10;
-/// Most findings of one outcome; the evidence of a turn keeps them all in memory.
+/// Maximum number of findings of one outcome; the evidence of a turn keeps them all in memory.
 pub const FINDINGS_MAX: usize = 5_000;
 /// Longest diff; a longer one is cut in the middle.
 pub const DIFF_MAX_BYTES: usize = 64 << 10;
@@ -48,7 +48,7 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub status: Status,
-    /// What a model reads, at most [`TEXT_MAX_BYTES`] and a note about what was cut.
+    /// The text for the model, at most [`TEXT_MAX_BYTES`] and a note about what was cut.
     pub text: String,
     pub findings: Vec<Finding>,
     /// A unified diff, when the call changed a file.

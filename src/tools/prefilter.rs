@@ -170,7 +170,7 @@ mod tests {
             ("Find all files named *.toml", "find_files"),
             ("Search for the word retry in the sources", "search_text"),
             ("Create a new file notes.txt with the content hello", "write_file"),
-            ("In src/retry.ts change the default number of attempts from 5 to 3", "replace_in_file"),
+            ("In src/retry.ts change the pause in milliseconds from 50 to 30", "replace_in_file"),
             ("Run cargo test", "run_command"),
         ] {
             let best = filter.select(step, None, 3)[0].index;

@@ -9,7 +9,7 @@ use crate::tools::builtin::Builtin;
 use crate::tools::call::ToolCall;
 use crate::tools::planned::Planned;
 
-/// What the user sees when asked for consent.
+/// The text shown to the user when asked for consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     /// A unified diff, a command line, or the call itself.
@@ -24,7 +24,7 @@ impl From<String> for Preview {
     }
 }
 
-/// What `call` would do. An error is the one the call itself would fail with, so the user need not be asked.
+/// The preview of `call`. An error is the one the call itself would fail with, so the user need not be asked.
 pub fn of(call: &ToolCall, context: &Context) -> Result<Preview, String> {
     let arguments = Arguments(&call.arguments);
     if let Some(planned) = Planned::of(std::slice::from_ref(call), context)? {

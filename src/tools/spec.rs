@@ -153,7 +153,9 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
         Some(kind) => return Err(format!("its schema has type {kind}, not \"object\"")),
     }
     if let Some(properties) = fields.get("properties") {
-        let Some(properties) = properties.as_object() else { return Err("its `properties` are no object".to_owned()) };
+        let Some(properties) = properties.as_object() else {
+            return Err("its `properties` are not an object".to_owned());
+        };
         if properties.len() > PARAMETERS_MAX {
             return Err(format!("it has {} parameters, at most {PARAMETERS_MAX} are taken", properties.len()));
         }

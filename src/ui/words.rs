@@ -13,7 +13,7 @@ const LEFT_SHOWN: usize = 20;
 /// Maximum number of changed paths without a checkpoint that the line about a checkpoint names.
 const UNCOVERED_SHOWN: usize = 5;
 
-/// What an event says about the work in progress, for a line that the next one replaces.
+/// The work in progress according to an event, for a line that the next one replaces.
 pub fn doing(event: &Event) -> Option<String> {
     Some(match event {
         Event::ModelLoading { role, file, share } => format!("loading {role} {file}: {:.0} %", share * 100.0),
@@ -82,8 +82,8 @@ pub fn stall(detection: &Detection) -> String {
         Remedy::ExecutingToolsOnly => "only executing tools are offered now",
         Remedy::OtherToolsOnly => "only other tools are offered now",
         Remedy::AskedAgain => "asked again",
-        Remedy::CodeOwnedSteps => "what is open is carried out step by step",
-        Remedy::Synthesis => "answering from what is known",
+        Remedy::CodeOwnedSteps => "open steps are carried out one by one",
+        Remedy::Synthesis => "answering from the results so far",
     };
     format!("loop {}: {stall}; {remedy}", detection.iteration)
 }
@@ -129,7 +129,7 @@ pub fn counted(created: usize, changed: usize, deleted: usize) -> String {
     if parts.is_empty() { "no file changed".to_owned() } else { parts.join(", ") }
 }
 
-/// What a turn cost.
+/// The cost of a turn.
 pub fn cost(usage: &Usage) -> String {
     let over = if usage.budget.over.is_empty() {
         String::new()

@@ -1,7 +1,7 @@
 //! Checks the architecture of the source: its layers, where outside crates are used, and where `unsafe` is allowed.
 
 mod rules;
-mod source;
+pub mod source;
 
 use source::Source;
 

@@ -54,6 +54,7 @@ mod side_by_side;
 mod soak;
 mod split;
 mod stream;
+mod suites;
 mod terminal;
 mod tls;
 mod turn;

@@ -103,7 +103,7 @@ async fn what_stops_a_change_is_said() {
     refuses("v.cfg", b"# \xff\nn = 7\n", change, "not UTF-8 text (byte 3 on line 1)").await;
     refuses("v.cfg", b"\xff\xfen\0 \0=\0 \x007\0", change, "UTF-16").await;
     refuses("v.cfg", b"\0\nn = 7\n", change, "binary").await;
-    refuses("v.cfg", b"[a]\nn = 7\n[b]\nn = 7\n", change, "stands on lines 2 and 4").await;
+    refuses("v.cfg", b"[a]\nn = 7\n[b]\nn = 7\n", change, "is on lines 2 and 4").await;
     refuses("v.cfg", b"n = 9\n", change, "line 1 is `n = 9`").await;
     refuses("v.cfg", b"n = 7\n", "In w.cfg change n from 7 to 8", "`v.cfg` may be meant").await;
     refuses("sub/v.cfg", b"n = 7\n", "In sub/ change n from 7 to 8", "is a folder").await;

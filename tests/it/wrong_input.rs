@@ -206,7 +206,7 @@ fn too_little_memory_is_refused_before_any_is_taken() {
         let peak_mib = ended.peak_kib >> 10;
         assert!(peak_mib < 64, "{peak_mib} MiB were taken before the refusal");
         let note = ended.err.lines().find(|line| line.contains("embedder")).unwrap_or_default();
-        assert!(note.contains("no embedder: the planner would not fit beside it"), "{note}");
+        assert!(note.contains("no embedder: the planner would not fit into memory with it"), "{note}");
     }
     let wrong = Run::new(&project, &["ask", "hello", "--budget", "much"]);
     refused(&project, wrong, &["`much`", "8GiB"]);

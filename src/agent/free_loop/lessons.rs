@@ -17,9 +17,9 @@ use crate::tools::ToolSpec;
 
 use super::offer;
 
-/// Most steps for which lessons are recalled; a small model's loop seldom gets further.
+/// Maximum number of steps for which lessons are recalled; a small model's loop seldom gets further.
 const STEPS_MAX: usize = 8;
-/// Most lessons looked up for one step.
+/// Maximum number of lessons looked up for one step.
 const RECALLED_MAX: usize = 5;
 /// Lowest likeness of a step that counts: cosine of the vectors, or share of common words.
 const ALIKE_VECTOR: f32 = 0.85;
@@ -126,7 +126,7 @@ impl Recalled<'_> {
         (call.tool == solution.tool && kept(&call.arguments) == solution.arguments).then_some(stored.id)
     }
 
-    /// What a successful call of the step teaches.
+    /// The lesson of a successful call of the step.
     fn lesson_of(&self, call: &Entry, tokens: usize) -> Lesson {
         let text = &self.step.text;
         let solution = Solution { tool: call.tool.clone(), arguments: kept(&call.arguments), wording: text.clone() };

@@ -39,7 +39,7 @@ const SMALL_REPLY_TOKENS: usize = 80;
 /// Longest part of a result that the model reads, in characters; the evidence keeps all of it.
 const RESULT_CHARS: usize = 3_000;
 
-/// What a loop starts with.
+/// The input of a loop.
 pub struct Task<'a> {
     pub plan: &'a Plan,
     pub evidence: &'a mut Evidence,

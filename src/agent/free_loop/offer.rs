@@ -13,7 +13,7 @@ use super::watch::Offer;
 
 /// Longest description of a tool in the list, in characters.
 const DESCRIPTION_CHARS: usize = 200;
-/// Most tools listed to a weak model, which a long list confuses.
+/// Maximum number of tools listed to a weak model, which a long list confuses.
 const WEAK_OFFERED_MAX: usize = 5;
 /// Fewest executing tools offered for a request that changes something: create, change, run.
 const EXECUTING_MIN: usize = 3;
@@ -28,7 +28,7 @@ enum Access {
     Index,
 }
 
-/// What the loop may do for one pair of capability and mode. Retrieval is on in every case. Steps that code carries out are not limited: they run
+/// The rights of the loop for one pair of capability and mode. Retrieval is on in every case. Steps that code carries out are not limited: they run
 /// on every model.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopRights {

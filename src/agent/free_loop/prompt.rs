@@ -32,7 +32,7 @@ const BACKGROUND_TOKENS_MAX: usize = 4_000;
 const GIVEN_CHARS: usize = 12_000;
 /// Characters that are left of a message cut to make room for later ones.
 const STUB_CHARS: usize = 160;
-/// Most open steps named to the model.
+/// Maximum number of open steps named to the model.
 const OPEN_SHOWN: usize = 5;
 
 /// The system message; `short` picks the version for weak models, which a long one confuses.
@@ -107,7 +107,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
             format!("You are repeating yourself. Call one tool, like this: {example}. Or answer in one sentence.")
         }
         _ => format!(
-            "Nothing may be said about the project before it was looked at. Call one of the listed tools now, like this: {example}"
+            "Look at the project before you say anything about it. Call one of the listed tools now, like this: {example}"
         ),
     };
     if remedy != Remedy::Nudge && !open.is_empty() {

@@ -61,7 +61,7 @@ pub struct ReplyCalls {
     pub servers: HashSet<String>,
 }
 
-/// What is left of the request.
+/// The part of the request that is still open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open<'a> {
     /// Some step is not done.
@@ -72,7 +72,7 @@ pub struct Open<'a> {
     pub elsewhere: Option<&'a str>,
 }
 
-/// What was observed of a loop so far.
+/// Observations of a loop so far.
 #[derive(Debug, Default)]
 pub struct Watch {
     miss: ToolMiss,

@@ -218,7 +218,7 @@ mod tests {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let found = |task: &str| clearly_meant(&texts, task).map(|at| all[at].title.clone());
         assert_eq!(found("raise requires-python to 3.9").as_deref(), Some("requires-python: >= 3.8"));
-        assert_eq!(found("remove the classifier for 3.8").as_deref(), Some("classifiers:"));
+        assert_eq!(found("take out the classifier for 3.8").as_deref(), Some("classifiers:"));
         assert_eq!(found("something else"), None);
     }
 

@@ -204,7 +204,7 @@ mod tests {
         };
         check("rename to _LockMixin everywhere", "_LockedMixin", "_LockMixin");
         check("typeOfValue and update everything", "kindOf", "typeOfValue");
-        check("Call it type_tag, in all of src", "get_type", "type_tag");
+        check("Call it bake_loaf, in src and tests", "bake_it", "bake_loaf");
         check("load", "read", "load");
         assert_eq!(new_name("everywhere", "read"), None);
     }

@@ -311,8 +311,8 @@ mod tests {
             "don't change anything in the tests",
             "Fix it, but do not edit tests/test_a.py or other tests",
             "leave the tests alone",
-            "repair it, the test itself is fine",
-            "fix it in src, leave tests/ and test.sh alone",
+            "mend it, the test is fine",
+            "fix it in lib, leave tests/ and check.sh alone",
         ];
         for asked in keeps {
             assert!(keeps_tests(asked), "{asked}");

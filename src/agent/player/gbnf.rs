@@ -54,7 +54,7 @@ fn body_of(mut rest: &str) -> Option<String> {
                 parts.push(first.to_string());
                 1
             }
-            // It belongs to what stands before it.
+            // It belongs to what is before it.
             '?' | '*' | '+' => {
                 parts.last_mut()?.push(first);
                 1

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::file;
 
-/// Most projects remembered; the oldest consent is dropped first.
+/// Maximum number of projects remembered; the oldest consent is dropped first.
 const PROJECTS_MAX: usize = 1_000;
 
 /// Whether the user has consented to exactly this text in exactly this project.

@@ -47,7 +47,7 @@ pub enum ConfigError {
     Flag { flag: String, value: String, expected: String },
 }
 
-/// What one configuration file sets.
+/// The settings of one configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     /// By key: the value, as [`Kind::read`] gives it, and its line.
@@ -166,7 +166,7 @@ impl Source<'_> {
             return Err(self.wrong(at, format!("`{key}` is not a setting; {near}")));
         };
         if setting.project == Trust::NotInFiles {
-            let way = format!("`{key}` stands in no file; give --{} or {}", setting.flag, setting.variable);
+            let way = format!("`{key}` cannot be set in a file; give --{} or {}", setting.flag, setting.variable);
             return Err(self.wrong(at, way));
         }
         if setting.kind == Kind::Paths {
@@ -177,10 +177,7 @@ impl Source<'_> {
             let joined = std::env::join_paths(&all).map_err(|_| {
                 let split = all.iter().find(|one| one.as_os_str().as_encoded_bytes().contains(&b':'));
                 let split = split.map(|one| one.display().to_string()).unwrap_or_default();
-                self.wrong(
-                    value.span(),
-                    format!("`{split}` has a `:`, which stands between paths; name a folder above it"),
-                )
+                self.wrong(value.span(), format!("`{split}` has a `:`, which separates paths; name a folder above it"))
             })?;
             said.settings.insert(setting.key, (joined, self.place(at).line));
             return Ok(());

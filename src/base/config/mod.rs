@@ -37,7 +37,7 @@ pub struct Config {
     pub router_url: Option<String>,
     /// Open no connection.
     pub offline: bool,
-    /// Most memory that may be used; `None` takes what is free.
+    /// Maximum memory that may be used; `None` takes what is free.
     pub budget: Option<Bytes>,
     /// Inference slots per model, at most 4.
     pub slots: usize,
@@ -48,20 +48,20 @@ pub struct Config {
     pub flash_attention: FlashAttention,
     /// Seconds that an unused model stays in memory, unless models.toml sets it.
     pub keep_alive_s: u64,
-    /// Most model files in memory at once; `None` means as many as fit.
+    /// Maximum number of model files in memory at once; `None` means as many as fit.
     pub max_loaded: Option<usize>,
     /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped from the file, so the system
     /// can take their memory back.
     pub repack: bool,
     /// Compute answers given at the same time together even where that changes the last bits of logits.
     pub shared_calls: bool,
-    /// Most threads for inference; 0 means every core.
+    /// Maximum number of threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step.
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false runs the plain single-model loop instead of plan, execute, answer.
     pub orchestrate: bool,
-    /// Most rounds of the single-model loop; `None` derives it from the model's capability.
+    /// Maximum number of rounds of the single-model loop; `None` derives it from the model's capability.
     pub iterations_max: Option<usize>,
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
@@ -87,7 +87,7 @@ pub struct Config {
     pub servers: Vec<Server>,
 }
 
-/// What commands may access outside the project, and their resource limits.
+/// Access of commands outside the project, and their resource limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
     /// Run in a sandbox that enforces all of this; if false, the user is asked about each command.
@@ -98,11 +98,11 @@ pub struct Commands {
     pub reads: Vec<PathBuf>,
     /// Writable paths beside the project.
     pub writes: Vec<PathBuf>,
-    /// Most memory of one process.
+    /// Maximum memory of one process.
     pub memory: Bytes,
     /// Largest file that may be written.
     pub file_size: Bytes,
-    /// Most processes and threads of one command at once.
+    /// Maximum number of processes and threads of one command at once.
     pub processes: u64,
     /// For a command whose call gives no timeout.
     pub timeout_s: usize,
@@ -114,7 +114,7 @@ pub struct Commands {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cognitive {
     pub when: When,
-    /// Most drafts of one answer.
+    /// Maximum number of drafts of one answer.
     pub max_iterations: usize,
     /// Score from 0 to 1 from which a draft becomes the answer.
     pub verification_threshold: f64,

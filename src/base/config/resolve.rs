@@ -124,7 +124,7 @@ impl Given {
 /// The two configuration files of a run.
 struct Files {
     user: Said,
-    /// What the project's own file says.
+    /// The settings of the project's own file.
     own: Said,
     user_file: PathBuf,
     project_file: PathBuf,
@@ -198,7 +198,7 @@ fn servers(
         match (consented, twice) {
             (true, None) => servers.push(server),
             (true, Some(other)) => {
-                let why = format!("[mcp.{}] stands in {} already; give it another name", server.name, other.place);
+                let why = format!("[mcp.{}] is already in {}; give it another name", server.name, other.place);
                 return Err(ConfigError::Wrong { place: server.place, why });
             }
             (false, _) => left_out.push(format!("{}: the server [mcp.{}]", server.place, server.name)),

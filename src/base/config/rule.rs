@@ -36,7 +36,7 @@ pub struct Rule {
     pub not: Vec<Example>,
 }
 
-/// What a rule decides, ordered by strictness.
+/// The decision of a rule, ordered by strictness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Consent {

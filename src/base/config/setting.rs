@@ -22,7 +22,7 @@ pub struct Setting {
     pub project: Trust,
 }
 
-/// What values a setting takes.
+/// The values that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Path,
@@ -45,7 +45,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// What a project's own file may do before the user has consented to it. The file may come from anybody.
+/// How far a project's own file may change a setting before the user has consented to it. The file may come from anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Set it: the setting is neither a limit nor a right.

@@ -47,7 +47,7 @@ pub const SETTINGS: [Setting; 52] = settings! {
     "offline", "MONOBLOC_OFFLINE", "offline", Switch, Some("false"), Stricter,
         "Open no connection to any server, whatever models.toml and other settings say";
     "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
-        "Most memory to use, 8GiB say [default: what is free]";
+        "Maximum memory to use, 8GiB say [default: what is free]";
     "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,
         "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine";
     "parallel", "MONOBLOC_NUM_PARALLEL", "parallel", Count(1, 16), Some("2"), Lower,

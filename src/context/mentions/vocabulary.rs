@@ -1,4 +1,4 @@
-//! Words of several languages by which a text speaks of code: kinds of definitions, tests, verbs that ask for something new.
+//! Words of several languages by which a text mentions code: kinds of definitions, tests, verbs that ask for something new.
 
 /// Words that mark the next word as a name of code, even if it is an ordinary word.
 pub(super) const KINDS: &str = "\
@@ -17,7 +17,7 @@ pub(super) const OF_EVERY_OBJECT: &[&str] = &[
     "read", "remove", "replace", "reverse", "set", "slice", "sort", "split", "strip", "toString", "trim", "update",
     "upper", "values", "write",
 ];
-/// Types and values of the languages themselves, which are no new names: `1.2 -> Some(1)`.
+/// Types and values of the languages themselves, which are not new names: `1.2 -> Some(1)`.
 pub(super) const OF_LANGUAGES: &[&str] =
     &["Some", "None", "Ok", "Err", "Option", "Result", "Vec", "String", "Box", "True", "False", "Map", "Set", "Array"];
 /// Verbs that ask for something new.
@@ -31,7 +31,7 @@ pub(super) const PRONOUNS: &[&str] = &["it", "them", "that", "es", "sie", "lo"];
 /// Indefinite articles: `a function f` is new, `the function f` is not.
 pub(super) const ARTICLES: &[&str] =
     &["a", "an", "another", "ein", "eine", "einen", "weitere", "un", "une", "una", "otra", "otro", "autre"];
-/// Words after one of `KINDS` that are no names: `a function that`, `another helper in`.
+/// Words after one of `KINDS` that are not names: `a function that`, `another helper in`.
 pub(super) const STOPS: &[&str] = &[
     "in", "that", "which", "to", "for", "of", "on", "with", "and", "or", "is", "are", "from", "by", "called", "named",
     "should", "has", "must", "does", "the", "a", "an", "at", "into", "as", "it", "die", "der", "das", "in", "zu",

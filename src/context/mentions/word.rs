@@ -182,7 +182,7 @@ mod tests {
         };
         check("write a few unit tests for it", true);
         check("Write one in test_a.py", true);
-        check("Add a test for zero and one for ten", true);
+        check("Add a test for nought and one for ten", true);
         check("Add a method clear with a test", false);
         check("Add one function", false);
     }

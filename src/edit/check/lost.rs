@@ -136,5 +136,5 @@ pub fn repeated(pair: &Pair) -> Option<String> {
     let (known, now) = (counted(&before), counted(&after));
     let is_new = |window: &&[&str]| known.get(window).is_some_and(|times| now[window] > *times);
     let first = after.windows(REPEATED_LINES).find(is_new)?[0];
-    Some(format!("{} has the lines from `{first}` on already; write only what is new or changes", pair.path))
+    Some(format!("{} already has the lines from `{first}` on; write only new and changed code", pair.path))
 }

@@ -105,7 +105,7 @@ fn duplicate_definitions_are_reported() {
 #[test]
 fn unfinished_code_is_reported() {
     store("return x +", "# TODO: implement it\n    return x +", &["line 15 leaves code to be written"]);
-    store("return x +", "# ... existing code ...\n    return x +", &["line 15 stands for code that was left out"]);
+    store("return x +", "# ... existing code ...\n    return x +", &["line 15 replaces code that was left out"]);
     store("def asked", "def new(self):\n    \"\"\"Does.\"\"\"\n    pass\n\n\ndef asked", &["`new` has no body"]);
     check("a.rs", "", "fn a() {\n    todo!()\n}\n", &["`a` has no body"]);
     check("a.go", "package a\n", "package a\n\nfunc A() {\n\tpanic(\"not implemented\")\n}\n", &["`A` has no body"]);
@@ -122,14 +122,14 @@ fn syntax_errors_are_reported_with_their_line() {
     check("a.json", "{\"a\": 1}", "{\"a\": 1,}", &["can no longer be read, line 1"]);
     check("a.json", "// note\n{}", "// note\n{,}", &[]);
     check("a.toml", "a = 1\n", "a = 1\nb =\n", &["can no longer be read, line 2"]);
-    check("a.md", "# A\n", "# A\n\n<!-- ... rest unchanged ... -->\n", &["line 3 stands for code"]);
+    check("a.md", "# A\n", "# A\n\n<!-- ... rest unchanged ... -->\n", &["line 3 replaces code"]);
 }
 
 #[test]
 fn an_entry_outside_its_object_is_reported() {
     let before = "module.exports = {\n  a: 1\n}\n";
     let after = format!("b: function b() {{\n  return 1\n}}\n\n{before}");
-    check("a.js", before, &after, &["`b: …` stands outside of any object"]);
+    check("a.js", before, &after, &["`b: …` is outside any object"]);
     fine("a.js", "outer: for (;;) {\n  break outer;\n}\n");
 }
 

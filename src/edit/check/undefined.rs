@@ -79,7 +79,7 @@ pub fn attributes(pair: &Pair) -> Vec<String> {
     found
 }
 
-/// Whether the file shows all attributes of a class: it inherits nothing, no class derives from it, and it is no mixin.
+/// Whether the file shows all attributes of a class: it inherits nothing, no class derives from it, and it is not a mixin.
 fn is_closed(class: &Members, pair: &Pair) -> bool {
     let mut is_base = false;
     each(&pair.after_parts, &mut |part, _| {

@@ -36,7 +36,7 @@ pub fn marks(before: &str, after: &str) -> Vec<String> {
             found.push(format!("line {line_number} leaves code to be written: `{shown}`; write it"));
         } else if is_mark(line, before) {
             found.push(format!(
-                "line {line_number} stands for code that was left out: `{shown}`; write the definition whole"
+                "line {line_number} replaces code that was left out: `{shown}`; write the definition whole"
             ));
         }
     }
@@ -55,9 +55,7 @@ pub fn entries(pair: &Pair) -> Vec<String> {
         let is_name = name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'));
         let is_loop = ["for", "while", "do", "{"].iter().any(|word| value.trim_start().starts_with(word));
         if is_name && !is_loop && !pair.before.contains(text) {
-            found.push(format!(
-                "`{name}: …` stands outside of any object; write it as an entry of the object it belongs to"
-            ));
+            found.push(format!("`{name}: …` is outside any object; write it as an entry of the object it belongs to"));
         }
     }
     found

@@ -45,7 +45,7 @@ const FILLERS: &[&str] = &[
     "devolver", "a", "an",
 ];
 
-/// What the text behind a call says about its result.
+/// The claim of the text behind a call about its result.
 #[derive(Debug, Default)]
 pub(super) struct Claim {
     /// The result it is said to return.

@@ -15,7 +15,7 @@ use std::path::Path;
 pub use lines::missing_package;
 pub use summary::summary;
 
-/// Most failures that are kept. A small model is shown a few of them; one cause often fails hundreds of tests.
+/// Maximum number of failures kept. A small model is shown a few of them; one cause often fails hundreds of tests.
 pub const FAILURES_MAX: usize = 50;
 
 /// How a run ended.

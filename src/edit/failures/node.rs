@@ -7,7 +7,7 @@ use super::trace::{bare_script, script, script_frame};
 use super::{Failure, Frame, Kind, Report, trace};
 use crate::edit::text::static_regex;
 
-/// Most lines that are read of one test's description.
+/// Maximum number of lines read of one test's description.
 const DESCRIPTION_MAX: usize = 200;
 
 /// Reads TAP:
@@ -78,7 +78,7 @@ fn of_file(path: &str, traces: Vec<trace::Trace>) -> Vec<Failure> {
     let mut failures: Vec<Failure> =
         traces.into_iter().map(|trace| Failure::at(None, trace.message, trace.frames)).collect();
     if failures.is_empty() {
-        let message = "the file ended with an error and said nothing".to_owned();
+        let message = "the file ended with an error and printed nothing".to_owned();
         failures.push(Failure { message, ..Failure::default() });
     }
     for failure in &mut failures {

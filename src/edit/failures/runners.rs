@@ -100,7 +100,7 @@ fn failure(block: &Block<'_>) -> Failure {
     // jest puts advice about its configuration before the error of a file.
     let from = block.body.iter().position(|line| line.trim() == "Details:").map_or(0, |at| at + 1);
     let (message_lines, mut frames) = script(&block.body[from..]);
-    // Lines of shown code are no part of the message.
+    // Lines of shown code are not part of the message.
     let is_code = |line: &&&str| SHOWN.is_match(line) || line.trim_start().starts_with("⎯");
     let text = message(message_lines.iter().filter(|line| !is_code(line)).copied());
     for (at, line) in block.body.iter().enumerate() {

@@ -4,7 +4,7 @@ use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
 use crate::edit::text::static_regex;
 
-/// Most lines that are read of one compile error.
+/// Maximum number of lines read of one compile error.
 const ERROR_LINES_MAX: usize = 60;
 
 /// Reads the test harness:

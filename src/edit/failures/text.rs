@@ -11,7 +11,7 @@ const MESSAGE_LINES_MAX: usize = 14;
 const MESSAGE_CHARS_MAX: usize = 900;
 /// Longest single line of a message or of code.
 const LINE_CHARS_MAX: usize = 240;
-/// Most frames that are kept of one failure. Endless recursion prints hundreds.
+/// Maximum number of frames kept of one failure. Endless recursion prints hundreds.
 pub const FRAMES_MAX: usize = 12;
 
 /// Folders of third-party code.

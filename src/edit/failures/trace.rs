@@ -10,7 +10,7 @@ const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Beginnings of the line between two tracebacks of one error.
 const BETWEEN: &[&str] = &["The above exception was the direct cause", "During handling of the above exception"];
 
-/// Most lines that are read of a Node.js error with its stack.
+/// Maximum number of lines read of a Node.js error with its stack.
 const ERROR_LINES_MAX: usize = 60;
 
 /// A traceback that was read.

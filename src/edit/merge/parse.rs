@@ -7,9 +7,9 @@ use crate::edit::check::new_fault;
 use crate::edit::indent::{Unit, dedented, unit_of};
 use crate::edit::text::nth_line;
 
-/// Most lone closing braces that are left out, one at a time, to make an answer parse.
+/// Maximum number of lone closing braces that are left out, one at a time, to make an answer parse.
 const BRACES_MAX: usize = 12;
-/// What was written, with its parts.
+/// The text written by the model, with its parts.
 pub struct Written {
     pub text: String,
     /// Its lines as they were written, with all of their leading white space.
@@ -44,7 +44,7 @@ fn cleaned(written: &str, unit: Unit) -> (String, Vec<String>) {
     (cleaned.trim_end().to_owned() + "\n", text.lines().skip(above).map(str::to_owned).collect())
 }
 
-/// What is made up around methods or entries that are written without their class or object.
+/// Text put around methods or entries that are written without their class or object.
 const SHELLS: [(&str, &str); 2] = [("class Shell {\n", "\n}"), ("const shell = {\n", "\n};")];
 
 /// Parses what was written in other ways: as members of a class or object, without a brace too many.

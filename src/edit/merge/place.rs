@@ -27,7 +27,7 @@ impl<'p> Place<'p> {
     }
 }
 
-/// Whether a part is a module, namespace or `describe`; functions in it are no methods.
+/// Whether a part is a module, namespace or `describe`; functions in it are not methods.
 pub fn is_module(part: &Part) -> bool {
     part.sort == Sort::Class && part.variant == MODULE
 }
@@ -113,7 +113,7 @@ impl<'a> Job<'a> {
 
     /// The error that lists several places for one name.
     pub fn ambiguous(&self, new: &Part, places: &[Place]) -> MergeError {
-        /// Most places that the error lists.
+        /// Maximum number of places that the error lists.
         const NAMED_MAX: usize = 8;
         let named = places.iter().take(NAMED_MAX).map(|place| {
             let line = line_of(self.old, place.part.core.start);

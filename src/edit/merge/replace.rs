@@ -61,7 +61,7 @@ impl<'a> Job<'a> {
             text.get(start..body.end.max(start)).map(str::to_owned)
         };
         let (Some(now), Some(was)) = (inside(new, self.new), inside(old, self.old)) else { return false };
-        // In Python a docstring with nothing but comments is no body.
+        // In Python a docstring with nothing but comments is not a body.
         let only_docstring = self.language == "python" && now.trim().is_empty() && !was.trim().is_empty();
         let is_idle = |body: &str| matches!(body.trim(), "" | "pass" | "...");
         (is_left_out(&now, self.old) || only_docstring) && !is_idle(&was)

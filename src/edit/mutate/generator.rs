@@ -7,7 +7,7 @@ use crate::index::{SyntaxNode, is_string};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES, RepairHints};
 
-/// Most other names of the definition that are tried in place of one name.
+/// Maximum number of other names of the definition tried in place of one name.
 const NAMES_MAX: usize = 3;
 /// Longest statement that is removed, in lines.
 const STATEMENT_LINES_MAX: usize = 1;
@@ -122,7 +122,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Negates a condition that is no comparison: `if found` becomes `if !found`.
+    /// Negates a condition that is not a comparison: `if found` becomes `if !found`.
     fn negate_condition(&mut self, at: usize) {
         let is_behind = self.kind(at) == "conditional_expression";
         let Some(mut condition) = self.children(at).get(usize::from(is_behind)).copied() else { return };

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::edit::text::static_regex;
 
-/// Most numbers, and most texts of the request, that are kept.
+/// Maximum number of numbers, and of texts, of the request that are kept.
 const VALUES_MAX: usize = 6;
-/// Most quoted texts that are compared, each with the next one.
+/// Maximum number of quoted texts compared, each with the next one.
 const PAIRS_MAX: usize = 8;
 
 /// Values and words of a request and a failed check.

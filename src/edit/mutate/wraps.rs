@@ -6,7 +6,7 @@ use crate::index::{SyntaxNode, syntax_nodes};
 
 use super::{ARGUMENTS, CALLS, Mutant, NAMES};
 
-/// Most forms of calls that are tried, the most frequent first, and most names that they are put around.
+/// Maximum number of forms of calls that are tried, the most frequent first, and of names that they are put around.
 const FORMS_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const RANK: usize = 3;

@@ -54,7 +54,7 @@ impl Module {
 
 pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
     let not_done = |what: &str| {
-        let way_out = "a crate's root and what stands outside `src` have no path in the crate; move it by hand";
+        let way_out = "a crate's root and files outside `src` have no path in the crate; move it by hand";
         MoveError::NotDone { what: what.to_owned(), way_out }
     };
     let old = Module::of(view.from).ok_or_else(|| not_done(view.from))?;
@@ -214,7 +214,7 @@ fn own_supers(view: &View, (old, new): (&Module, &Module), edits: &mut Edits) ->
     Ok(())
 }
 
-/// What is to be known of the move to rewrite one use of the module.
+/// Facts about the move that rewriting one use of the module needs.
 struct ModuleMove<'a> {
     old: &'a Module,
     new: &'a Module,

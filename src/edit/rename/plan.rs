@@ -6,12 +6,12 @@ use super::{FileOccurrences, RenameError};
 use crate::edit::text::nth_line;
 use crate::index::{Role, is_understood, language_of};
 
-/// Most mentions and most doubtful places that are listed.
+/// Maximum number of mentions and of doubtful places listed.
 const LISTED_MAX: usize = 500;
 /// Longest line that is shown, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
-/// What would change. Nothing is written by it.
+/// The changes of a rename; making it writes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// By path; each file once.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::{FileOccurrences, RenameError, Target};
 use crate::index::{Index, Kind, Names, Role, Symbol};
 
-/// Most similar names that are listed.
+/// Maximum number of similar names listed.
 const NEAR_MAX: usize = 5;
 
-/// What is to be renamed.
+/// The definition or file to rename.
 pub enum Wanted {
     /// One definition with its overloads and what overrides it.
     Symbols(HashSet<Symbol>),

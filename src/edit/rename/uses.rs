@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::FileOccurrences;
 use crate::index::{Kind, Meaning, Names, Occurrence, Role, Symbol};
 
-/// What becomes of one place.
+/// The treatment of one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Change,

@@ -11,7 +11,7 @@ use super::{Kit, Task};
 use crate::edit::paths::{folder, name, stem};
 use crate::edit::text::static_regex;
 
-/// Most test files that are read, and that one command names.
+/// Maximum number of test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;
 /// Longest time Python may take to say whether it has a module. Starting it takes 0.05 s, on a cold disk 1 s.
 const PROBE_MAX: Duration = Duration::from_secs(5);

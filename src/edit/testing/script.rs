@@ -6,9 +6,9 @@ use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
 use crate::edit::paths::{ending, folder, name, stem};
 
-/// Most test files that are read to find out their framework, and that one command names.
+/// Maximum number of test files read to find out their framework, and that one command names.
 const TEST_FILES_MAX: usize = 20;
-/// Most test files that are read to see whether they use the runner of Node.js.
+/// Maximum number of test files read to see whether they use the runner of Node.js.
 const TESTS_READ_MAX: usize = 300;
 /// Options of Node.js that are followed by a module.
 const WITH_MODULE: &[&str] = &["--import", "--require", "-r", "--loader", "--experimental-loader"];
@@ -61,7 +61,7 @@ pub fn read(files: &Files<'_>) -> Option<Script> {
         .into_iter()
         .flatten()
         .filter_map(|(name, line)| Some((name.clone(), line.as_str()?.to_owned())))
-        // `npm init` writes this placeholder, which is no test.
+        // `npm init` writes this placeholder, which is not a test.
         .filter(|(name, line)| !(name == "test" && line.contains("no test specified")))
         .collect();
     let script = scripts.iter().find(|(name, _)| name == "test").map_or("", |(_, line)| line.as_str());

@@ -7,7 +7,7 @@ use super::{python, script};
 use crate::edit::paths::{ending, folder, name, stem};
 use crate::index::{Graph, paths};
 
-/// Most test files that are returned. More than this is better run as a whole.
+/// Maximum number of test files returned. More than this is better run as a whole.
 const TESTS_MAX: usize = 24;
 
 /// The test files that cover `path`, the surest first; a test covers itself. `all` are the project's files, `graph` is

@@ -93,14 +93,14 @@ pub struct Shape {
     pub kv: KvFormat,
     pub flash: FlashAttention,
     pub threads: usize,
-    /// Most rows of one prefill call.
+    /// Maximum number of rows of one prefill call.
     pub chunk: usize,
     /// Whether slots share calls even where that changes logits ([`Sharing::Wanted`](crate::engine::decoder::Sharing)).
     pub share: bool,
 }
 
 impl Shape {
-    /// Most rows of one call.
+    /// Maximum number of rows of one call.
     pub fn rows(&self) -> usize {
         self.chunk.max(self.slots)
     }
@@ -123,14 +123,14 @@ impl Shape {
         cache::is_read_in_products(self.kv.name(), self.flash)
     }
 
-    /// Most rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
+    /// Maximum number of rows of one call whose logits can be read: one a slot, and enough to score a few tokens of a name at once.
     /// By default llama.cpp reserves logits for every row: 128 MiB a context with a vocabulary of 65,536 and 512 rows.
     pub fn outputs(&self) -> usize {
         self.slots.max(SCORED_ROWS.min(self.rows()))
     }
 }
 
-/// Most rows with logits in a scoring call; names of tools nearly always have fewer tokens.
+/// Maximum number of rows with logits in a scoring call; names of tools nearly always have fewer tokens.
 const SCORED_ROWS: usize = 16;
 
 /// The global state of llama.cpp, started once per process and never stopped.

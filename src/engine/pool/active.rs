@@ -24,9 +24,9 @@ pub struct Active {
     pub shares_weights: bool,
     /// File names of its adapters.
     pub lora: Vec<String>,
-    /// What was given up for it to fit, in words; `None` if nothing was.
+    /// The concession made to fit it, in words; `None` without one.
     pub rung: Option<String>,
-    /// What each slot does, `None` for a free one; empty before the first request.
+    /// The work of each slot, `None` for a free one; empty before the first request.
     pub busy: Vec<Option<Busy>>,
     /// Requests that wait for a slot.
     pub waiting: usize,

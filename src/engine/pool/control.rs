@@ -19,7 +19,7 @@ pub struct Forecast {
     /// Memory beyond what is loaded already.
     pub needed: Bytes,
     pub free: Bytes,
-    /// What `needed` consists of, as in `weights 98.0 MiB, KV 85.0 MiB`.
+    /// The parts of `needed`, as in `weights 98.0 MiB, KV 85.0 MiB`.
     pub parts: String,
     /// Whether it is in memory already.
     pub loaded: bool,
@@ -84,7 +84,7 @@ impl Pool {
         Ok(shape::wanted(spec, &shape::of(spec, options, &machine)?, options, &machine))
     }
 
-    /// What loading a role or a file would take, and what is free. Loads nothing.
+    /// Memory that loading a role or a file would take, and memory that is free. Loads nothing.
     pub fn estimate_memory(&self, name: &str) -> Result<Forecast, PoolError> {
         let need = self.inner.need(&self.inner.named(name, Role::Planner)?)?;
         let (loaded, machine) = (self.inner.resident().find(&need.key).is_some(), self.inner.ledger.machine());

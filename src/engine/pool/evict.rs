@@ -33,7 +33,7 @@ impl Room {
     }
 }
 
-/// What unloading the contexts `gone` frees.
+/// Memory freed by unloading the contexts `gone`.
 pub fn freed(holders: &[Holder], gone: &[usize]) -> Room {
     let mut room = Room::default();
     for (at, &index) in gone.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::models::{ModelSpec, Role};
 pub(super) struct FittedSettings {
     pub shape: Shape,
     pub settings: LoadSettings,
-    /// What was given up, in words; `None` if all is as asked.
+    /// The concession, in words; `None` if all is as asked.
     pub rung: Option<String>,
 }
 

@@ -31,7 +31,7 @@ pub type Progress = Box<dyn FnMut(&str, f32) -> bool + Send>;
 /// Tokens of the shortest context that is advised.
 const SHORT_CONTEXT: u32 = 2048;
 
-/// What a load needs, known before it begins.
+/// The needs of a load, known before it begins.
 pub(super) struct Need {
     pub key: Key,
     pub estimate: Estimate,
@@ -43,7 +43,7 @@ pub(super) struct Need {
     /// As it was asked for.
     spec: ModelSpec,
     settings: LoadSettings,
-    /// What was given up for it to fit, in words.
+    /// The concession made to fit it, in words.
     rung: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Need {
 }
 
 impl Inner {
-    /// What loading `spec` needs now.
+    /// The needs of loading `spec` now.
     pub(super) fn need(&self, spec: &ModelSpec) -> Result<Need, PoolError> {
         let FittedSettings { shape, mut settings, rung } = self.standing(spec)?;
         let lora = spec.lora.iter().map(|adapter| (adapter.path.clone(), adapter.scale)).collect();
@@ -329,7 +329,7 @@ fn adapters_of(lora: &[(PathBuf, f32)]) -> String {
     lora.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// What follows the file name in the labels of a model's ledger entries.
+/// Labels of a model's ledger entries, after the file name.
 pub(super) const PARTS: [&str; 3] = ["weights", "context", "adapters"];
 
 /// The label of a ledger entry, as in `m.gguf weights`.

@@ -70,7 +70,7 @@ pub struct PoolOptions {
     pub slots: usize,
     pub flash: FlashAttention,
     pub tool_call_format: Option<String>,
-    /// Most model files in memory at once; `None` if only memory limits them.
+    /// Maximum number of model files in memory at once; `None` if only memory limits them.
     pub max_loaded: Option<usize>,
     /// Whether matrices may be copied into the order that the CPU kernels read fastest.
     pub repack: bool,
@@ -79,7 +79,7 @@ pub struct PoolOptions {
     pub memory: EngineMemory,
 }
 
-/// What is kept when a model is unloaded.
+/// Limits and folder for what is kept when a model is unloaded.
 #[derive(Clone, Debug, Default)]
 pub struct EngineMemory {
     /// Copies of sequences that left their slots.
@@ -261,7 +261,7 @@ impl Inner {
         let key = match self.need(&spec).and_then(|need| self.load(need, progress)) {
             Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role == Role::Router => {
                 let planner = self.key_of(Role::Planner).ok_or(error)?;
-                tracing::warn!("the router does not fit beside the planner, which plays both");
+                tracing::warn!("the router does not fit into memory with the planner, which plays both roles");
                 planner
             }
             loaded => loaded?,

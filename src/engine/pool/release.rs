@@ -73,7 +73,7 @@ impl Inner {
     }
 }
 
-/// Waits until what stands for some memory is dropped, at most until `deadline`; false if it is not by then.
+/// Waits until the lease of some memory is dropped, at most until `deadline`; false if it is not dropped by then.
 fn is_freed(memory: &Weak<()>, deadline: Instant) -> bool {
     while memory.strong_count() > 0 {
         if Instant::now() > deadline {

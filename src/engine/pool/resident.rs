@@ -33,7 +33,7 @@ pub struct Model {
     pub capability: ModelCapability,
     /// Whether the user declared the capability, which then overrides the measured one.
     pub said: bool,
-    /// What the probe found, if this file was probed before it was loaded.
+    /// The result of the probe, if this file was probed before it was loaded.
     pub measured: Option<Measured>,
     /// How its free texts are drawn.
     pub manner: Manner,
@@ -44,7 +44,7 @@ pub struct Model {
     pub rate: Option<f64>,
     /// Number of its weights, by the file's header; 0 for a scripted model.
     pub parameters: u64,
-    /// What was given up for it to fit, in words; `None` if nothing was.
+    /// The concession made to fit it, in words; `None` without one.
     pub rung: Option<String>,
     /// When the last loan ended.
     pub(super) used: Mutex<Instant>,
@@ -131,7 +131,7 @@ pub struct Resident {
     /// Models that are there from the start and are never unloaded: the scripted ones of tests.
     pub fixed: HashMap<Role, Arc<Model>>,
     pub loading: Option<Loading>,
-    /// What was unloaded without waiting for its memory.
+    /// Contexts that were unloaded without waiting for their memory.
     pub leaving: Vec<Leaving>,
 }
 

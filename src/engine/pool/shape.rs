@@ -43,7 +43,7 @@ fn trained(header: &Header) -> usize {
     }
 }
 
-/// Most rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row
+/// Maximum number of rows of a prefill call. A call reads every weight once, whatever its rows, so more rows are faster until a row
 /// costs only its arithmetic. A call that is no longer wanted is stopped midway, so only the answers of other slots
 /// wait for its end.
 pub const CHUNK_ROWS: usize = 256;
@@ -52,7 +52,7 @@ pub const CHUNK_ROWS: usize = 256;
 const CHUNK_ROWS_GPU: usize = 1024;
 /// Fewest rows if memory decides; from 64 rows on attention is computed in tiles of 64 rows.
 const CHUNK_ROWS_MIN: usize = 64;
-/// Most memory that a call's attention scores may take.
+/// Maximum memory that a call's attention scores may take.
 const SCORES_MAX: Bytes = Bytes::mib(256);
 
 /// The shape of a model whose layers were placed: a prefill call has the rows of a processor if none lies on a GPU.

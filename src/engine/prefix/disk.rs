@@ -19,7 +19,7 @@ use crate::engine::decoder::{Saved, Token};
 const MAGIC: &str = "MBKV2\n";
 /// Longest JSON line of a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// Most hashes kept in `seen`.
+/// Maximum number of hashes kept in `seen`.
 const SEEN_MAX: usize = 256;
 
 /// A folder of preambles.

@@ -4,7 +4,7 @@ use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row, Token};
 use crate::engine::lookup::{GUESSED_MIN, Lookup};
 
-/// Most rows of a verifying call: on processors a row costs half as much in a call of 16 rows as in one of eight.
+/// Maximum number of rows of a verifying call: on processors a row costs half as much in a call of 16 rows as in one of eight.
 const ROWS: usize = 16;
 
 impl<D: Decoder> Worker<'_, D> {

@@ -41,7 +41,7 @@ pub enum Task {
     },
 }
 
-/// What the worker sends back. `Finished`, `Scored` and `Failed` end the stream.
+/// A message from the worker. `Finished`, `Scored` and `Failed` end the stream.
 #[derive(Debug)]
 pub enum Update {
     Token(Choice, Option<Logprobs>),
@@ -64,7 +64,7 @@ pub struct Inbox {
     pub splits: Verdicts,
 }
 
-/// What a slot does, for who looks on.
+/// The work of a slot, for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     pub priority: Priority,
@@ -100,7 +100,7 @@ impl Pressure {
         self.levels.iter().map(|level| level.load(Ordering::SeqCst)).sum()
     }
 
-    /// What each slot does; `None` for one that is free.
+    /// The work of each slot; `None` for a free one.
     pub fn slots(&self) -> Vec<Option<Busy>> {
         lock(&self.slots).clone()
     }

@@ -30,7 +30,7 @@ impl<D: Decoder> Worker<'_, D> {
         if let Some(part) = proof {
             match self.prove_split(index, from, part, to) {
                 Ok(true) => rows = to - part,
-                // What was computed in two parts is not what a cold run would have.
+                // A prompt computed in two parts differs from that of a cold run.
                 Ok(false) => return self.stopped(index, from),
                 Err(error) => return self.abort(&[index], &error),
             }

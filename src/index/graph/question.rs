@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Graph, Neighbour, Node, Reach, Reached};
 use crate::index::{Index, IndexError};
 
-/// Most similar names proposed for an unknown name, and most candidates listed for an ambiguous one.
+/// Maximum number of similar names proposed for an unknown name, and of candidates listed for an ambiguous one.
 const NAMES_MAX: usize = 12;
 
 /// A question about a symbol.
@@ -14,9 +14,9 @@ const NAMES_MAX: usize = 12;
 pub enum View {
     /// Who calls it.
     Callers,
-    /// What it calls.
+    /// Definitions that it calls.
     Callees,
-    /// What a change of it may break.
+    /// Definitions that a change of it may break.
     Impact,
 }
 

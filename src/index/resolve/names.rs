@@ -12,7 +12,7 @@ pub struct Symbol {
     pub at: usize,
 }
 
-/// What a name resolves to.
+/// The target of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Meaning {
     /// The module that is this file.
@@ -78,7 +78,7 @@ impl Project<'_> {
         })
     }
 
-    /// What a name means to a file that imports it from this one.
+    /// The target of a name for a file that imports it from this one.
     pub fn exported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.once(true, file, name, |project| {
             match project.files[file].language.as_str() {
@@ -155,7 +155,7 @@ impl Project<'_> {
         }
     }
 
-    /// What an import source means: a module, or in Rust also an enum whose variants are imported.
+    /// The target of an import source: a module, or in Rust also an enum whose variants are imported.
     fn holder(&self, file: usize, source: &str) -> Option<Meaning> {
         if self.is_rust(file) { self.rust_path(file, source) } else { self.module(file, source).map(Meaning::File) }
     }
@@ -194,7 +194,7 @@ impl Project<'_> {
         Some(target)
     }
 
-    /// What a bare name means at the top of a file.
+    /// The target of a bare name at the top level of a file.
     pub(super) fn by_bare_name(&self, file: usize, name: &str) -> Option<Meaning> {
         self.scoped(file, None, name).ok().flatten().or_else(|| self.free(file, name))
     }

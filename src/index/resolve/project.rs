@@ -198,7 +198,7 @@ impl<'a> Project<'a> {
         None
     }
 
-    /// What a name declared or imported in a file means inside a definition, parameters and local variables aside.
+    /// The target, inside a definition, of a name declared or imported in a file; ignores parameters and local variables.
     pub fn in_scope(&self, file: usize, from: Option<usize>, name: &str) -> Option<Meaning> {
         self.declared_around(file, from, name).or_else(|| self.imported_as(file, name))
     }

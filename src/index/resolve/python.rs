@@ -62,7 +62,7 @@ impl Project<'_> {
         self.python_roots = roots;
     }
 
-    /// What importers of the module get for a name: a definition, an import of the module, or a submodule of the package.
+    /// The target of a name for importers of the module: a definition, an import of the module, or a submodule of the package.
     pub(super) fn python_exported(&self, file: usize, name: &str) -> Option<Meaning> {
         self.by_bare_name(file, name).or_else(|| self.python_submodule(file, name))
     }

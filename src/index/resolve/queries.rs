@@ -6,13 +6,13 @@ use super::references;
 use crate::index::syntax::{Reference, ReferenceKind};
 
 impl Project<'_> {
-    /// What a name means that its own file does not declare: a name of the same Go package, or an imported one.
+    /// The target of a name that its own file does not declare: a name of the same Go package, or an imported one.
     pub fn free(&self, file: usize, name: &str) -> Option<Meaning> {
         let package = if self.is_go(file) { self.go_name(file, name) } else { None };
         package.or_else(|| self.imported_as(file, name))
     }
 
-    /// What `receiver.name` may mean: the target, then the alias that leads to it. The type of the receiver is known only if
+    /// The possible meanings of `receiver.name`: the target, then the alias that leads to it. The type of the receiver is known only if
     /// the outline has the reference.
     pub fn member(
         &self,

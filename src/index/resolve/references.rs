@@ -50,7 +50,7 @@ fn search<'a>(project: &Project<'a>, file: usize, reference: &'a Reference) -> S
     }
 }
 
-/// What a reference may mean: its target, then the alias through which it is reached.
+/// The possible meanings of a reference: its target, then the alias through which it is reached.
 pub(super) fn meanings<'a>(
     project: &Project<'a>,
     file: usize,
@@ -60,7 +60,7 @@ pub(super) fn meanings<'a>(
     Ok([Some(found.target), found.by].into_iter().flatten().collect())
 }
 
-/// What `receiver.name` may mean, for a reference whose receiver is known only as text.
+/// The possible meaning of `receiver.name`, for a reference whose receiver is known only as text.
 pub(super) fn untyped_meaning(project: &Project, file: usize, reference: &Reference) -> Result<Meaning, String> {
     Ok(member(project, file, reference, reference.receiver.as_deref().unwrap_or_default())?.target)
 }

@@ -14,7 +14,7 @@ use crate::index::syntax::{Definition, Kind};
 
 /// Deepest nesting of types that is followed; deeper ones come from generics that refer to themselves.
 const DEPTH_MAX: usize = 40;
-/// Most steps spent on one query: some types of libraries are programs.
+/// Maximum number of steps spent on one query: some types of libraries are programs.
 const STEPS_MAX: usize = 4_000;
 /// Parts of a union that are looked at.
 const PARTS_MAX: usize = 24;

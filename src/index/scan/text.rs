@@ -37,7 +37,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let file = options.open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(io::Error::other("it is no plain file any more"));
+        return Err(io::Error::other("it is no longer a plain file"));
     }
     let mut bytes = Vec::with_capacity(about.len().min(FILE_BYTES_MAX) as usize + 1);
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

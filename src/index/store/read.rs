@@ -8,7 +8,7 @@ use crate::base::stamp::Stamp;
 use crate::index::resolve::Facts;
 use crate::index::{Index, IndexError};
 
-/// What the store keeps of a file between runs.
+/// The row that the store keeps of a file between runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRow {
     pub path: String,

@@ -12,9 +12,9 @@ use tree_sitter::{Node, Tree};
 use super::{Outline, grammar_of, outline, tree_of};
 use crate::base::is_listed;
 
-/// Most places of one name that are read in one file.
+/// Maximum number of places of one name read in one file.
 const PLACES_MAX: usize = 20_000;
-/// Most ancestors visited to decide the role of a name.
+/// Maximum number of ancestors visited to decide the role of a name.
 const CLIMB_MAX: usize = 200;
 
 /// The role of a name at one place.

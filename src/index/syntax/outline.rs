@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Binding, Typing, Value};
 
-/// What one file declares and what it needs from others. Stored in postcard's form, which has no field names: raise `VERSION`
+/// The declarations of one file and its references to others. Stored in postcard's form, which has no field names: raise `VERSION`
 /// of the store when fields change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outline {

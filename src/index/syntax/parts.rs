@@ -16,7 +16,7 @@ use super::{all_children, content, descend, language_of, tree_of};
 
 /// Deepest nesting of containers that is divided; deeper parts belong to their parent.
 const DEPTH_MAX: usize = 8;
-/// Most syntax errors reported.
+/// Maximum number of syntax errors reported.
 const FAULTS_MAX: usize = 100;
 
 /// The variant of a class-like part whose members are not methods: a module, a namespace, a group of tests.
@@ -273,7 +273,7 @@ fn above(part: &Part, comments: Vec<Range<usize>>, text: &str) -> Vec<Range<usiz
     let mut attributes: Vec<&Range<usize>> = part.attributes.iter().collect();
     let column = |at: usize| at - text[..at].rfind('\n').map_or(0, |line| line + 1);
     for comment in comments.into_iter().rev() {
-        // A comment may also stand between attributes.
+        // A comment may also be between attributes.
         let below = attributes.iter().map(|a| a.start).filter(|start| *start >= comment.end).min();
         let next = below.map_or(part.core.start, |start| start.min(part.core.start));
         let next = kept.last().map_or(next, |k: &Range<usize>| next.min(k.start));

@@ -204,7 +204,7 @@ fn parameter<'t>(node: Node<'t>, reader: &mut Reader<'t>) {
 
 /// Notes the names a pattern binds inside a function: `x`, `a, *b`, `(c, d)`.
 fn bind<'t>(pattern: Option<Node<'t>>, reader: &mut Reader<'t>) {
-    /// Most nodes visited of one pattern; people write smaller ones.
+    /// Maximum number of nodes visited of one pattern; people write smaller ones.
     const NODES_MAX: usize = 500;
     if !reader.in_function() {
         return;

@@ -34,7 +34,7 @@ pub(super) struct Reader<'t> {
     function_end: usize,
     /// Positions in `Outline::bindings`, by name.
     bindings: HashMap<String, Vec<usize>>,
-    /// What functions and objects in arguments or with an annotation are expected to be, by node id.
+    /// Expected types of functions and objects in arguments or with an annotation, by node id.
     expected: HashMap<usize, Value>,
 }
 
@@ -109,7 +109,7 @@ impl<'t> Reader<'t> {
         latest.into_iter().any(|d| d.container == self.inside() && d.name == name)
     }
 
-    /// Sets the doc of the latest definition, where it stands inside it (a docstring).
+    /// Sets the doc of the latest definition, where it is inside it (a docstring).
     pub fn document(&mut self, doc: &str) {
         if let Some(definition) = self.outline.definitions.last_mut().filter(|_| !doc.is_empty()) {
             definition.doc = doc.chars().take(DOC_CHARS_MAX).collect();
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
         self.outline.exports.iter().any(|e| e.name == name)
     }
 
-    /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment stands above `whole`.
+    /// Notes a definition. `whole` spans it with its modifiers (`export`, `const`); its doc comment is above `whole`.
     /// False if it was not added: it has no name, or the file has too many definitions.
     pub fn define(&mut self, whole: Node, node: Node, name: &str, kind: Kind, exported: bool) -> bool {
         if name.is_empty() || !self.has_room(self.outline.definitions.len()) {
@@ -323,7 +323,7 @@ fn signature(source: &str, whole: Node, body: Option<Node>) -> String {
 
 /// The comments and attributes directly above a node: their text, and the line they begin on (counted from 1).
 fn doc_above(source: &str, node: Node) -> (String, usize) {
-    /// Most comment nodes read; in Rust each line of a doc comment is one.
+    /// Maximum number of comment nodes read; in Rust each line of a doc comment is one.
     const LINES_MAX: usize = 200;
     let mut start = node.start_position().row;
     let mut comments: Vec<&str> = Vec::new();

@@ -78,7 +78,7 @@ pub enum Value {
     /// `a ?? b`, `c ? a : b`.
     Either(Vec<Value>),
     Function(Box<Callable>),
-    /// What a call takes as one of its arguments: (the call, number of the argument, expected type of the call's result).
+    /// The type of one argument of a call: (the call, number of the argument, expected type of the call's result).
     Argument(Box<Value>, usize, Option<Type>),
     /// A parameter of a function: (the function, number of the parameter).
     Parameter(Box<Value>, usize),
@@ -88,7 +88,7 @@ pub enum Value {
 /// The field name that stands for `...x` in an object literal.
 pub const SPREAD: &str = "...";
 
-/// What is known of a definition's type.
+/// Facts about a definition's type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Typing {
     pub generics: Vec<Generic>,

@@ -17,7 +17,7 @@ pub use members::{Members, members};
 use super::{children, content, descend, language_of, tree_of};
 use crate::base::is_listed;
 
-/// Most nodes visited of one pattern; people write smaller ones.
+/// Maximum number of nodes visited of one pattern; people write smaller ones.
 const PATTERN_NODES_MAX: usize = 2_000;
 /// Patterns that bind all names in them.
 const PATTERNS: &str = "\
@@ -53,7 +53,7 @@ struct Names<'t> {
     /// Names and the scope that they are bound in.
     bound: Vec<(&'t str, usize)>,
     used: Vec<Node<'t>>,
-    /// Ids of identifiers that are no uses: names that are bound, keys, attributes.
+    /// Ids of identifiers that are not uses: names that are bound, keys, attributes.
     silent: HashSet<usize>,
     /// The text may bind names that are not visible in it.
     is_open: bool,

@@ -22,7 +22,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub mode: Mode,
-    /// Index of the first word that is no connective.
+    /// Index of the first word that is not a connective.
     pub start: usize,
     /// Index of the imperative verb of a request.
     pub verb: Option<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Head {
     pub infinitive: bool,
 }
 
-/// Longest phrase that may stand before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
+/// Longest phrase that may be before a verb without a comma, in tokens: `In src/a.rs and src/b.rs rename …`.
 const OPENING_MAX: usize = 16;
 
 /// How the clause at `from` begins. `from` must lie in `line`.

@@ -5,7 +5,7 @@ use super::scan::Kind;
 use super::verbs::{self, Class};
 use super::words::*;
 
-/// The word at `at` in lower case; empty if the token is no word.
+/// The word at `at` in lower case; empty if the token is not a word.
 pub(super) fn low<'t>(line: &'t Line, at: usize) -> &'t str {
     line.get(at).filter(|token| token.kind == Kind::Word).map_or("", |token| token.low.as_str())
 }

@@ -19,7 +19,7 @@ pub(crate) mod words;
 #[cfg(test)]
 mod tests;
 
-/// What a part means for a plan.
+/// The role of a part in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// Work for a tool: something to do or to find out.
@@ -60,7 +60,7 @@ impl Part {
 /// How much of a request is split into clauses; the rest is added to the last part's context.
 const SCANNED_BYTES_MAX: usize = 64 << 10;
 
-/// Most parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
+/// Maximum number of parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
 const PARTS_MAX: usize = 100;
 
 /// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.

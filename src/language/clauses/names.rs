@@ -83,7 +83,7 @@ fn has_extension(low: &str) -> bool {
         && !is_method_call(stem, extension)
 }
 
-/// Whether a word with a dot is a field or method (`user.name`, `self.x`), whose name is no file extension.
+/// Whether a word with a dot is a field or method (`user.name`, `self.x`), whose name is not a file extension.
 fn is_method_call(stem: &str, extension: &str) -> bool {
     const FIELDS: &[&str] = &[
         "name", "len", "id", "get", "set", "map", "push", "parse", "new", "run", "call", "size", "count", "value",

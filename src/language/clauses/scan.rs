@@ -2,7 +2,7 @@
 
 use super::words::listed;
 
-/// What a token is for the rules that split clauses.
+/// The kind of a token for the rules that split clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A word, path, number or identifier, without the punctuation after it.
@@ -242,7 +242,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, and is no full stop.
+/// Whether a dot before `rest` begins a name, as in `.gitignore`, `./x`, `../y`, `.5`, and is not a full stop.
 fn starts_name(rest: &str) -> bool {
     rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '.')
 }

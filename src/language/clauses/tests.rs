@@ -15,7 +15,7 @@ fn check(request: &str, acts: usize, answers: usize) {
 #[test]
 fn one_action_is_one_act() {
     check("Fix the typo in README.md", 1, 0);
-    check("In src/models/pull.rs change the default number of attempts from 5 to 3", 1, 0);
+    check("In src/oven.rs change the default heat from 180 to 200", 1, 0);
     check("list the files and folders", 1, 0);
     check("Show CPU and memory usage", 1, 0);
     check("Find all callers of parse_header and its overloads", 1, 0);
@@ -54,7 +54,7 @@ fn each_action_in_a_sentence_is_an_act() {
     check("First create src/lib.rs, then add a main function to src/main.rs, and finally run cargo check", 3, 0);
     check("Open package.json and bump the version, then commit and push", 4, 0);
     check("Download https://example.org/a.tar.gz, unpack it into vendor/, and delete the archive", 3, 0);
-    check("Add a --verbose flag to the CLI, update the README, and add a test for it", 3, 0);
+    check("Add a --verbose flag to the CLI, update the README, and add tests for it", 3, 0);
     check("Run the tests, and if they fail, fix them", 2, 0);
     check("rename getUser to fetchUser everywhere, also update the docs", 2, 0);
     check("Could you please remove the dead code in util.py and update the imports?", 2, 0);
@@ -77,7 +77,7 @@ fn a_clause_that_only_asks_for_results_is_an_answer() {
     check("Search for unused imports and show me the results", 1, 1);
     check("Look at the git log and let me know who changed it last", 1, 1);
     check("Open Cargo.toml. What does it depend on?", 1, 1);
-    check("List the files in src/ and tell me how many there are", 1, 1);
+    check("List the files in src/ and say how many there are", 1, 1);
     check("Play some jazz and tell me what the weather is like in Paris", 2, 0);
     check("Tell me about the cache module", 1, 0);
     check("Explain the build script, then add comments to it", 2, 0);
@@ -111,7 +111,7 @@ fn stated_facts_belong_to_an_act() {
     check("The login page crashes on submit. It only happens on Safari. Find the cause and fix it.", 2, 0);
     check("We moved to Postgres last week. The migration in db/003.sql still uses MySQL syntax, so rewrite it.", 1, 0);
     check("Refactor the parser. Don't touch the public API. It must stay fast.", 1, 0);
-    check("Hi! Thanks for yesterday. Can you rename a.txt to b.txt?", 1, 0);
+    check("Hi! Thanks for yesterday. Can you rename c.txt to d.txt?", 1, 0);
     check("When I click save the app crashes. Fix it.", 1, 0);
     check("The build is broken, fix it and run the tests.", 2, 0);
     check("ERROR: cannot find module 'left-pad'\n\nInstall it and rebuild.", 2, 0);

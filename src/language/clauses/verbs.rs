@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What must follow a bare word for it to count as an imperative.
+/// The word that must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Hardly ever a noun: `extract`, `delete`.

@@ -44,7 +44,7 @@ classes! {
         someone, all, a, an, its, their";
     is_question_word = "\
         what, which, who, whom, whose, when, where, why, how, what's, where's, who's, how's, when's, why's";
-    /// Words that stand before the verb of a request and change nothing about it.
+    /// Words that are before the verb of a request and change nothing about it.
     is_polite = "\
         please, kindly, now, then, also, and, just, can, could, would, you, i, i'd, want, need, like, help, me, to, \
         пожалуйста, теперь";
@@ -90,7 +90,7 @@ pub fn is_finite(low: &str) -> bool {
         || matches!(low, "fails" | "failed" | "crashes" | "crashed" | "returns" | "seems" | "looks" | "gets" | "needs")
 }
 
-/// Adverbs that may stand between a connective and its verb.
+/// Adverbs that may be between a connective and its verb.
 pub fn is_adverb(low: &str) -> bool {
     let is_no_adverb = matches!(low, "reply" | "apply" | "supply" | "family" | "monthly" | "assembly");
     is_listed_adverb(low) || low.len() > 4 && low.ends_with("ly") && !is_no_adverb

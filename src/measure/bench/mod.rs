@@ -12,10 +12,10 @@ pub mod subject;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What was measured, for people and for programs.
+/// Measurements, for people and for programs.
 #[derive(Default)]
 pub struct Figures {
-    /// What was measured and how.
+    /// Describes what was measured and how.
     pub heading: String,
     /// A line a figure: what it is, and its value with its unit.
     pub lines: Vec<(String, String)>,

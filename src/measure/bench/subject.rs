@@ -28,7 +28,7 @@ pub struct Setting {
 }
 
 pub struct Subject {
-    /// What is measured; the measurements are added.
+    /// The measurements so far.
     pub figures: Figures,
     pub spec: ModelSpec,
     pub engine: Engine,

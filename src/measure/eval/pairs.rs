@@ -13,7 +13,7 @@ use crate::index::{Index, SymbolRow, language_of};
 
 /// Words of a question. Shorter sentences only repeat the name; longer ones are paragraphs without a full stop.
 const WORDS: std::ops::RangeInclusive<usize> = 5..=30;
-/// Most lines of a signature, after which a docstring must begin.
+/// Maximum number of lines of a signature, after which a docstring must begin.
 const SIGNATURE_LINES_MAX: usize = 15;
 
 /// Writes the project in `root` into the folder `stripped`, without the comments that became questions. Returns at most

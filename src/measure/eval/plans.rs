@@ -14,7 +14,7 @@ use crate::request::{Step, steps};
 
 /// A request of at least this many steps that is planned as one step counts as collapsed.
 const COLLAPSE_FROM: usize = 4;
-/// Most tokens that the planner may generate for one request.
+/// Maximum number of tokens that the planner may generate for one request.
 const READING_TOKENS: usize = 400;
 #[derive(Default)]
 struct Counts {

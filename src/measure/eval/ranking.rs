@@ -8,7 +8,7 @@ use super::{percentile, share_of};
 const NDCG_PLACES: usize = 10;
 const RECALL_PLACES: [usize; 3] = [1, 5, 10];
 
-/// What a list should contain: a file, or a line of a file.
+/// An expected entry of a list: a file, or a line of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     pub path: String,

@@ -42,7 +42,7 @@ pub struct Question {
 pub fn read(suite: &Path, root: &Path) -> Result<Vec<Question>> {
     let text = std::fs::read_to_string(suite).with_context(|| format!("{} cannot be read", suite.display()))?;
     let cases: Vec<Case> = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no array of {{query, relevant, secondary, category}}", suite.display()))?;
+        .with_context(|| format!("{} is not an array of {{query, relevant, secondary, category}}", suite.display()))?;
     if cases.is_empty() {
         bail!("{} holds no case", suite.display());
     }

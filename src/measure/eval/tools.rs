@@ -114,7 +114,7 @@ pub(super) fn by_form(toolkit: &Toolkit, part: &Part, ranked: &[Ranked], fits_mi
     Choice { tool: (best.fits > fits_min).then(|| spec.name.clone()), ..Choice::default() }
 }
 
-/// What is counted of a suite.
+/// The counts of a suite.
 const COUNTED: [&str; 5] = ["top1", "recall_at_k", "arguments_exact", "arguments_grounded", "restraint"];
 
 /// Of each of [`COUNTED`]: how often it was right, and how often it was looked at.

@@ -28,7 +28,7 @@ pub(super) fn tensors(parsed: &Parsed<'_>, file_bytes: u64) -> Result<(), Flaw> 
             return wrong(format!("has a name of {} bytes; llama.cpp takes {}", tensor.name.len(), NAME_BYTES_MAX - 1));
         }
         if !names.insert(tensor.name.as_str()) {
-            return wrong("stands there twice".into());
+            return wrong("occurs twice".into());
         }
         if tensor.offset != next {
             return wrong(format!("begins at byte {}, but the one before it ends at byte {next}", tensor.offset));

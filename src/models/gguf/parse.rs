@@ -185,7 +185,7 @@ fn keys<'a>(cursor: &mut Cursor<'a>, count: u64) -> Result<Keys<'a>, Flaw> {
         let kind = cursor.u32(&name)?;
         let value = cursor.value(kind, &name)?;
         if keys.insert(name.clone(), (kind, value)).is_some() {
-            return Err(Flaw::Malformed(format!("the key {name} stands there twice")));
+            return Err(Flaw::Malformed(format!("the key {name} occurs twice")));
         }
     }
     Ok(keys)

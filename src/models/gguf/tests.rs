@@ -110,7 +110,7 @@ fn absurd_counts_are_refused_before_allocation() {
     let layers = HeaderWriter::new("llama").u32("llama.block_count", u32::MAX).finish();
     check(&layers, "the key llama.block_count is 4294967295; a model has 1 to 512 layers");
     let twice = HeaderWriter::new("llama").u32("a", 1).u32("a", 1).finish();
-    check(&twice, "the key a stands there twice");
+    check(&twice, "the key a occurs twice");
     check(&HeaderWriter::default().u32("a", 1).finish(), "general.architecture is missing");
 }
 

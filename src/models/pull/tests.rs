@@ -9,7 +9,7 @@ use super::*;
 /// sha256 of `abc`, from FIPS 180-2.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-/// What the listener does with one request.
+/// The listener's treatment of one request.
 #[derive(Clone, Copy)]
 enum Answer {
     Status(&'static str),

@@ -18,7 +18,7 @@ pub struct Edit {
 /// How much the best place's score must be above that of the next one.
 const MARGIN: f32 = 0.75;
 
-/// Most lines an edit may span, from the first place that changes to the last.
+/// Maximum number of lines an edit may span, from the first place that changes to the last.
 const SPAN_LINES_MAX: usize = 200;
 
 /// Longer files are not edited here, because every line is looked at.
@@ -148,7 +148,7 @@ fn one_place(lines: &[&str], old: &str, intent: &Intent) -> Result<Changed, Unse
         return Err(if is_alone { elsewhere(lines, old, at) } else { several(old, &places) });
     }
     let offset = chosen(lines[at], &whole(lines[at], &form)).ok_or_else(|| {
-        Unsettled::of(format!("`{old}` stands more than once on line {}; quote more of the line", at + 1))
+        Unsettled::of(format!("`{old}` occurs more than once on line {}; quote more of the line", at + 1))
     })?;
     Ok((at, replaced(lines[at], &form, &matching(&form, &new), &[offset])))
 }
@@ -250,7 +250,7 @@ fn assignment(lines: &[&str], intent: &Intent) -> Result<Changed, Unsettled> {
     if line == lines[at] { Err(same_values(&intent.new)) } else { Ok((at, line)) }
 }
 
-/// Byte range of the value in `name = value`, `name: value` or `"name": value`; `None` if it is no literal.
+/// Byte range of the value in `name = value`, `name: value` or `"name": value`; `None` if it is not a literal.
 fn value_span(line: &str) -> Option<(usize, usize)> {
     let bytes = line.as_bytes();
     let single = |i: usize| {

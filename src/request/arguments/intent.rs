@@ -100,7 +100,7 @@ struct Clause<'c> {
 }
 
 impl Clause<'_> {
-    /// The change, if the words at `from` and `to` stand before the old and the new value.
+    /// The change, if the words at `from` and `to` are before the old and the new value.
     fn split(&self, from: Option<usize>, to: usize) -> Option<Intent> {
         let Clause { step, tokens, verb, file } = *self;
         let name = tokens[verb].low.as_str();

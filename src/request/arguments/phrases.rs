@@ -11,7 +11,7 @@ use crate::language::clauses::words::{self, listed};
 /// Programs that people run by name, but for those that are also ordinary words: `with just one thread`.
 const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest|python3?|pip|uv|tox|ruff|mypy|git|docker|gradle|\
     mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
-/// Nouns after `run` that are no program.
+/// Nouns after `run` that are not programs.
 const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
 
 fn pattern(text: &str) -> Regex {

@@ -105,10 +105,10 @@ pub fn settle_removal(step: &str, path: &str, file: &str) -> Option<Result<Edit,
             .or_else(|| without_quoted(&object, file))
             .or_else(|| without_definition(&object, path, file))
             .or_else(|| without_described(&object, path, file))
-            .unwrap_or_else(|| Err("what is to go cannot be told for sure".to_owned()))
+            .unwrap_or_else(|| Err("it is not clear what is to be removed".to_owned()))
     };
     let edit = after.and_then(|after| {
-        Edit::between(file, &after).ok_or_else(|| "the lines that are to go cannot be told from others".to_owned())
+        Edit::between(file, &after).ok_or_else(|| "the lines to remove cannot be told from others".to_owned())
     });
     let otherwise = "quote the text that is to go, name the numbers of its lines, or name a definition";
     Some(edit.map_err(|reason| format!("nothing is removed from {path}: {reason}; {otherwise}")))
@@ -265,8 +265,8 @@ mod tests {
             ("delete line 9 of a.md", "it has 4 lines"),
             ("remove the line about three from a.md", "0 lines answer to that"),
             ("remove the item one from a.md", "2 lines answer to that"),
-            ("remove the last line about one from a.md", "cannot be told for sure"),
-            ("remove what is about two from a.md", "cannot be told for sure"),
+            ("remove the last line about one from a.md", "not clear what is to be removed"),
+            ("remove what is about two from a.md", "not clear what is to be removed"),
             ("delete the function f from a.md", "it is not clear"),
         ] {
             let refused = after(step, "a.md", NOTES).expect_err(step);

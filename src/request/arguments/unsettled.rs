@@ -53,7 +53,7 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
     let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))
         && (intent.exact || is_of_signs || intent.old.is_some() && (is_literal || within.is_some()));
-    Unsettled::Refused { why: format!("`{shown}` does not stand in it by itself{there}"), is_certain }
+    Unsettled::Refused { why: format!("`{shown}` does not occur in it by itself{there}"), is_certain }
 }
 
 /// Why it is not clear which place is meant.
@@ -67,11 +67,11 @@ pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
         _ => numbers.join(", "),
     };
     Unsettled::Several(format!(
-        "`{old}` stands on lines {listed}{more}; say which is meant, by a word of its line or section"
+        "`{old}` is on lines {listed}{more}; say which is meant, by a word of its line or section"
     ))
 }
 
 /// Why the only place of the old value is hardly meant.
 pub(super) fn elsewhere(lines: &[&str], old: &str, at: usize) -> Unsettled {
-    Unsettled::of(format!("`{old}` stands only where nothing says that it is meant: {}", quoted(lines, at)))
+    Unsettled::of(format!("`{old}` occurs only where nothing shows that it is meant: {}", quoted(lines, at)))
 }

@@ -92,25 +92,24 @@ fn an_order_that_was_cut_in_two_is_one() {
 
 #[test]
 fn a_command_that_fails_is_made_to_pass() {
-    let request = "`python3 -m unittest a` fails. Find out why and fix the code";
-    check("edit: Find out why and fix the code", request, &[(Kind::Fix, request)]);
+    let request = "`python3 -m unittest a` fails. Find out why, then mend it";
+    check("edit: Find out why, then mend it", request, &[(Kind::Fix, request)]);
 }
 
 #[test]
 fn failing_tests_are_made_to_pass() {
-    let request =
-        "Some parser tests fail since my last change. Please get them to pass again without touching the tests.";
-    check("edit: Some parser tests fail\nedit: get them to pass again", request, &[(Kind::Fix, request)]);
-    let named = "node --test a.test.js is red since yesterday. Find the cause and repair it, the test itself is fine.";
-    check("run: node --test a.test.js\nedit: Find the cause and repair it", named, &[(Kind::Fix, named)]);
+    let request = "Some oven tests fail since this morning. Please make them green again, and leave the tests alone.";
+    check("edit: Some oven tests fail\nedit: make them green again", request, &[(Kind::Fix, request)]);
+    let named = "node --test a.test.js is red today. Find the reason and mend it, the test is right.";
+    check("run: node --test a.test.js\nedit: Find the reason and mend it", named, &[(Kind::Fix, named)]);
     let new = "Write a test that fails when f gets 0 and make f pass it";
     check(&format!("edit: {new}"), new, &[(Kind::Edit, new)]);
 }
 
 #[test]
 fn the_form_of_an_answer_is_no_question() {
-    let request = "who calls read_all? list all of the methods";
-    check("ask: who calls read_all?\nask: list all of the methods", request, &[(Kind::Ask, request)]);
+    let request = "who calls read_all? list all methods";
+    check("ask: who calls read_all?\nask: list all methods", request, &[(Kind::Ask, request)]);
     let request = "who calls read_all? list what is in src/a.py";
     let two = [(Kind::Ask, "who calls read_all?"), (Kind::Ask, "list what is in src/a.py")];
     check("ask: who calls read_all?\nask: list what is in src/a.py", request, &two);
@@ -118,7 +117,7 @@ fn the_form_of_an_answer_is_no_question() {
 
 #[test]
 fn a_question_changes_nothing() {
-    let request = "wo wird entschieden, ob ein Hinweis kommt, und wie groß darf die Distanz höchstens sein?";
+    let request = "wo wird entschieden, ob die Tür aufgeht, und wie lange darf das Brot höchstens backen?";
     assert_eq!(crate::request::steps::plain(request).map(|step| step.kind), Some(Kind::Ask));
     let request = "In which case is load() called and how do I change that?";
     check("ask: In which case is load() called\nedit: change that", request, &[(Kind::Ask, request)]);
@@ -129,8 +128,8 @@ fn a_question_changes_nothing() {
 
 #[test]
 fn a_test_library_is_no_command() {
-    let request = "write a test for f in f.test.js, with node:test and node:assert";
-    check("edit: write a test for f in f.test.js\nrun: node:test and node:assert", request, &[(Kind::Edit, request)]);
+    let request = "write a test for f in f.test.ts, with node:test and assert/strict";
+    check("edit: write a test for f in f.test.ts\nrun: node:test and assert/strict", request, &[(Kind::Edit, request)]);
 }
 
 #[test]
@@ -143,12 +142,11 @@ fn a_clause_the_model_left_out_is_put_in() {
 #[test]
 fn words_that_no_step_contains_join_a_neighbouring_step() {
     let request =
-        "Stores get a method count() that says how many listeners there are. Add it in a.ts and to the Store interface";
-    check("edit: Add it in a.ts\nedit: to the Store interface", request, &[(Kind::Edit, request)]);
-    let request = "Add a method `clear` to Queue that empties it and mention it in the README";
-    let steps =
-        [(Kind::Edit, "Add a method `clear` to Queue that empties it"), (Kind::Edit, "mention it in the README")];
-    check("edit: Add a method `clear` to Queue that empties it\nedit: mention it in the README", request, &steps);
+        "Ovens get a method count() that says how many loaves it holds. Add it in a.ts and to the Oven interface";
+    check("edit: Add it in a.ts\nedit: to the Oven interface", request, &[(Kind::Edit, request)]);
+    let request = "Add a method `clear` to Queue that empties it and say so in the README";
+    let steps = [(Kind::Edit, "Add a method `clear` to Queue that empties it"), (Kind::Edit, "say so in the README")];
+    check("edit: Add a method `clear` to Queue that empties it\nedit: say so in the README", request, &steps);
     let request = "Parsing an empty list gives None here, not a list. Fix that, then run the tests";
     let first = "Parsing an empty list gives None here, not a list. Fix that";
     check("edit: Fix that\nrun: run the tests", request, &[(Kind::Edit, first), (Kind::Run, "run the tests")]);
@@ -160,7 +158,7 @@ fn a_test_is_written_after_its_code() {
         tests_apart(vec![(Kind::Edit, text.to_owned())]).into_iter().map(|(_, text)| text).collect()
     };
     assert_eq!(
-        apart("Add a function tail(text) to a.py and a test for it in test_a.py"),
+        apart("Add a function tail(text) to a.py with a test for it in test_a.py"),
         ["Add a function tail(text) to a.py", "Write a test for it in test_a.py"]
     );
     assert_eq!(
@@ -168,7 +166,7 @@ fn a_test_is_written_after_its_code() {
         ["count says one for ''; make it 0", "add a test"]
     );
     assert_eq!(
-        apart("Add a function tail(text) to latest.py and a test for it"),
+        apart("Add a function tail(text) to latest.py with a test for it"),
         ["Add a function tail(text) to latest.py", "Write a test for it"]
     );
     assert_eq!(
@@ -176,10 +174,10 @@ fn a_test_is_written_after_its_code() {
         ["Raise the default ttl to 5 minutes", "update the README"]
     );
     assert_eq!(
-        apart("prepare 4.10.0: bump the version, and the README still claims 3.8+, make that 3.10+"),
-        ["prepare 4.10.0: bump the version", "the README still claims 3.8+, make that 3.10+"]
+        apart("get 2.4.0 ready: bump the version, and the README still says 16.2+, make that 18.4+"),
+        ["get 2.4.0 ready: bump the version", "the README still says 16.2+, make that 18.4+"]
     );
-    for whole in ["Add a test for zero and one for ten", "Add a flag and make the tests pass", "Add f, with care"] {
+    for whole in ["Add a test for nought and one for ten", "Add a flag and make the tests pass", "Add f, with care"] {
         assert_eq!(apart(whole), [whole]);
     }
 }

@@ -30,7 +30,7 @@ pub struct Project<'a> {
 /// The calls of `tool` that a part of a request spells out, completed with the project's paths and symbols.
 ///
 /// # Errors
-/// What is missing, in words for the user.
+/// The missing part, in words for the user.
 pub fn calls(project: Project<'_>, tool: Builtin, part: &Part) -> Result<Vec<Map<String, Value>>, String> {
     let Project { index, root } = project;
     let symbol = symbol_of(index, part);
@@ -49,7 +49,7 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
 }
 
 /// The code symbol in a step: a quotation that the index knows, else a name that it knows (names written like code first, then longer
-/// ones), else a name that is written like code and is no path.
+/// ones), else a name that is written like code and is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ':' | '/');
@@ -87,7 +87,7 @@ const LEAD_NAMES: &str = "\
 const LOOKS: &str = "\
     find, search, grep, look, show, list, ls, locate, get, give, see, check, tell, view, open, print, display, count, let, what, what's, \
     which, where, where's, how, who, who's, scan, jump, go, is, are, was, were, does, do, did, has, have, any";
-/// Usual words of requests about code, which are no symbols even if the project has symbols of these names.
+/// Usual words of requests about code, which are not symbols even if the project has symbols of these names.
 const USUAL: &str = "\
     list, show, find, read, open, see, look, search, check, tell, give, get, make, set, change, add, insert, remove, delete, move, rename, \
     replace, update, fix, run, build, use, uses, used, using, call, calls, called, caller, callers, callee, callees, import, imports, imported, \
@@ -127,7 +127,7 @@ fn asked_as_it_stands(part: &Part, symbol: Option<&str>) -> Option<Builtin> {
 struct Clause<'c> {
     /// The words, without the punctuation around them.
     words: Vec<&'c str>,
-    /// Place of the first word that is no polite filler: the verb or question word.
+    /// Place of the first word that is not a polite filler: the verb or question word.
     lead: usize,
     /// Something is quoted.
     cites: bool,

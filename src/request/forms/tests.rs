@@ -17,7 +17,7 @@ fn imports_and_dependents_are_told_apart_by_word_order() {
 
 #[test]
 fn callers_and_callees_are_told_apart_by_word_order() {
-    check("What clock does TTLCache use unless I pass one?", Some("TTLCache"), Some(Builtin::IndexSearch));
+    check("What pump does Boiler use unless told another?", Some("Boiler"), Some(Builtin::IndexSearch));
     check("Which functions does run use?", Some("run"), Some(Builtin::IndexCallees));
     let save = Some("Store.save");
     check("Show me who calls Store.save", save, Some(Builtin::IndexCallers));
@@ -66,7 +66,7 @@ fn similar_words_in_another_form_get_another_tool() {
     check("Show me where git status is parsed", None, Some(Builtin::IndexSearch));
     check("Explain how the git log is read", None, Some(Builtin::IndexSearch));
     check("List src/", None, Some(Builtin::ListDir));
-    check("How many files are in tests/?", None, Some(Builtin::ListDir));
+    check("How many folders are in tests/?", None, Some(Builtin::ListDir));
     check("How many files in src/ import a.ts?", None, None);
 }
 
@@ -74,16 +74,16 @@ fn similar_words_in_another_form_get_another_tool() {
 fn a_question_that_names_a_file_reads_it() {
     for step in [
         "Look in src/retry.ts: how many times is a request tried?",
-        "How many attempts are there in src/retry.ts?",
-        "In src/retry.ts, how many attempts are there?",
+        "How many pauses are there in src/retry.ts?",
+        "In src/retry.ts, how many pauses are there?",
         "What does src/retry.ts do?",
-        "What is MAX_ATTEMPTS in src/retry.ts?",
+        "What is PAUSE_MS in src/retry.ts?",
         "See README.md",
-        "Take a look at models.toml",
-        "Which version does Cargo.toml say?",
-        "Tell me what scripts/demo does",
-        "Let me see scripts/setup",
-        "Explain src/tools/head.rs",
+        "Take a look at colours.toml",
+        "Which edition does Cargo.toml say?",
+        "Tell me what scripts/deploy does",
+        "Let me see scripts/deploy",
+        "Explain src/oven/door.rs",
         "cat src/main.rs",
         "Compare a.ts and b.ts",
         "For src/retry.ts, tell me what it does",
@@ -102,41 +102,41 @@ fn a_question_that_names_a_file_reads_it() {
 #[test]
 fn text_looked_for_in_files_is_searched() {
     for step in [
-        "Search the code for TODO",
+        "Search the code for HACK",
         "Find all TODO comments",
-        "Find every place that says \"not recorded\"",
-        "Which files contain the word retry?",
-        "How often does the word unsafe occur?",
+        "Find each line that says \"not sorted\"",
+        "Which files contain the phrase retry?",
+        "How often does the text volatile occur?",
         "Does anything mention seccomp?",
-        "Show me all lines with MONOBLOC_",
-        "Find the word unsafe in src/lora.rs",
-        "Is there a TODO in src/main.rs?",
-        "Look for \"Landlock\" in src/",
+        "Show all lines with OVEN_",
+        "Find the word volatile in src/door.rs",
+        "Is there a HACK in src/main.rs?",
+        "Look for \"thermostat\" in src/",
     ] {
         check(step, None, Some(Builtin::SearchText));
     }
     check("Check the tests with the command line", None, None);
     check("Search for the code that reads headers", None, Some(Builtin::IndexSearch));
-    check("Create notes.md with the text hello", None, Some(Builtin::WriteFile));
+    check("Create list.md with the text flour", None, Some(Builtin::WriteFile));
 }
 
 #[test]
 fn files_are_found_by_name_and_folders_listed() {
     for step in [
         "Find all TOML files",
-        "Which markdown files are there?",
-        "Is there a file called adapter.bin?",
-        "List all rust files under src/tools",
-        "Where is the file features.rs?",
+        "Which Python files are there?",
+        "Is there any file called oven.bin?",
+        "List the rust files under src/oven",
+        "Where is the file door.rs?",
     ] {
         check(step, None, Some(Builtin::FindFiles));
     }
     for step in [
         "ls src/",
-        "Show me the folder src/engine",
-        "What does the folder src/tools contain?",
-        "Show the directory tree of src/budget",
-        "List everything in this project",
+        "Show the folder src/oven",
+        "What does the directory src/oven contain?",
+        "Show the directory tree below src/oven",
+        "List everything in this folder",
         "Which files are there?",
     ] {
         check(step, None, Some(Builtin::ListDir));
@@ -146,22 +146,22 @@ fn files_are_found_by_name_and_folders_listed() {
 #[test]
 fn changes_in_a_file_and_new_files_are_told_apart() {
     for step in [
-        "In src/retry.ts change the number of attempts from 5 to 3",
-        "Bump the version in Cargo.toml to 1.0.0",
-        "Add a comment above fn main in src/main.rs",
-        "Append a line \"Thanks\" to README.md",
-        "Make MAX_ATTEMPTS in src/retry.ts 7",
-        "Insert `use std::fs;` at the top of src/main.rs",
-        "Comment out line 5 of src/main.rs",
+        "In src/retry.ts change the number of pauses from 6 to 4",
+        "Bump the version in setup.cfg to 1.0.0",
+        "Add a comment before fn bake in src/main.rs",
+        "Append a line \"Credits\" to README.md",
+        "Make PAUSE_MS in src/retry.ts 70",
+        "Insert `use std::io;` at the beginning of src/oven.rs",
+        "Comment out line 8 of src/main.rs",
     ] {
         check(step, None, Some(Builtin::ReplaceInFile));
     }
     for step in [
-        "Create a file notes.md with the text hello",
-        "Make a new file src/util.rs",
-        "Write \"a, b\" to data.csv",
-        "Save a list of the modules to modules.md",
-        "Add a file LICENSE with the MIT license",
+        "Create a file list.md with the text flour",
+        "Make the new file src/door.rs",
+        "Write \"x, y\" to data.csv",
+        "Save a table of the modules to modules.md",
+        "Add a file LICENSE for the ISC terms",
     ] {
         check(step, None, Some(Builtin::WriteFile));
     }
@@ -177,25 +177,25 @@ fn changes_in_a_file_and_new_files_are_told_apart() {
 #[test]
 fn questions_about_lessons_list_them() {
     check("What did we learn about tests?", None, Some(Builtin::IndexListMemories));
-    check("Which lessons do you remember?", None, Some(Builtin::IndexListMemories));
+    check("Which lessons did you note?", None, Some(Builtin::IndexListMemories));
     check("What worked before?", None, Some(Builtin::IndexListMemories));
     check("How is memory estimated?", None, Some(Builtin::IndexSearch));
 }
 
 #[test]
 fn relations_of_code_are_found_in_many_wordings() {
-    let select = Some("Prefilter.select");
-    check("Find usages of Prefilter.select", select, Some(Builtin::IndexCallers));
-    check("List every caller of Prefilter.select", select, Some(Builtin::IndexCallers));
-    check("Who calls Prefilter.select in src/app.rs?", select, Some(Builtin::IndexCallers));
-    check("Which functions are called by Prefilter.select?", select, Some(Builtin::IndexCallees));
-    check("Show me the definition of Prefilter.select", select, Some(Builtin::IndexFindFiles));
-    check("Move the definition of Prefilter.select", select, None);
-    check("What happens if I change Prefilter.select?", select, Some(Builtin::IndexImpact));
-    check("Where does the trait Dialect live?", Some("Dialect"), Some(Builtin::IndexFindFiles));
-    check("Which modules does src/main.rs depend on?", None, Some(Builtin::IndexImports));
-    check("Where is src/tools/head.rs used?", None, Some(Builtin::IndexDependents));
-    check("What is defined in src/tools/head.rs?", None, Some(Builtin::IndexReadFile));
+    let select = Some("Oven.bake");
+    check("Find usages of Oven.bake", select, Some(Builtin::IndexCallers));
+    check("List every caller of Oven.bake", select, Some(Builtin::IndexCallers));
+    check("Who calls Oven.bake in src/app.rs?", select, Some(Builtin::IndexCallers));
+    check("Which methods are called by Oven.bake?", select, Some(Builtin::IndexCallees));
+    check("Show the definition of Oven.bake", select, Some(Builtin::IndexFindFiles));
+    check("Move the definition of Oven.bake", select, None);
+    check("What happens if I change Oven.bake?", select, Some(Builtin::IndexImpact));
+    check("Where does the trait Bakes live?", Some("Bakes"), Some(Builtin::IndexFindFiles));
+    check("Which modules does src/oven.rs depend on?", None, Some(Builtin::IndexImports));
+    check("Where is src/oven/door.rs used?", None, Some(Builtin::IndexDependents));
+    check("What is defined in lib/oven/door.rs?", None, Some(Builtin::IndexReadFile));
 }
 
 #[test]

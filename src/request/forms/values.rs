@@ -22,15 +22,15 @@ const BEHIND_TEXT: &str =
     "occur, occurs, appear, appears, anywhere, somewhere, used, left, please, in, inside, within, under, below, across";
 /// Verbs that run something, which is named after them.
 const RUNS: &str = "run, rerun, execute, start, launch, check, test, build, compile, lint, format, install";
-/// Nouns after the text that are no part of it: `unsafe blocks`.
+/// Nouns after the text that are not part of it: `unsafe blocks`.
 const PLACES: &str = "blocks, block, comment, comments, calls, statements, keyword, strings, markers";
 
-/// Most calls of one step, which makes one for each file that it names.
+/// Maximum number of calls of one step, which makes one for each file that it names.
 const CALLS_MAX: usize = 12;
 
 type Arguments = Map<String, Value>;
 
-/// What is known besides the clause's own words.
+/// Known facts besides the clause's own words.
 pub struct Known<'a> {
     /// The code symbol in the clause.
     pub symbol: Option<&'a str>,
@@ -43,7 +43,7 @@ pub struct Known<'a> {
 /// The arguments of each call of `tool` that `part` spells out: one call, or for `read_file` one for each file.
 ///
 /// # Errors
-/// What is missing, in words for the user.
+/// The missing part, in words for the user.
 pub fn arguments(tool: Builtin, part: &Part, known: &Known<'_>) -> Result<Vec<Arguments>, String> {
     let text = part.text.to_lowercase();
     let clause = Clause::of(&text, part, known.symbol).ok_or("the request has no word")?;
@@ -112,7 +112,7 @@ fn meant(text: &str, files: &dyn Fn(&str) -> Vec<String>) -> String {
     }
 }
 
-/// The only quotation that is no path; `None` if there are several.
+/// The only quotation that is not a path; `None` if there are several.
 fn quoted(part: &Part) -> Option<String> {
     let is_text = |text: &&String| text.contains(char::is_whitespace) || !names::is_path(text);
     let mut free = part.quoted.iter().filter(is_text);
@@ -139,13 +139,13 @@ fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option
     let path = paths.iter().find(is_outside).map(|path| (*path).to_owned());
     match (&path, &content) {
         (Some(path), None) => Err(format!(
-            "what is to stand in {path} is not quoted in the request; quote it, or get a planner that writes (scripts/fetch-models)"
+            "the text for {path} is not quoted in the request; quote it, or get a planner that writes (scripts/fetch-models)"
         )),
         _ => Ok(vec![("path", path), ("content", content)]),
     }
 }
 
-/// First and last line to read: `lines 10 to 20`, `lines 1-40`, `line 7`, `the first 3 lines`.
+/// First and last line to read: `lines 5 to 9`, `lines 1-40`, `line 7`, `the first 3 lines`.
 fn lines(clause: &Clause) -> Option<(u64, u64)> {
     static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:first|top) (\d+) lines?\b").expect("a pattern"));
     static RANGE: LazyLock<Regex> = LazyLock::new(|| {
@@ -297,15 +297,15 @@ mod tests {
     #[test]
     fn the_text_to_search_is_read_from_the_clause() {
         let check = |step, expected| check(Builtin::SearchText, step, expected);
-        check("Which files contain the word Adapter?", "Adapter");
+        check("Which files contain the phrase Boiler?", "Boiler");
         check("Find all TODO comments", "TODO");
         check("Any FIXMEs left?", "FIXME");
-        check("Show me all lines with MONOBLOC_", "MONOBLOC_");
+        check("Show all lines with OVEN_", "OVEN_");
         check("Does anything mention seccomp?", "seccomp");
-        check("List all occurrences of unwrap_or_else in src/engine", "unwrap_or_else");
-        check("Where do we use the string \"models.toml\"?", "models.toml");
+        check("List all occurrences of preheat_or_wait in src/oven", "preheat_or_wait");
+        check("Where do we print the string \"colours.toml\"?", "colours.toml");
         check("Search for unsafe blocks", "unsafe");
-        check("Scan the project for hard-coded passwords", "hard-coded passwords");
+        check("Scan this folder for hard-coded addresses", "hard-coded addresses");
         check("grep for fn main", "fn main");
     }
 
@@ -316,9 +316,9 @@ mod tests {
             let line = |name: &str| call.get(name).and_then(Value::as_u64);
             assert_eq!(line("start_line").zip(line("end_line")), expected, "{step}");
         };
-        check("Read lines 10 to 20 of src/app.rs", Some((10, 20)));
-        check("Display lines 1-40 of src/app.rs", Some((1, 40)));
-        check("What's on line 12 of src/app.rs?", Some((12, 12)));
+        check("Read lines 10 to 19 of src/app.rs", Some((10, 19)));
+        check("Display lines 2-30 of src/app.rs", Some((2, 30)));
+        check("What's in line 12 of lib/app.rs?", Some((12, 12)));
         check("Show the first 3 lines of src/app.rs", Some((1, 3)));
         check("Does src/app.rs try 5 times?", None);
         check("Read lines 9 to 4 of src/app.rs", None);
@@ -327,10 +327,10 @@ mod tests {
     #[test]
     fn the_file_pattern_is_read_from_the_clause() {
         let check = |step, expected| check(Builtin::FindFiles, step, expected);
-        check("Is there a file called adapter.bin?", "adapter.bin");
-        check("Where is the file features.rs?", "features.rs");
-        check("Find every file ending in .toml", "*.toml");
-        check("Which .rs files are in the project?", "*.rs");
+        check("Is there any file called oven.bin?", "oven.bin");
+        check("Where is the file door.rs?", "door.rs");
+        check("Find all files ending in .yml", "*.yml");
+        check("Which .rb files are in here?", "*.rb");
         check("Locate mod.rs files", "mod.rs");
     }
 
@@ -348,7 +348,7 @@ mod tests {
         check("Build the project", Some("npm run build"));
         check("Run the linter", None);
         std::fs::write(dir.path().join("Cargo.toml"), "").unwrap();
-        check("Please run the test suite", Some("cargo test --offline"));
+        check("Please run the tests", Some("cargo test --offline"));
         check("Run the tests of the parser", None);
         check("Git status", Some("git status"));
     }
@@ -360,7 +360,7 @@ mod tests {
             let text = |name: &str| call.get(name).and_then(Value::as_str);
             assert_eq!(text("path").zip(text("content")), expected, "{step}");
         };
-        check("Create notes.md with the text \"see a.md\"", Some(("notes.md", "see a.md")));
+        check("Create list.md with the text \"see a.md\"", Some(("list.md", "see a.md")));
         check("Write \"x = 1; y = 2\" to b.py", Some(("b.py", "x = 1; y = 2")));
         check("Write hello to a.md", None);
         check("Create notes.md: one, two", None);

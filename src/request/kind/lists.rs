@@ -1,4 +1,4 @@
-//! Words by which the kind of a step is told, in the languages that have rules.
+//! Words that decide the kind of a step, in the languages that have rules.
 
 /// Verbs of clauses that change something, and that run something.
 pub(super) const CHANGING: &str = "\

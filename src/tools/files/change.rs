@@ -18,7 +18,7 @@ use crate::tools::files::{edit, write};
 use crate::tools::outcome::{DIFF_MAX_BYTES, Keep, Outcome, fitted};
 use crate::tools::preview::Preview;
 
-/// Most that is written to one file, and the largest file that is changed.
+/// Largest text written to one file, and largest file that is changed.
 pub const WRITE_MAX_BYTES: usize = 1 << 20;
 /// Longest search for the smallest diff; after that a coarser one is shown.
 pub const DIFF_TIME_MAX: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What a call would do; changes nothing. An error is the one that the call would fail with.
+    /// Works out the change of a call; changes nothing. An error is the one that the call would fail with.
     pub fn plan(builtin: Builtin, arguments: Arguments<'_>, context: &Context) -> Result<Change, String> {
         let change = match builtin {
             Builtin::WriteFile => write::text(arguments, context),
@@ -56,7 +56,7 @@ impl Change {
             Builtin::Edit => edit::plan(arguments, context),
             Builtin::DeleteFile => write::deletion(arguments, context),
             Builtin::MoveFile => write::moved(arguments, context),
-            other => Err(format!("`{}` changes no file; this is a bug in tools", other.name())),
+            other => Err(format!("`{}` is not a tool that changes files; this is a bug in tools", other.name())),
         }?;
         change.refuse_read_only()?;
         Ok(change)

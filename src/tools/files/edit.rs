@@ -13,7 +13,7 @@ use crate::tools::confine::{Access, Inside};
 use crate::tools::files::change::{Change, WRITE_MAX_BYTES, text_of};
 use crate::tools::files::passage::{self, Piece, Several, line_of};
 
-/// The most edits of one call.
+/// Maximum number of edits of one call.
 const EDITS_MAX: usize = 200;
 
 /// `replace_in_file`: one passage, which has to be unique.

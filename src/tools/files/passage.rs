@@ -8,7 +8,7 @@ use crate::tools::files::change::WRITE_MAX_BYTES;
 use crate::tools::files::indents::{Indents, indent_of};
 use crate::tools::files::near;
 
-/// The most places named when the passage is not unique.
+/// Maximum number of places named when the passage is not unique.
 const PLACES_MAX: usize = 20;
 
 /// One place of a text, and what it becomes.
@@ -28,7 +28,7 @@ pub enum Several {
 }
 
 impl Several {
-    /// The most places looked for. Where all are wanted, more would make a file that is too large to be written.
+    /// Maximum number of places looked for. Where all are wanted, more would make a file that is too large to be written.
     fn places_max(self, new: &str) -> usize {
         if self == Several::Wanted { WRITE_MAX_BYTES / new.len().max(1) + 1 } else { PLACES_MAX + 1 }
     }

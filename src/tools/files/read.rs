@@ -9,7 +9,7 @@ use crate::tools::outcome::{FINDINGS_MAX, Finding, Outcome, cut_line};
 use crate::tools::search::files::similar_paths;
 
 const SCAN_MAX_BYTES: u64 = 16 << 20;
-/// Most paths proposed for one that does not exist.
+/// Maximum number of paths proposed for one that does not exist.
 const PROPOSED_MAX: usize = 3;
 /// Longest text of a finding; a minified file can be a single huge line.
 const FINDING_MAX_CHARS: usize = 400;

@@ -16,7 +16,7 @@ use crate::tools::files::walk::{Entry, walk};
 use crate::tools::outcome::{Finding, Outcome, cut_line};
 
 const SEARCH_MAX_HITS: usize = 200;
-/// The most matching lines that are counted, and that are kept until all files are known.
+/// Maximum number of matching lines that are counted, and that are kept until all files are known.
 const COUNTED_MAX: usize = 100_000;
 const KEPT_MAX: usize = 10_000;
 /// Larger files are skipped: they are data rather than written text.
@@ -24,7 +24,7 @@ const FILE_MAX_BYTES: u64 = 4 << 20;
 /// Longest search; it returns what was found until then.
 const TIME_MAX: Duration = Duration::from_secs(20);
 const LINE_MAX_CHARS: usize = 300;
-/// The most files whose lines are only counted that are named.
+/// Maximum number of files named among those whose lines are only counted.
 const NAMED_MAX: usize = 40;
 /// Fewest lines of a file that are shown before the next one's turn comes.
 const LINES_EACH_MIN: usize = 3;

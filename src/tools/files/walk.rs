@@ -6,7 +6,7 @@ use crate::base;
 use crate::tools::Context;
 use crate::tools::confine::Inside;
 
-/// Most entries of one walk; a bound for a home folder given by mistake.
+/// Maximum number of entries of one walk; a bound for a home folder given by mistake.
 pub const WALK_MAX_ENTRIES: usize = 200_000;
 
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// Longest message. Parsed, it takes about twenty times as much memory; of its text only 256 KiB are kept.
 pub const LINE_MAX_BYTES: usize = 4 << 20;
-/// Most lines and bytes between two calls, of standard output or standard error.
+/// Maximum number of lines and bytes between two calls, of standard output or standard error.
 pub const LINES_MAX: usize = 20_000;
 pub const BYTES_MAX: usize = 32 << 20;
 

@@ -24,7 +24,7 @@ use super::start;
 use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{Group, tells_of_refusal};
 
-/// Most pages of a tool list: a bound for a server whose list never ends.
+/// Maximum number of pages of a tool list: a bound for a server whose list never ends.
 const PAGES_MAX: usize = 32;
 /// Bytes kept of the end of standard error, for the message when the server fails.
 const STDERR_MAX_BYTES: usize = 2 << 10;
@@ -114,7 +114,7 @@ impl Connection {
         Err(format!("its list of tools has more than {PAGES_MAX} pages"))
     }
 
-    /// Dropping the future tells the server that the call is over.
+    /// Dropping the future notifies the server that the call is over.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResponse, String> {
         self.flow.restart();
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -151,7 +151,7 @@ impl Connection {
     /// Closes its input, gives it half a second to exit, then ends the whole group.
     pub async fn end(&self) {
         let group = lock(&self.group).take();
-        // Closes its input, by which MCP tells a server to exit.
+        // Closes its input, which in MCP asks a server to exit.
         drop(lock(&self.service).take());
         let mut exit = self.exit.clone();
         let exited = exit.wait_for(Option::is_some);

@@ -10,7 +10,7 @@ use crate::tools::policy::glob;
 use crate::tools::schema::standalone;
 use crate::tools::spec::{ToolSpec, check};
 
-/// Most tools of one server; small models cannot use more.
+/// Maximum number of tools of one server; small models cannot use more.
 pub const TOOLS_MAX: usize = 256;
 const DESCRIPTION_MAX_CHARS: usize = 1_000;
 

@@ -40,7 +40,7 @@ struct Inner {
 pub struct Seen {
     pub server: String,
     pub tools: Vec<ToolSpec>,
-    /// What was left out, or why there is nothing.
+    /// Says what was left out, or why there is nothing.
     pub notes: Vec<String>,
     pub failed: bool,
     pub took: Duration,

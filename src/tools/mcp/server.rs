@@ -20,7 +20,7 @@ use crate::tools::call::check::check;
 use crate::tools::sandbox;
 use crate::tools::spec::ToolSpec;
 
-/// Most starts within [`WINDOW`], which bounds what a server costs that crashes again and again.
+/// Maximum number of starts within [`WINDOW`], which bounds what a server costs that crashes again and again.
 const STARTS_MAX: usize = 4;
 const WINDOW: Duration = Duration::from_secs(600);
 

@@ -137,7 +137,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a text holds the command. It is looked at only if the program's name stands in it.
+    /// Whether a text holds the command. It is looked at only if the program's name is in it.
     fn text(&self, word: &Word, depth: usize) -> bool {
         let held = |text: &str| {
             let unquoted: String = text.chars().filter(|c| !"'\"\\".contains(*c)).collect();
@@ -341,7 +341,7 @@ fn names_in(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// Without the marks by which editors and git tell a command.
+/// Without the marks that editors and git put into commands.
 fn bare(text: &str) -> &str {
     text.trim_start_matches([':', '!', '\\', ' ', '+'])
 }

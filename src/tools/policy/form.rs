@@ -11,7 +11,7 @@ use crate::tools::shell::word::{Word, unversioned};
 pub struct Form {
     program: Piece,
     verbs: Vec<Piece>,
-    /// Words behind an option, which may be its value: they may stand anywhere.
+    /// Words behind an option, which may be its value: they may be anywhere.
     loose: Vec<Piece>,
     options: Vec<String>,
 }
@@ -157,7 +157,7 @@ impl Form {
         verbs && self.loose.iter().all(anywhere) && self.options.iter().all(|option| option_may_be(name, option, rest))
     }
 
-    /// Whether `verbs` may stand in this order, with nothing but options and their values between them.
+    /// Whether `verbs` may be in this order, with nothing but options and their values between them.
     fn verbs_may_follow(&self, verbs: &[Piece], rest: &[Word], name: &str) -> bool {
         let Some((verb, more)) = verbs.split_first() else { return true };
         let groups = GROUPS.iter().find(|(names, _)| is_listed(names, name)).map_or("", |(_, groups)| groups);

@@ -194,7 +194,7 @@ impl Policy {
         }
     }
 
-    /// What the answer "always" would cover for this call, in words; `None` if it is asked about each time.
+    /// The calls that the answer "always" would cover, in words; `None` if each such call is asked about.
     pub fn always(&self, call: &ToolCall, spec: &ToolSpec) -> Option<String> {
         Some(self.grants_of(call, spec)?.first()?.to_string())
     }

@@ -34,7 +34,7 @@ pub fn of(call: &ToolCall, project: Option<&Path>) -> Vec<Named> {
 /// The places that a command line may touch.
 #[derive(Debug, Default)]
 pub struct Touched {
-    /// As they stand in the line.
+    /// As they are in the line.
     pub known: Vec<String>,
     /// The beginnings of places whose rest is only known when the line runs.
     pub begun: Vec<String>,

@@ -51,7 +51,7 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
 
 /// The paths of an index of git (gitformat-index, versions 2 to 4); `None` if it is of another form.
 fn paths(bytes: &[u8]) -> Option<Vec<String>> {
-    /// Times, device, inode, mode, owner, size and a SHA-1 stand before the flags of an entry.
+    /// Times, device, inode, mode, owner, size and a SHA-1 are before the flags of an entry.
     const BEFORE_FLAGS: usize = 60;
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let version = number(4).filter(|version| bytes.starts_with(b"DIRC") && (2..=4).contains(version))?;

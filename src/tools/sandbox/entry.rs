@@ -11,7 +11,7 @@ use super::Confines;
 use super::system::Jail;
 use crate::base::{ACCELERATED, Bytes};
 
-/// Most open files of a process.
+/// Maximum number of open files of a process.
 const OPEN_MAX: u64 = 4_096;
 /// CPU seconds allowed beyond deadline × cores; then the system ends the process even if this program does not.
 const CPU_SPARE_S: u64 = 10;

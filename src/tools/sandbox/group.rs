@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Aside, GitRedirects, Registered};
 use crate::tools::sandbox::send_fd;
 
-/// Most rounds of killing what is left in the namespace, because a process can fork between two rounds.
+/// Maximum number of rounds of killing what is left in the namespace, because a process can fork between two rounds.
 const ROUNDS_MAX: usize = 64;
 /// How often processes are counted where the system does not enforce their limit.
 const COUNT_EVERY: Duration = Duration::from_millis(50);

@@ -77,7 +77,7 @@ pub fn tells_of_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|refusal| text.contains(refusal))
 }
 
-/// What a sandboxed program may do, in words.
+/// The rights of a sandboxed program, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
     let network = if network { "" } else { ", and connect to nothing" };
     format!("it may change {changes} and its own temporary files, read {reads}{network}")

@@ -37,7 +37,7 @@ const HOME: &str = "
     .local/share/fnm .npm/_npx .bun .deno .asdf .local/share/mise .pyenv .local/share/uv .cache/uv .local/pipx
     .local/share/pipx .local/bin .local/lib .venv miniconda3 anaconda3 .rbenv .rvm .sdkman .jenv .goenv go/bin
     go/pkg .gitconfig .config/git .gitignore";
-/// Most folders above a project that are searched for its repository.
+/// Maximum number of folders above a project that are searched for its repository.
 const ABOVE_MAX: usize = 16;
 
 /// The places of a command under these limits.
@@ -149,7 +149,7 @@ struct Repository {
 
 /// Files in git's folders that redirect git to other settings and hooks, or are settings.
 const REDIRECTS: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
-/// Most linked work trees that are protected.
+/// Maximum number of linked work trees protected.
 const TREES_MAX: usize = 64;
 
 impl Repository {

@@ -140,7 +140,7 @@ pub(in crate::tools) fn text(arguments: Arguments<'_>, context: &Context) -> Res
     if items.is_empty() {
         let near = near_symbols(index, wanted)?;
         let gaps = index.gaps().map_err(said)?.map(|gaps| format!("; {gaps}")).unwrap_or_default();
-        return Err(format!("`{wanted}` stands nowhere in the indexed files{near}{gaps}"));
+        return Err(format!("`{wanted}` does not occur in the indexed files{near}{gaps}"));
     }
     Ok(show::outcome(
         &format!("{} places with {}", items.len(), words.join(", ")),
@@ -227,7 +227,7 @@ pub(in crate::tools) fn similar_paths(index: &Index, path: &str) -> Result<Vec<S
 fn similar_to(wanted: &str, known: &[String]) -> Vec<String> {
     /// Least similarity of a proposed name; high, because paths share folders and endings anyway.
     const ALIKE_MIN: f32 = 0.75;
-    /// Most names compared; more would take noticeable time.
+    /// Maximum number of names compared; more would take noticeable time.
     const COMPARED_MAX: usize = 20_000;
     let names: Vec<&str> = known.iter().take(COMPARED_MAX).map(String::as_str).collect();
     let near = similar::get_close_matches(wanted, &names, PROPOSED, ALIKE_MIN);

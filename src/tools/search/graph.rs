@@ -15,7 +15,7 @@ use crate::tools::outcome::Outcome;
 const LINES_AROUND: usize = 2;
 /// How far the impact of a change is followed; further away nearly everything depends on everything.
 const IMPACT: Reach = Reach { steps_max: 3, count_max: 500 };
-/// Most definitions of one name that are listed.
+/// Maximum number of definitions of one name listed.
 const NAMESAKES_MAX: usize = 5;
 
 /// `index_callers`: who calls a symbol.

@@ -8,9 +8,9 @@ use crate::tools::outcome::{Finding, Outcome, cut_line};
 const FULL_MAX: usize = 3;
 /// Up to this many with their signature and documentation; more by name, grouped by file.
 const PREVIEW_MAX: usize = 15;
-/// Most results that are named; the rest is counted.
+/// Maximum number of results named; the rest is counted.
 const NAMED_MAX: usize = 200;
-/// Most lines of one result that are shown and become findings.
+/// Maximum number of lines of one result that are shown and become findings.
 const LINES_MAX: usize = 60;
 const LINE_CHARS: usize = 200;
 
@@ -20,7 +20,7 @@ pub(super) struct Item {
     /// Counted from 1.
     pub line: usize,
     pub name: String,
-    /// What it is and how sure that is: `function, confidence 0.95`.
+    /// The kind of the hit and the confidence in it: `function, confidence 0.95`.
     pub about: String,
     /// Lines that introduce it: a signature, the first line of its documentation.
     pub head: Vec<String>,

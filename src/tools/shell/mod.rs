@@ -12,7 +12,7 @@ use crate::base::is_listed;
 pub use parse::{Command, Line, parse};
 use word::Word;
 
-/// What a command line may do, worst first.
+/// The risk of a command line, worst first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// No work on a project needs it: refused in every mode.

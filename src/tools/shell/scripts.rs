@@ -1,4 +1,4 @@
-//! Reads programs that stand in a command line, for sed, awk, Python and JavaScript: whether they only compute and print.
+//! Reads programs that are in a command line, for sed, awk, Python and JavaScript: whether they only compute and print.
 
 use super::programs::may_be_option;
 use super::word::Word;

@@ -29,9 +29,9 @@ use crate::base::config::{Given, resolve};
 use crate::protocol::{Ask, Mode, Record};
 use crate::session::{Conversation, Entry, History, Journal, JournalError};
 
-/// Most sessions at once, because each has an index in memory. One more closes the one that has been idle longest.
+/// Maximum number of sessions at once, because each has an index in memory. One more closes the one that has been idle longest.
 const TALKS_MAX: usize = 32;
-/// Most conversations that are listed, newest first.
+/// Maximum number of conversations listed, newest first.
 const LISTED_MAX: usize = 100;
 /// How long running prompts may take to end once the client has gone.
 const END_MAX: Duration = Duration::from_secs(5);
@@ -282,7 +282,7 @@ fn initialized() -> InitializeResponse {
         .agent_info(Implementation::new("monobloc", env!("CARGO_PKG_VERSION")).title("monobloc".to_owned()))
 }
 
-/// The folder `cwd` without symbolic links; an error if it is no existing folder with an absolute path.
+/// The folder `cwd` without symbolic links; an error if it is not an existing folder with an absolute path.
 fn folder(method: &str, cwd: &Path) -> Result<PathBuf, Error> {
     let shown = cwd.display();
     if !cwd.is_absolute() {

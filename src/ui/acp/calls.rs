@@ -14,7 +14,7 @@ use crate::tools::outcome::cut_line;
 /// Longest title, in characters. A command is shown whole before consent: what is cut off cannot be judged.
 const TITLE_CHARS: usize = 120;
 const COMMAND_CHARS: usize = 4_000;
-/// Most places of one call: a call names two at most, a report some more.
+/// Maximum number of places of one call: a call names two at most, a report some more.
 const PLACES_MAX: usize = 8;
 
 /// Title, kind, places and arguments of a call in `project`.
@@ -27,7 +27,7 @@ pub fn described(tool: &str, arguments: &Map<String, Value>, project: &Path) -> 
         .raw_input(Value::Object(arguments.clone()))
 }
 
-/// What a call that waits for consent would do. A change speaks for itself; anything else says why it is asked about.
+/// The content of a call that waits for consent: the change, or for other calls the reason for the question.
 pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
     if proposal.changes.is_empty() {
         return vec![text(&format!("{}\n\n{}", fenced(&proposal.preview), proposal.reason))];
@@ -41,7 +41,7 @@ pub fn proposed(proposal: &Proposal, project: &Path) -> Vec<ToolCallContent> {
 /// The argument with the paths of files that change together.
 const FILES: &str = "files";
 
-/// What a call has done or found.
+/// The result of a call: the change or the text found.
 pub fn result(report: &StepReport, project: &Path) -> Vec<ToolCallContent> {
     if report.status == StepStatus::Succeeded && !report.changes.is_empty() {
         return report.changes.iter().map(|change| diff(change, project)).collect();

@@ -13,10 +13,10 @@ use std::str::SplitInclusive;
 
 use crate::protocol::FileChange;
 
-/// What stands for a file that is not there.
+/// The name that a diff uses for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// One change for each hunk. Empty if the text is no diff, or one that was cut.
+/// One change for each hunk. Empty if the text is not a diff, or one that was cut.
 pub fn changes(diff: &str) -> Vec<FileChange> {
     read(diff).unwrap_or_default()
 }

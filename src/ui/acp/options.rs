@@ -28,7 +28,7 @@ pub fn both(current: Mode) -> (SessionModeState, Vec<SessionConfigOption>) {
     };
     let select = SessionConfigKind::Select(SessionConfigSelect::new(current, Vec::from(MODES.map(choice))));
     let option = SessionConfigOption::new(OPTION, "Mode", select)
-        .description("What a request may do".to_owned())
+        .description("Rights of a request".to_owned())
         .category(SessionConfigOptionCategory::Mode);
     (SessionModeState::new(current, Vec::from(modes)), vec![option])
 }

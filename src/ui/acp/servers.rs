@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{McpServer, McpServerHttp, McpServerSse};
 use crate::base::Config;
 use crate::base::config::{Place, Server};
 
-/// Most servers that one session takes from its client.
+/// Maximum number of servers that one session takes from its client.
 const SERVERS_MAX: usize = 32;
 
 /// Adds the passed servers to the settings of a session; returns notes about those that are left out. Where the settings in `file`

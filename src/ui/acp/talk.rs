@@ -47,7 +47,7 @@ pub struct Talk {
     session: Mutex<Option<Arc<Session>>>,
     phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
-    /// What to tell with the next prompt.
+    /// Notes to send with the next prompt.
     notes: Mutex<Vec<String>>,
 }
 

@@ -16,7 +16,7 @@ use crate::base::StepId;
 use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::words;
 
-/// What has been told of one turn.
+/// The updates sent for one turn.
 pub struct Updates {
     project: PathBuf,
     /// Numbers the calls of the whole session, whose identifiers must differ.
@@ -95,7 +95,7 @@ impl Updates {
         }
     }
 
-    /// What the user should know beside plan, calls and answer.
+    /// A message for the user besides plan, calls and answer.
     fn told(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::Notice { text } => Some(text.clone()),

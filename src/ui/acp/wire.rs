@@ -33,7 +33,7 @@ pub enum Incoming {
     Stray,
 }
 
-/// A line that is no message: the error goes back to the client under `id`, which is null where none could be read.
+/// A line that is not a message: the error goes back to the client under `id`, which is null where none could be read.
 #[derive(Debug)]
 pub struct Broken {
     pub id: Value,

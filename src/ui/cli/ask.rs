@@ -16,7 +16,7 @@ use crate::ui::open::{self, Told};
 /// Carry out a request: plan it, run tools step by step, answer from their results
 #[derive(Args)]
 pub struct Ask {
-    /// What to do, in plain words; `-` reads it from standard input
+    /// The request, in plain words; `-` reads it from standard input
     request: String,
     /// Print one JSON object per line instead of text
     #[arg(long)]
@@ -40,7 +40,7 @@ pub(super) fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(["agent", "chat"]).try_map(|name| name.parse::<Mode>())
 }
 
-/// Most `--context` files, and the largest size of each: they must leave room in a slot's context.
+/// Maximum number of `--context` files, and the largest size of each: they must leave room in a slot's context.
 pub(in crate::ui) const GIVEN_MAX: usize = 8;
 pub(in crate::ui) const GIVEN_BYTES_MAX: u64 = 256 << 10;
 
@@ -70,7 +70,7 @@ fn given(files: &[PathBuf], app: &App) -> Result<Vec<Given>> {
 /// Show the plan for a request and stop
 #[derive(Args)]
 pub struct Plan {
-    /// What to plan, in plain words; `-` reads it from standard input
+    /// The request to plan, in plain words; `-` reads it from standard input
     request: String,
     /// Print one JSON object per line instead of text
     #[arg(long)]

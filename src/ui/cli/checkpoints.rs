@@ -9,7 +9,7 @@ use crate::checkpoint::Store;
 use crate::ui::words;
 
 pub const NONE: &str = "no checkpoint yet; the first is made before the first change";
-/// Most paths without checkpoints that are listed.
+/// Maximum number of paths without checkpoints listed.
 const UNCOVERED_SHOWN: usize = 20;
 
 /// List the states this project can go back to

@@ -151,7 +151,7 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     let store = places::config_dir().join("consents");
     consent::give(&store, project(settings), &text)
         .with_context(|| format!("{} cannot be written", store.display()))?;
-    told(json, file, true, "counts as it stands; once it changes you will have to look again");
+    told(json, file, true, "counts as it is now; after a change you have to consent again");
     Ok(())
 }
 

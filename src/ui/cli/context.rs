@@ -12,7 +12,7 @@ use crate::ui::lookup::code;
 #[derive(Args)]
 pub struct Context {
     question: String,
-    /// Most tokens to print, estimated without a tokenizer: real counts differ by a few percent
+    /// Maximum number of tokens to print, estimated without a tokenizer: real counts differ by a few percent
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     tokens: u32,
     /// Print one JSON object: {items: [{path, start, end, form, text}], tokens, left_out, notes}

@@ -45,7 +45,7 @@ enum What {
     Dialects(Dialects),
 }
 
-/// What is measured on a suite of requests.
+/// The measurement on a suite of requests.
 enum Kind {
     Tools,
     Plans { planner_only: bool },
@@ -84,7 +84,7 @@ struct Pairs {
     /// The project; it is not written to
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
-    /// Most questions to ask
+    /// Maximum number of questions to ask
     #[arg(long, value_name = "N", default_value_t = 500)]
     limit: usize,
     /// Search by words and graph only, without the embedder

@@ -10,7 +10,7 @@ use crate::ui::lookup::graph::{self, KINDS, Kind, Question};
 /// Show who calls, uses and imports whom, with the confidence of every edge
 #[derive(Args)]
 pub struct Graph {
-    /// What to show
+    /// The relation to show
     #[arg(value_parser = kinds())]
     what: Kind,
     /// A name, Container.name, path::name, path:line, or the path of a file
@@ -18,10 +18,10 @@ pub struct Graph {
     /// Where a path ends
     #[arg(required_if_eq("what", "path"))]
     to: Option<String>,
-    /// Most steps to follow [default: 1 for callers and callees, 4 for impact, 12 for path]
+    /// Maximum number of steps to follow [default: 1 for callers and callees, 4 for impact, 12 for path]
     #[arg(long, value_name = "N")]
     depth: Option<u8>,
-    /// Most lines to show
+    /// Maximum number of lines to show
     #[arg(short = 'n', long, default_value_t = 100)]
     limit: usize,
     /// Print one JSON object per line
@@ -31,7 +31,7 @@ pub struct Graph {
 
 fn kinds() -> impl TypedValueParser<Value = Kind> {
     let values = KINDS.map(|(_, name, about)| PossibleValue::new(name).help(about));
-    PossibleValuesParser::new(values).try_map(|said| graph::kind(&said).ok_or("there is no such question"))
+    PossibleValuesParser::new(values).try_map(|said| graph::kind(&said).ok_or("unknown relation"))
 }
 
 impl Graph {

@@ -40,7 +40,7 @@ enum Verb {
     /// Add a lesson
     Add {
         problem: String,
-        /// What solves the problem, in words; requests use it only with --tool
+        /// The solution of the problem, in words; requests use it only with --tool
         solution: String,
         /// The tool that solves it
         #[arg(long)]

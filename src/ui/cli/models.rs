@@ -87,7 +87,7 @@ fn list(app: &App, json: bool) -> Result<()> {
         (Ok(Some(server)), _) => Ok(of_server(server)),
         (Ok(None), Role::Embedder) => {
             let found = registry.embedder().map(|spec| spec.path.display().to_string());
-            found.ok_or_else(|| "none found; search goes by words only".to_owned())
+            found.ok_or_else(|| "none found; search uses words only".to_owned())
         }
         (Ok(None), _) => {
             registry.get(role).map(|spec| spec.path.display().to_string()).map_err(|error| error.to_string())

@@ -17,7 +17,7 @@ pub struct Synth {
     /// lfm2-24b-a2b, qwen3.6-35b-a3b, gemma-4-e4b, tiny-qwen35, … (an unknown name lists all)
     #[arg(long)]
     shape: String,
-    /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are no multiple of 256 then get q4_0)
+    /// q4_0, q8_0, or ternary: tq1_0, tq2_0 (rows that are not a multiple of 256 then get q4_0)
     #[arg(long, default_value = "q4_0")]
     quant: String,
     /// A GGUF whose vocabulary is copied, as far as there is room for it [default: the planner]

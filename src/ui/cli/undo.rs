@@ -157,7 +157,7 @@ fn list<'a>(steps: impl Iterator<Item = &'a Step>, mut line: impl FnMut(String))
     }
 }
 
-/// What going back does to a path, as a verb.
+/// The effect of going back on a path, as a verb.
 fn what(step: &Step) -> &'static str {
     match (step.now, step.then) {
         (_, Entry::Absent) => "removes",

@@ -48,7 +48,7 @@ pub struct Question {
     pub symbol: String,
     /// Where a path ends.
     pub to: String,
-    /// Most steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
+    /// Maximum number of steps to follow; `None` takes 1 for callers and callees, 4 for impact, 12 for a path.
     pub depth: Option<u8>,
 }
 

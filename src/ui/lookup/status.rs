@@ -25,7 +25,7 @@ pub fn text(status: &Status, model: Option<&str>) -> String {
     let share = 100.0 * *with as f64 / (*chunks).max(1) as f64;
     let vectors = match model {
         Some(model) => format!("{with} of {chunks} chunks ({share:.0} %), model {model}"),
-        None => "none can be used without an embedder; search goes by words and graph".to_owned(),
+        None => "none can be used without an embedder; search uses words and the graph".to_owned(),
     };
     let (database, vector_file) = (Bytes(status.database_bytes), Bytes(status.vector_file_bytes));
     let state = match (status.changed.len(), status.gone.len(), status.unfinished) {

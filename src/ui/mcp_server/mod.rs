@@ -79,7 +79,7 @@ where
     Ok(())
 }
 
-/// What the client's calls work with.
+/// State that the client's calls share.
 struct Server {
     project: Arc<Project>,
     asks: Asks,

@@ -19,7 +19,7 @@ pub struct Project {
     session: Mutex<Option<Arc<Session>>>,
 }
 
-/// What questions to the index need.
+/// An opened project, for questions to the index.
 #[derive(Clone)]
 pub struct Opened {
     pub index: Arc<Index>,

@@ -10,7 +10,7 @@ use crate::protocol::Mode;
 use crate::ui::cli::ask::check;
 use crate::ui::lookup::graph::{self, KINDS, Kind, Question};
 
-/// Most hits, lines and tokens that a call may ask for: they end in the context of a model.
+/// Maximum hits, lines and tokens that a call may ask for: they become part of a model's context.
 const LIMIT_MAX: usize = 200;
 const TOKENS_MAX: u32 = 100_000;
 const TOKENS_DEFAULT: u32 = 4_000;
@@ -18,7 +18,7 @@ const HITS_DEFAULT: usize = 10;
 const LINES_DEFAULT: usize = 100;
 /// A call is answered within this time, because some clients end one after 60 s.
 const WAIT_MAX_S: u64 = 45;
-/// What the names of the graph's tools begin with.
+/// The prefix of the names of the graph's tools.
 const GRAPH: &str = "graph_";
 
 /// A call as it is written: the name of the tool with its arguments.

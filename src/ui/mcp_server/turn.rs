@@ -15,7 +15,7 @@ use crate::ui::words;
 /// Where a turn is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// What it is doing.
+    /// Its current work.
     Running(String),
     /// The text for the client, or why there is none.
     Ended(Result<String, String>),
@@ -72,7 +72,7 @@ async fn follow(
     ended.map(|finished| told(&finished, &notes))
 }
 
-/// What an event says about the work in progress.
+/// The work in progress, according to an event.
 fn doing(event: &Event) -> Option<String> {
     match event {
         Event::StepExecuting { step, description } => Some(format!("{step}: {description}")),

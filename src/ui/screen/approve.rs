@@ -26,7 +26,7 @@ pub struct Question {
     pub wrong: Option<String>,
 }
 
-/// What a key means to the question.
+/// The meaning of a key for the question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Decided(Decision),
@@ -52,7 +52,7 @@ impl Question {
         }
     }
 
-    /// What the key answers at the tick `now`.
+    /// The answer of the key at the tick `now`.
     pub fn answer(&self, key: &KeyEvent, now: u64) -> Answer {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Answer::None;

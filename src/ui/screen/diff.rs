@@ -4,7 +4,7 @@ use ratatui::text::Line;
 
 use super::theme::Theme;
 
-/// The lines of a preview. What is no diff, such as a command line, is shown as it is.
+/// The lines of a preview. Text that is not a diff, such as a command line, is shown unchanged.
 pub fn lines(preview: &str, theme: Theme) -> Vec<Line<'static>> {
     let is_diff = preview.lines().any(|line| line.starts_with("@@"));
     let paint = |line: &str| {

@@ -35,7 +35,7 @@ impl Doer {
         self.session = Some(Arc::new(session));
     }
 
-    /// What is in memory; `None` before the session is open.
+    /// The holders of memory; `None` before the session is open.
     pub fn memory(&self) -> Option<protocol::Memory> {
         self.session.as_ref().map(|session| session.memory())
     }

@@ -54,7 +54,7 @@ pub enum Event {
     },
 }
 
-/// What the external editor was opened for.
+/// The text that the external editor was opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edited {
     Input,
@@ -62,7 +62,7 @@ pub enum Edited {
     Arguments,
 }
 
-/// What is to be done outside the screen.
+/// Work to do outside the screen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Start {

@@ -11,7 +11,7 @@ use crate::protocol::{Memory, ModelRow, Usage};
 const SIGNS: [&str; 4] = ["█", "▓", "▒", "░"];
 const FREE: &str = "·";
 
-/// What the footer tells.
+/// The facts in the footer.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub memory: Option<Memory>,

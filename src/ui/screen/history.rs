@@ -38,7 +38,7 @@ impl History {
         }
     }
 
-    /// The request before the one that is shown; `shown` is what stands in the input.
+    /// The request before the one that is shown; `shown` is what is in the input.
     pub fn older(&mut self, shown: Draft) -> Option<&Draft> {
         let at = match self.at {
             None => {

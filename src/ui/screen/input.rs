@@ -14,7 +14,7 @@ use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX};
 /// A paste of more lines, or of more bytes, is folded.
 const PASTE_LINES_SHOWN: usize = 8;
 const PASTE_BYTES_SHOWN: usize = 1_000;
-/// Most rows of the input on the screen; then it scrolls.
+/// Maximum number of rows of the input on the screen; then it scrolls.
 pub const ROWS_MAX: usize = 8;
 
 /// The input line, which can have several lines.
@@ -23,7 +23,7 @@ pub struct Input {
     pastes: Vec<Paste>,
 }
 
-/// A folded paste: the mark that stands in the input, and the text.
+/// A folded paste: the mark that is in the input, and the text.
 #[derive(Clone, Debug, PartialEq)]
 struct Paste {
     mark: String,
@@ -202,7 +202,7 @@ impl Input {
         marks.find(|mark| self.pastes.iter().all(|paste| paste.mark != *mark)).unwrap_or_default()
     }
 
-    /// What would be sent. Pastes are part of the request, or given with it if that would be too long.
+    /// The text that would be sent. Pastes are part of the request, or given with it if that would be too long.
     pub fn submitted(&self) -> Submitted {
         let draft = self.draft();
         let whole = draft.whole();

@@ -20,7 +20,7 @@ pub const KEYS: [(&str, &str); 14] = [
     ("/mouse", "let the mouse wheel scroll, and the terminal no longer select text; again: not"),
 ];
 
-/// What a key means outside the text of the input.
+/// The action of a key outside the text of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Submit,

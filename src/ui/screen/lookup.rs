@@ -6,12 +6,12 @@ use super::popup::Choice;
 use crate::app::{App, CheckpointRow};
 use crate::base::walk::walk;
 
-/// Most files that are offered, and most entries that are looked at for them.
+/// Maximum number of files that are offered, and of entries that are looked at for them.
 const FILES_MAX: usize = 20_000;
 const ENTRIES_MAX: usize = 200_000;
-/// Most checkpoints that are offered.
+/// Maximum number of checkpoints offered.
 const CHECKPOINTS_MAX: usize = 20;
-/// Most earlier requests that are read.
+/// Maximum number of earlier requests read.
 const ASKED_MAX: usize = 1_000;
 
 /// The project's files without ignored ones, relative to the project.

@@ -23,7 +23,7 @@ pub fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     writer.lines
 }
 
-/// What has been rendered so far, and what the parser is within.
+/// The lines rendered so far, and the state of the parser.
 #[derive(Default)]
 struct Writer {
     width: usize,
@@ -32,7 +32,7 @@ struct Writer {
     /// The current line, before it is wrapped.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
-    /// What stands before each line: an indentation for each list item, a bar for each quotation.
+    /// The prefix of each line: an indentation for each list item, a bar for each quotation.
     prefixes: Vec<String>,
     /// The mark of the list item that begins, instead of its indentation.
     mark: Option<String>,

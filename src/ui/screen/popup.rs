@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Most rows that can be chosen; a longer query finds the others.
+/// Maximum number of rows that can be chosen; a longer query finds the others.
 const ROWS_MAX: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Choice {
     pub label: String,
     pub detail: String,
-    /// What is put into the input, or the name of the checkpoint.
+    /// The text to put into the input, or the name of the checkpoint.
     pub value: String,
 }
 

@@ -227,7 +227,7 @@ async fn opened(opening: &mut Option<oneshot::Receiver<Opened>>) -> Opened {
     opened?
 }
 
-/// What a terminal's event means to the screen; `None` if nothing.
+/// The screen's event for a terminal's event; `None` if it has none.
 fn heard(event: event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) => Some(Event::Key(key)),

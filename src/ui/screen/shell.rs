@@ -57,7 +57,7 @@ async fn ended(line: &str, project: &Path, cancel: Cancel, events: &mpsc::Sender
         kill_group(leader);
     }
     drop(live);
-    // What was written just before the end still comes.
+    // Output written just before the end still arrives.
     let drained = async {
         while let Some(bytes) = output.recv().await {
             shown.show(&bytes).await;
@@ -88,7 +88,7 @@ fn read(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: mpsc::Sender<
     });
 }
 
-/// The bytes up to the end of the last whole character; all of them if they are no UTF-8.
+/// The bytes up to the end of the last whole character; all of them if they are not UTF-8.
 fn whole(bytes: &[u8]) -> usize {
     match str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),

@@ -49,7 +49,7 @@ pub struct Screen {
     pub running: Option<Running>,
     /// Whether a command of the user runs.
     pub shell_runs: bool,
-    /// What is done until the session takes requests; `None` when it does.
+    /// The work before the session takes requests; `None` once it does.
     pub opening: Option<String>,
     pub ticks: u64,
     /// When Ctrl-C was pressed with nothing to cancel; a second one soon after it ends the program.
@@ -71,7 +71,7 @@ pub struct Running {
     pub cancelled: bool,
     /// The tick at which it began.
     pub since: u64,
-    /// What is done at the moment.
+    /// The current work.
     pub doing: String,
 }
 

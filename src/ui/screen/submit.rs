@@ -1,4 +1,4 @@
-//! What happens with a line that was sent: a request, a command, or a command for the user's shell. Work waits for its turn.
+//! Handles a line that was sent: a request, a command, or a command for the user's shell. Work is queued.
 
 use super::event::Effect;
 use super::input::Submitted;
@@ -15,7 +15,7 @@ use crate::ui::cli::chat::line::{self, Line, Show, Work};
 const ARMED_TICKS: u64 = 2 * TICKS_A_SECOND;
 
 impl Screen {
-    /// Sends what stands in the input.
+    /// Sends what is in the input.
     pub fn submit(&mut self) -> Vec<Effect> {
         let submitted = self.input.submitted();
         if submitted.text.len() > REQUEST_BYTES_MAX {
@@ -38,7 +38,7 @@ impl Screen {
 
     fn carry_out(&mut self, submitted: Submitted) -> Vec<Effect> {
         let Submitted { shown, text, given } = submitted;
-        // What was typed says what it is; a paste that begins with `!` or `/` is part of a request.
+        // The typed text decides what it is; a paste that begins with `!` or `/` is part of a request.
         let typed = shown.trim();
         if typed.starts_with('!') {
             return self.shell(text.trim().trim_start_matches('!').trim());
@@ -78,7 +78,7 @@ impl Screen {
 
     fn shell(&mut self, command: &str) -> Vec<Effect> {
         if command.is_empty() {
-            self.note("behind ! stands a command: !git status");
+            self.note("write a command after `!`: !git status");
             return Vec::new();
         }
         if self.shell_runs {

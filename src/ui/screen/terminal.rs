@@ -37,7 +37,7 @@ enum Owner {
 static OWNER: Mutex<Owner> = Mutex::new(Owner::Others);
 /// Reports of panics on other threads, which are shown once the terminal is given back.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Most reports that are kept.
+/// Maximum number of reports kept.
 const PANICS_MAX: usize = 8;
 
 /// Whether to draw into the terminal's second buffer, which keeps the shell's output as it is. `terminal` is its name, as in `TERM`.
@@ -161,7 +161,7 @@ fn enter(alternate: bool, mouse: bool) -> io::Result<()> {
     if alternate {
         queue!(text, EnterAlternateScreen)?;
     } else {
-        // What stands on the screen goes into the scrollback.
+        // Pushes the lines on the screen into the scrollback.
         text.resize(usize::from(size()?.1), b'\n');
     }
     queue!(text, EnableBracketedPaste)?;

@@ -1,4 +1,4 @@
-//! What was said and done, as lines that fit the screen: kept rendered, because drawing must not depend on its length.
+//! The transcript as lines that fit the screen, kept rendered so that drawing does not depend on its length.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::{diff, markdown};
 use crate::base::StepId;
 use crate::protocol::StepReport;
 
-/// Most entries, and most bytes of one: hours of work. The oldest entries, and the ends of long texts, are left out.
+/// Maximum number of entries, and of bytes of one: hours of work. The oldest entries, and the ends of long texts, are left out.
 const ENTRIES_MAX: usize = 2_000;
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Lines of thinking that are shown folded.
@@ -36,7 +36,7 @@ pub enum Entry {
         decision: &'static str,
     },
     Note(String),
-    /// What is worth little attention, such as costs.
+    /// Text that needs little attention, such as costs.
     Detail(String),
     Failure(String),
     /// A table or another text whose lines are kept.
@@ -235,7 +235,7 @@ fn rendered(entry: &Entry, width: usize, theme: Theme, unfolded: bool) -> Vec<Li
     std::iter::once(Line::default()).chain(lines).collect()
 }
 
-/// Whether an empty line stands before the entry.
+/// Whether an empty line is before the entry.
 fn begins_a_block(entry: &Entry) -> bool {
     matches!(entry, Entry::Request(_) | Entry::Answer(_) | Entry::Plan(_) | Entry::Shell { .. })
 }

@@ -1,4 +1,4 @@
-//! What the events of a turn change on the screen.
+//! Applies the events of a turn to the screen.
 
 use super::plan::Plan;
 use super::state::Screen;

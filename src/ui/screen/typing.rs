@@ -1,4 +1,4 @@
-//! What keys and pastes do: to the open list, to the open question, or to the input.
+//! Handles keys and pastes: in the open list, the open question or the input.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -59,7 +59,7 @@ impl Screen {
             question.typed(now);
         }
         match answer {
-            // What cannot be seen is not approved.
+            // A change that cannot be seen is not approved.
             Answer::Decided(Decision::Approve | Decision::Always) if height == 0 => {}
             Answer::Decided(decision) => return self.decide(decision),
             Answer::Edit => return vec![Effect::Edit { what: Edited::Arguments, text: question.arguments() }],
@@ -164,7 +164,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Opens, narrows or closes the list that belongs to what stands in the input.
+    /// Opens, narrows or closes the list that belongs to what is in the input.
     fn suggest(&mut self) -> Vec<Effect> {
         let text = self.input.shown();
         let command = text.starts_with('/') && !text.contains(char::is_whitespace);

@@ -13,9 +13,9 @@ use super::wrap::cut;
 
 /// From this height there is a header, and the footer has a second line.
 const TALL: u16 = 16;
-/// Most rows of a list.
+/// Maximum number of rows of a list.
 const LIST_ROWS_MAX: u16 = 10;
-/// What stands before the input.
+/// The prompt before the input.
 const PROMPT: &str = "> ";
 
 /// Where everything stands. Areas that do not fit are empty.
@@ -26,7 +26,7 @@ pub struct Areas {
     pub status: Rect,
     /// The input, or the whole question.
     pub input: Rect,
-    /// What would be done, within the question.
+    /// The preview of the change, within the question.
     pub preview: Rect,
     pub footer: Rect,
 }

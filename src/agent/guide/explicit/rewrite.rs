@@ -56,7 +56,7 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     Some(Rewrite { way: "export", path: path.clone(), before, after })
 }
 
-/// `A should derive Clone and Debug`: adds traits to the derives of the Rust type that is named.
+/// `derive Clone for A`: adds traits to the derives of the Rust type that is named.
 fn derived(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let traits = edit::derive::asked(&job.step.text);
     let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));

@@ -23,7 +23,7 @@ const BUILT: &[&str] = &["dist", "lib", "build", "out", "esm", "cjs", "es", "typ
 /// Conditions that are accepted in a package's `exports`; the order in the package decides, not this one.
 const CONDITIONS: &[&str] =
     &["source", "development", "types", "import", "module", "require", "node", "browser", "default"];
-/// Most targets read from one package's `exports`.
+/// Maximum number of targets read from one package's `exports`.
 const TARGETS_MAX: usize = 500;
 
 /// Finds the files that imports of scripts refer to.

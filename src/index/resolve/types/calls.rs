@@ -10,7 +10,7 @@ use crate::index::syntax::types::{Callable, Generic, Type, Typing, Value};
 /// Type parameters by name, with what they stand for.
 type Known<'a> = Vec<(&'a str, Ty<'a>)>;
 
-/// What each of the type parameters stands for.
+/// The type of each of the type parameters.
 fn solved<'a>(generics: &[Generic], known: &[(&'a str, Ty<'a>)]) -> Vec<Ty<'a>> {
     let of = |name: &str| known.iter().find(|(n, _)| *n == name).map_or(Ty::Unknown, |(_, ty)| ty.clone());
     generics.iter().map(|generic| of(&generic.name)).collect()
@@ -187,7 +187,7 @@ impl<'a> Types<'_, 'a> {
         known: &mut Known<'a>,
     ) {
         for (param, argument) in callable.params.iter().zip(arguments) {
-            // A function argument tells nothing yet: the types of its parameters depend on this call.
+            // A function argument adds nothing yet: the types of its parameters depend on this call.
             if let (Some(param), false) = (param, matches!(argument, Value::Function(_) | Value::Unknown)) {
                 let ty = self.value(argument, scope);
                 self.unify(param, &ty, known);
@@ -263,7 +263,7 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// What a variable is an alias of: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself if it is no alias.
+    /// The target of a variable that is an alias: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself if it is not an alias.
     pub fn behind(&self, target: Meaning) -> Meaning {
         let Meaning::Symbol(Symbol { file, at }) = target else { return target };
         let definition = self.definition(file, at);
@@ -278,7 +278,7 @@ impl<'a> Types<'_, 'a> {
         }
         let scope = Scope { from: definition.container, line: definition.start, ..self.inside(file, at) };
         match value {
-            // An alias of a variable that is no alias itself is that variable.
+            // An alias of a variable that is not an alias itself is that variable.
             Value::Name(name) => match self.project.in_scope(file, definition.container, name) {
                 Some(next) if next != target => self.step(target, || self.behind(self.project.as_value(next))),
                 _ => target,

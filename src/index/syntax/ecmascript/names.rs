@@ -15,7 +15,7 @@ fn lines(node: Node) -> (usize, usize) {
 
 /// Notes the names a pattern binds on some lines: `x`, `{a, b: c}`, `[d, ...e]`, `f = 1`.
 pub(super) fn bind<'t>(pattern: Node<'t>, value: Value, lines: (usize, usize), reader: &mut Reader<'t>) {
-    /// Most nodes visited of one pattern; people write smaller ones.
+    /// Maximum number of nodes visited of one pattern; people write smaller ones.
     const NODES_MAX: usize = 500;
     let mut waiting: Vec<(Node, Value)> = vec![(pattern, value)];
     for _ in 0..NODES_MAX {

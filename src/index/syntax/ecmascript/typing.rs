@@ -10,11 +10,11 @@ use crate::index::syntax::{all_children, children};
 
 /// Types and values nested deeper than this are `Unknown`.
 const DEPTH_MAX: usize = 14;
-/// Most parts read of one type or object.
+/// Maximum number of parts read of one type or object.
 const PARTS_MAX: usize = 400;
-/// Most arguments read of one call or type; of parameters twice as many.
+/// Maximum number of arguments read of one call or type; of parameters twice as many.
 const ARGUMENTS_MAX: usize = 6;
-/// Most nodes visited for the `return`s of one function, and most `return`s read.
+/// Maximum number of nodes visited for the `return`s of one function, and of `return`s read.
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
 

@@ -48,7 +48,7 @@ fn a_definition_has_its_decorators_comments_and_export() {
 }
 
 #[test]
-fn a_comment_at_the_top_of_a_file_belongs_to_the_file() {
+fn a_comment_that_opens_a_file_belongs_to_the_file() {
     check("a.py", "# Copyright A\ndef f():\n    pass\n", &[">f 2-3"]);
     check("a.js", "#!/usr/bin/env node\nfunction f() {}\n", &[">f 2-2"]);
     check("a.py", "# Far away.\n\ndef f():\n    pass\n", &[">f 3-4"]);

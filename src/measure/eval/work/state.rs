@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::base::folder;
 use crate::index::{is_understood, language_of};
 
-/// Most files of a project: every case copies the whole project and reads it twice.
+/// Maximum number of files of a project: every case copies the whole project and reads it twice.
 const FILES_MAX: usize = 20_000;
-/// Most bytes of these files together.
+/// Maximum bytes of these files together.
 const BYTES_MAX: u64 = 4 << 30;
 const SMALL: &str = "cases are for small projects that can be read";
 /// Texts up to this size are kept in memory, to check whether they still parse.

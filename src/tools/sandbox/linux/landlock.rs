@@ -22,7 +22,7 @@ mod right {
     pub const FIRST: u64 = (1 << 13) - 1;
     /// Moving between folders.
     pub const REFER: u64 = 1 << 13;
-    /// Those that apply to a file that is no folder.
+    /// Those that apply to a file that is not a folder.
     pub const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 }
 

@@ -70,7 +70,7 @@ impl Jail {
     }
 }
 
-/// What this machine can do, with a reason for each thing it cannot. Probed once.
+/// The sandbox features of this machine, with a reason for each that is missing. Probed once.
 fn probed() -> &'static (Means, Vec<String>) {
     static PROBED: OnceLock<(Means, Vec<String>)> = OnceLock::new();
     PROBED.get_or_init(|| {

@@ -2,7 +2,7 @@
 
 use crate::tools::shell::word::Word;
 
-/// Adds text that stands outside quotes: backslashes are removed, wildcards are not known.
+/// Adds text that is outside quotes: backslashes are removed, wildcards are not known.
 pub fn bare(text: &str, word: &mut Word, torn: &mut bool) {
     let mut chars = text.chars();
     let (mut brace, mut quote) = (false, None);

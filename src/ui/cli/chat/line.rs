@@ -47,7 +47,7 @@ pub enum Line {
     Wrong(String),
 }
 
-/// What a command shows.
+/// The subject of a command that shows something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Memory,

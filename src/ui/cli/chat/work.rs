@@ -89,7 +89,7 @@ fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
     Ok(vec![Event::Notice { text }])
 }
 
-/// What a command shows, as text and as JSON.
+/// The output of a command that shows something, as text and as JSON.
 pub fn shown(app: &App, session: &Session, what: Show) -> Result<(String, Value)> {
     let (text, kind, data) = match what {
         Show::Help => (line::help(), "help", json!({ "text": line::help() })),

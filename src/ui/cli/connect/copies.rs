@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::base::overwrite::{self, About};
 
-/// Most copies of one file; who has more has a loop somewhere.
+/// Maximum number of copies of one file; more come from a loop somewhere.
 const COPIES_MAX: usize = 100;
 
 /// The text of a file; `None` if it is not there.
@@ -68,7 +68,7 @@ pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
             }
         }
     }
-    bail!("{} has {COPIES_MAX} copies beside it; delete those that you do not need", file.display())
+    bail!("{} has {COPIES_MAX} copies in the same folder; delete those that you do not need", file.display())
 }
 
 /// The copies that are there, the latest first.

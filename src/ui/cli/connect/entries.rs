@@ -83,7 +83,7 @@ fn named(file: &Path, why: &str) -> anyhow::Error {
     )
 }
 
-/// The values in an entry that are no objects, with the keys of each.
+/// The values in an entry that are not objects, with the keys of each.
 fn leaves(keys: &[String], value: &Value, found: &mut Vec<Entry>) {
     let Value::Object(entries) = value else {
         found.push((keys.to_vec(), value.clone()));
@@ -117,7 +117,7 @@ fn removed(form: &str, text: String, keys: &[String]) -> Result<String, String> 
     Ok(if comments(&pruned) < comments(&shorter) { shorter } else { pruned })
 }
 
-/// Signs that begin a comment. Some stand in strings, but only a difference counts.
+/// Signs that begin a comment. Some are in strings, but only a difference counts.
 fn comments(text: &str) -> usize {
     ["//", "/*", "#"].iter().map(|sign| text.matches(sign).count()).sum()
 }

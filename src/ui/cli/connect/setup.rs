@@ -1,4 +1,4 @@
-//! What a client needs to reach monobloc, from the table in `clients.toml`: a file, what belongs into it, and what is left to do by
+//! The setup of a client, from the table in `clients.toml`: a file, the entry that belongs in it, and the steps that are left to do by
 //! hand.
 
 use std::env;
@@ -38,7 +38,7 @@ pub fn clients() -> Result<Vec<Client>> {
     Ok(table.client)
 }
 
-/// What the configurations are made from.
+/// The values that configurations are made from.
 pub struct Wish {
     /// Path of this program.
     pub program: String,
@@ -55,7 +55,7 @@ pub struct Wish {
 
 pub struct Setup {
     pub form: Form,
-    /// What to do besides, one sentence each.
+    /// Further steps, one sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ fn own(entries: serde_json::Map<String, Value>) -> Vec<Entry> {
 }
 
 impl Wish {
-    /// The text with what stands in braces filled in.
+    /// The text with what is in braces filled in.
     fn filled(&self, text: &str, file: &Path) -> String {
         let count = |tokens: Option<u32>| tokens.map_or("null".to_owned(), |tokens| tokens.to_string());
         let values = [
