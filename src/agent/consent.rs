@@ -15,7 +15,7 @@ pub struct Wanted<'a> {
     pub calls: &'a [(ToolCall, &'a ToolSpec)],
     /// The texts that the calls were worked out from, each with its path; `None` for a file that was not there.
     pub basis: &'a [(String, Option<String>)],
-    /// Notes for the user beside the preview.
+    /// Notes for the user besides the preview.
     pub notes: &'a [String],
 }
 

@@ -58,7 +58,7 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
 /// The embedder's name among what is left out.
 const EMBEDDER: &str = "embedder";
 
-/// The models beside the embedder, or, if they do not fit then, without it: search needs no embedder, a request needs a planner.
+/// The models besides the embedder, or, if they do not fit then, without it: search needs no embedder, a request needs a planner.
 fn with_or_without_embedder(asked: &[Asked], given: &fit::Given, machine: &Machine) -> (fit::Report, Option<Refused>) {
     let beside = fit::report(asked, given, machine);
     if beside.1.is_none() || given.embedder == Bytes::ZERO {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::overwrite;
 
-/// Writes `bytes` to a temporary file beside `path`, then renames it to `path`; creates missing folders.
+/// Writes `bytes` to a temporary file next to `path`, then renames it to `path`; creates missing folders.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

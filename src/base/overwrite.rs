@@ -179,7 +179,7 @@ fn beside(at: &Path, content: &[u8], about: Option<&About>) -> io::Result<()> {
     })
 }
 
-/// Has an entry made under a temporary name beside the path, then renames it.
+/// Has an entry made under a temporary name next to the path, then renames it.
 pub fn replace(at: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = at.with_file_name(temporary_name());
     let made = make(&temporary).and_then(|()| fs::rename(&temporary, at));

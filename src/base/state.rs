@@ -46,7 +46,7 @@ pub fn read_only(project: &Path) -> Option<String> {
         })
 }
 
-/// Minimum free space of a disk that is not full: a database opens with 32 KiB beside it, and a change needs some pages.
+/// Minimum free space of a disk that is not full: a database opens with 32 KiB next to it, and a change needs some pages.
 const ROOM: u64 = 128 << 10;
 
 /// Whether a disk has less than [`ROOM`] left for this user. A disk that does not report its size counts as not full.

@@ -80,7 +80,7 @@ impl Trouble {
     }
 }
 
-/// Writes a file beside `file` and removes it again.
+/// Writes a file next to `file` and removes it again.
 fn tried(file: &Path) -> io::Result<()> {
     let probe = file.with_file_name(temporary_name());
     let written = File::create_new(&probe).and_then(|mut file| file.write_all(&[0; PROBE_BYTES]));

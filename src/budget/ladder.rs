@@ -66,7 +66,7 @@ pub const CONTEXT_GOOD: u32 = 8192;
 /// Maximum number of candidates of a model that are tried; a folder may hold a hundred files.
 const CANDIDATES_MAX: usize = 8;
 
-/// Finds settings with which all models fit beside `fixed` bytes of other things. Optional models are left out before the first
+/// Finds settings with which all models fit alongside `fixed` bytes of other things. Optional models are left out before the first
 /// model's file is changed, but a smaller file with a context of [`CONTEXT_GOOD`] tokens is preferred to a larger file with less.
 /// Fails if even the smallest settings do not fit.
 pub fn fit(asked: &[Asked], fixed: Amount, machine: &Machine) -> Result<Fitted, Refused> {

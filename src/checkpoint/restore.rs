@@ -134,7 +134,7 @@ impl Store {
                 failed.insert(step.path.clone());
             }
             match done {
-                // A folder in which others have made files meanwhile has to stay.
+                // A folder in which others have made files in the meantime has to stay.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => applied.skipped.push((step.path.clone(), error.to_string())),
                 Ok(Some(why)) => applied.skipped.push((step.path.clone(), why)),

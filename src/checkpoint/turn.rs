@@ -107,7 +107,7 @@ impl Turn {
         memory: Memory<'_>,
         work: impl FnOnce() -> T,
     ) -> Result<(T, i64), CheckpointError> {
-        // The lock is held during the work, so that the turn cannot be finished meanwhile.
+        // The lock is held during the work, so that the turn cannot be finished in the meantime.
         let mut state = self.state();
         let open = self.begun(&mut state, tool, reach, memory)?;
         let done = work();

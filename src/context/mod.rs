@@ -40,7 +40,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub const WHOLE_LINES_MAX: usize = 120;
 /// Lines shown of the head of a file (imports, constants), of a long container, and of a constructor.
 const HEAD_LINES: usize = 14;
-/// Maximum number of definitions of a file listed beside what is shown of it.
+/// Maximum number of definitions of a file listed besides what is shown of it.
 const OTHERS_MAX: usize = 30;
 /// Longest signature in a list of what is not shown.
 const SIGNATURE_CHARS: usize = 70;

@@ -43,7 +43,7 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     static_regex!(OBJECT = r"(?m)^module\.exports\s*=\s*\{|^export\s*\{");
     static_regex!(FIELD = r"(?m)^((?:module\.)?exports)\.[\w$]+ = [\w$.]+(;?)$");
     static_regex!(EXPORT = r"(?m)^export\s");
-    // Names may begin and end with `$`, beside which `\b` does not match.
+    // Names may begin and end with `$`, next to which `\b` does not match.
     let whole = format!(r"{}(?:[^\w$]|$)", regex::escape(name));
     let defined =
         pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{whole}"));

@@ -159,7 +159,7 @@ fn opens_block(line: &str) -> bool {
 }
 
 /// Whether the first line was copied without its white space. The other lines with the least white space (`margin`)
-/// then close it, or are definitions beside it.
+/// then close it, or are definitions next to it.
 fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
     const OPENERS: &[&str] = &["def ", "class ", "async def ", "@", "}", "fn ", "pub ", "function ", "/*", "//", "#"];
     let opens = text.lines().nth(first).unwrap_or_default();
@@ -171,7 +171,7 @@ fn lost_its_own(text: &str, first: usize, margin: usize) -> bool {
         return beside.iter().any(is_opener);
     }
     let is_closed = opens.trim_end().ends_with('(') && beside.iter().any(|line| line.starts_with(')'));
-    // With a statement among them, they are the body of the block and not beside it.
+    // With a statement among them, they are the body of the block and not next to it.
     is_closed || beside.iter().all(is_opener) && !beside.iter().all(is_comment)
 }
 

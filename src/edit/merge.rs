@@ -7,7 +7,7 @@
 //!         ...
 //!     # ... existing code           a mark means "unchanged";
 //!
-//! def new_one(): ...                what is new goes beside its siblings.
+//! def new_one(): ...                what is new goes next to its siblings.
 //! ```
 
 mod container;
@@ -34,7 +34,7 @@ pub struct Hints {
     pub container: Option<String>,
     /// A line of the file, counted from 1, that it names or that a search found.
     pub line: Option<usize>,
-    /// The definition beside which new ones go.
+    /// The definition next to which new ones go.
     pub after: Option<String>,
 }
 

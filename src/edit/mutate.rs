@@ -35,7 +35,7 @@ pub struct Mutant {
     /// The bytes of the file that `new` replaces.
     pub bytes: Range<usize>,
     pub new: String,
-    /// Lower is likelier.
+    /// Lower is more likely.
     pub rank: usize,
 }
 
@@ -46,7 +46,7 @@ impl Mutant {
     }
 }
 
-/// Mutants of the definition at the bytes `within`, the likeliest first. `may_be_wrong` says whether a change may begin
+/// Mutants of the definition at the bytes `within`, the most likely first. `may_be_wrong` says whether a change may begin
 /// at a byte.
 pub fn mutants(
     path: &str,
@@ -58,7 +58,7 @@ pub fn mutants(
     let nodes = syntax_nodes(path, text, within);
     let is_value = |one: &Span| one.sort == Sort::Value && one.container.is_empty();
     let values = parts::definitions(path, text).into_iter().filter(is_value).take(VALUES_MAX);
-    // A value of the file that the definition does not use yet is likelier to be the right one.
+    // A value of the file that the definition does not use yet is more likely to be the right one.
     let rank = |name: &str| if nodes.iter().any(|node| &text[node.bytes.clone()] == name) { 6 } else { 3 };
     let values = values.map(|one| (rank(&one.name), one.name));
     let found = siblings::hunks(path, text, within);

@@ -76,7 +76,7 @@ pub struct Body<'a> {
     pub head: usize,
 }
 
-/// The lines of `new` with each mark replaced by old lines. Lines beside a mark that `old` has too show where those
+/// The lines of `new` with each mark replaced by old lines. Lines next to a mark that `old` has too show where those
 /// begin and end. `None` if that is not certain.
 pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     let mut segments: Vec<Vec<&str>> = vec![Vec::new()];
@@ -191,7 +191,7 @@ fn first_anchor(old: &[&str], segment: &[&str]) -> Found {
     Found::Nothing
 }
 
-/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line beside it.
+/// Where line `at` of `segment` is in `old`; of several places, the one with an equal line next to it.
 fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     let same = |a: Option<&&str>, b: Option<&&str>| matches!((a, b), (Some(a), Some(b)) if a.trim() == b.trim());
     let places: Vec<usize> = (0..old.len()).filter(|line| old[*line].trim() == segment[at].trim()).collect();
@@ -210,7 +210,7 @@ fn place(old: &[&str], segment: &[&str], at: usize) -> Found {
     }
 }
 
-/// Whether a new line beside a mark looks like another version of an old line that the mark would keep.
+/// Whether a new line next to a mark looks like another version of an old line that the mark would keep.
 fn replaces<'a>(new: &[&str], kept: impl Iterator<Item = &'a str>) -> bool {
     let near: Vec<&str> = kept.filter(|line| !line.trim().is_empty()).take(new.len() + 1).collect();
     new.iter().filter(|line| !is_weak(line)).any(|line| near.iter().any(|old| is_version(line.trim(), old.trim())))

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::index::parts::{self, Sort, Span};
 
-/// Longest main file that is read, in bytes; longer ones are hardly written by hand.
+/// Longest main file that is read, in bytes; longer ones are rarely written by hand.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The function that a package is, with the name by which the package is called.

@@ -1,4 +1,4 @@
-//! Restores what a model left out of definitions that it only repeated beside the change it was asked for.
+//! Restores what a model left out of definitions that it only repeated along with the change it was asked for.
 
 use crate::index::parts::{self, Sort, Span};
 

@@ -37,7 +37,7 @@ enum Tier {
     Mentioned,
 }
 
-/// At most [`SUSPECTS_MAX`], the likeliest first; several failures in one definition make it likelier.
+/// At most [`SUSPECTS_MAX`], the most likely first; several failures in one definition make it more likely.
 pub fn suspects(report: &Report, graph: &Graph) -> Vec<Suspect> {
     let report = report.clone().located(&graph.files());
     let mut found: Vec<(Tier, usize, Suspect)> = Vec::new();

@@ -122,7 +122,7 @@ pub fn memory(folder: &Path, options: &Options) -> Result<Bytes, EmbedError> {
     Ok(Bytes(size(&weights)? + tokenizer + activations))
 }
 
-/// Whether the model uses mean pooling, by the configuration of sentence-transformers beside it; true if there is none.
+/// Whether the model uses mean pooling, by the configuration of sentence-transformers next to it; true if there is none.
 fn pools_by_mean(folder: &Path) -> Result<bool, EmbedError> {
     let file = folder.join("1_Pooling").join("config.json");
     if !file.is_file() {

@@ -104,7 +104,7 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
         _ => return json!({}),
     };
     let mut kept = Map::new();
-    // A second list of alternatives, such as `oneOf` beside `anyOf`.
+    // A second list of alternatives, such as `oneOf` next to `anyOf`.
     let mut beside = None;
     for (key, value) in fields {
         if NOT_KEPT.contains(&key.as_str()) && *value != false {
@@ -190,7 +190,7 @@ fn closed_without_names(kept: &mut Map<String, Value>) {
     }
 }
 
-/// The schema with `null` beside it, as OpenAPI 3.0 means by `nullable`.
+/// The schema with `null` next to it, as OpenAPI 3.0 means by `nullable`.
 fn or_null(mut kept: Map<String, Value>) -> Value {
     if kept.is_empty() {
         return json!({});

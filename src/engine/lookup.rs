@@ -12,7 +12,7 @@ const KEY: usize = 3;
 /// Maximum number of places considered for one guess, the latest first.
 const PLACES_MAX: usize = 32;
 /// Fewest guessed tokens worth a call: on a processor a call of 16 rows takes as long as four or five single tokens,
-/// one of 8 rows hardly less.
+/// one of 8 rows almost as much.
 pub const GUESSED_MIN: usize = 8;
 /// A guess with at least this many right tokens was worth its call.
 const RIGHT_MIN: usize = 5;

@@ -61,7 +61,7 @@ pub struct Request {
     pub lookup: bool,
     /// How far the model may think; `None` sets no limit, and a thought then counts as answer.
     pub thinking: Option<Thinking>,
-    /// With each token comes its log-probability, and those of so many of the likeliest tokens in its place.
+    /// With each token comes its log-probability, and those of so many of the most likely tokens in its place.
     pub logprobs: Option<usize>,
     pub deadline: Duration,
 }
@@ -86,7 +86,7 @@ impl Request {
     }
 }
 
-/// The log-probability of a generated token, in nats, before penalties and temperature, and of the likeliest in its place.
+/// The log-probability of a generated token, in nats, before penalties and temperature, and of the most likely in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logprobs {
     pub token: Token,

@@ -1,4 +1,4 @@
-//! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file beside the database.
+//! Updates the vectors: embeds new chunks, reuses stored embeddings, and keeps the vector file next to the database.
 
 use crate::base::{lock, read_lock, write_lock};
 use std::path::PathBuf;

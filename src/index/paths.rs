@@ -143,7 +143,7 @@ pub fn version_of(folder: &str) -> Option<u32> {
     folder.strip_prefix('v').filter(|n| n.len() <= 4)?.parse().ok()
 }
 
-/// Files of an older version: in a folder `v3` that has a `v4` beside it, or in a folder `v1` of which at least half of the
+/// Files of an older version: in a folder `v3` that has a `v4` next to it, or in a folder `v1` of which at least half of the
 /// files exist in the folder above under the same names.
 pub fn superseded<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> HashSet<String> {
     let mut latest: HashMap<&str, u32> = HashMap::new();

@@ -82,7 +82,7 @@ impl Endpoint {
         joined(&self.url, &[self.url.path().trim_end_matches('/'), path])
     }
 
-    /// The URL of a path that belongs to the server and not to the common API, such as `props`: beside `/v1`.
+    /// The URL of a path that belongs to the server and not to the common API, such as `props`: next to `/v1`.
     pub fn of_server(&self, path: &str) -> Url {
         let above = self.url.path().trim_end_matches('/').trim_end_matches("/v1");
         joined(&self.url, &[above, path])

@@ -210,7 +210,7 @@ fn map(path: &Path) -> Result<Mmap, Flaw> {
         return Err(Flaw::Empty);
     }
     // SAFETY: the map is read-only and lives only as long as one inspection. If another process shortens the file
-    // meanwhile, the kernel ends this process with SIGBUS; nothing is ever written through the map.
+    // in the meantime, the kernel ends this process with SIGBUS; nothing is ever written through the map.
     unsafe { Mmap::map(&file) }.map_err(Flaw::Unreadable)
 }
 

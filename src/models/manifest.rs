@@ -126,7 +126,7 @@ pub struct Candidate {
     pub required: bool,
 }
 
-/// The memory that a model needs beside its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
+/// The memory that a model needs besides its file: keys and values of two slots of 8,192 tokens, working memory, router and embedder.
 const BESIDE: f64 = 1.5e9;
 
 /// Maximum number of suggestions for one machine.

@@ -1,4 +1,4 @@
-//! Downloads model files from the hub into its cache: beside `remote`, the only code of the program that may open a connection.
+//! Downloads model files from the hub into its cache: besides `remote`, the only code of the program that may open a connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ fn api(how: &Pull) -> Result<Api, ApiError> {
     }
 }
 
-/// Waits, at most [`PAUSE_MAX`]; false if cancelled meanwhile.
+/// Waits, at most [`PAUSE_MAX`]; false if cancelled in the meantime.
 fn rest(pause: Duration, cancel: &Cancel) -> bool {
     let until = Instant::now() + pause.min(PAUSE_MAX);
     while Instant::now() < until && !cancel.is_cancelled() {

@@ -28,7 +28,7 @@ const END_MAX: Duration = Duration::from_secs(5);
 /// More bytes than this for each token, and so many more, are not a reply any longer.
 const TOKEN_BYTES: usize = 64;
 const REPLY_BYTES: usize = 64 << 10;
-/// Chunks without content, beside four for each token.
+/// Chunks without content, besides four for each token.
 const EMPTY_MAX: usize = 100_000;
 
 /// Why one attempt failed.

@@ -200,7 +200,7 @@ async fn connect(url: &Url) -> Result<Box<dyn Stream>, Failure> {
     }
 }
 
-/// A failure of encryption is final; a connection that was closed meanwhile is not.
+/// A failure of encryption is final; a connection that was closed in the meantime is not.
 fn judged(error: &io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {

@@ -244,7 +244,7 @@ impl Remote {
         http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_api(path), body }).await
     }
 
-    /// Sends a request to a path beside the common API.
+    /// Sends a request to a path outside the common API.
     async fn send_beside(&self, path: &str, body: Option<String>) -> Result<Answer, Failure> {
         http::send(&self.endpoint, self.key(), Sent { url: &self.endpoint.of_server(path), body }).await
     }

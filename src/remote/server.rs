@@ -158,7 +158,7 @@ pub async fn post(remote: &Remote, path: &str, body: &Value) -> Result<Value, Wh
     json_of(tried(remote, path, Some(body.to_string()), true).await?).await
 }
 
-/// Asks a path beside the common API, once.
+/// Asks a path outside the common API, once.
 async fn beside(remote: &Remote, path: &str, body: Option<Value>) -> Result<Value, Why> {
     json_of(tried(remote, path, body.map(|body| body.to_string()), false).await?).await
 }

@@ -18,7 +18,7 @@ const COVERED: f64 = 0.4;
 const GAP_WORDS: usize = 3;
 
 /// The steps that the model read, with the parts of the request that it left out in their places, and with steps joined that belong together.
-/// No part of the request is dropped: a question beside an order, or an order beside a question, is a step of its own.
+/// No part of the request is dropped: a question next to an order, or an order next to a question, is a step of its own.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     as_their_sentences_say(&mut steps, request);

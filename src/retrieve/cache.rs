@@ -136,7 +136,7 @@ fn vector_of(embed: &Embed, question: &str, notes: &mut Vec<String>) -> Option<V
     None
 }
 
-/// Whether two questions contain the same names: vectors hardly distinguish `parseInt` from `parseFloat`.
+/// Whether two questions contain the same names: vectors barely distinguish `parseInt` from `parseFloat`.
 fn names_the_same(a: &Query, b: &Query) -> bool {
     let sorted = |query: &Query| {
         let mut names = query.code_names.clone();

@@ -20,7 +20,7 @@ const REPEAT: f64 = 0.35;
 
 struct Candidate {
     id: i64,
-    /// `None` until it is read, and for a chunk that was removed meanwhile.
+    /// `None` until it is read, and for a chunk that was removed in the meantime.
     place: Option<ChunkPlace>,
     /// `File::number` of its file.
     file: usize,

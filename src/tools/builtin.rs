@@ -267,7 +267,7 @@ impl Builtin {
         self.described(self.description(), parameters)
     }
 
-    /// Its description for a model that is shown [`LEAD`]: it names no tool beside those.
+    /// Its description for a model that is shown [`LEAD`]: it names no tool besides those.
     pub fn lead_spec(self) -> ToolSpec {
         self.described(lead::description(self), lead::parameters(self))
     }

@@ -22,7 +22,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Environment variables that a command inherits besides those of every sandboxed program.
 const INHERITED: [&str; 4] = ["LC_CTYPE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME"];
 
-/// Shell script that runs `$1` beside a watcher in the same process group. The watcher's standard input is a pipe that
+/// Shell script that runs `$1` next to a watcher in the same process group. The watcher's standard input is a pipe that
 /// closes when this program dies, even when it is killed; then the watcher kills the group.
 const WATCHED: &str = "exec 3<&0 </dev/null
 { read -r end <&3; kill -KILL 0; } >/dev/null 2>&1 &

@@ -260,7 +260,7 @@ mod tests {
     use proptest::prelude::*;
     use std::os::unix::fs::symlink;
 
-    /// A project with a file, a folder, and links of every kind; beside it a secret.
+    /// A project with a file, a folder, and links of every kind; next to it a secret.
     fn project() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().join("project");

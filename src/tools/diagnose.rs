@@ -132,7 +132,7 @@ impl Look<'_> {
         said
     }
 
-    /// Where a definition of `path` is used: in the new text of that file beside its own head, and in other files as the index has them.
+    /// Where a definition of `path` is used: in the new text of that file next to its own head, and in other files as the index has them.
     fn uses(&self, path: &str, span: &Span, new: &str) -> Vec<Use> {
         let name = span.name.as_str();
         let handle = match span.container.last() {

@@ -71,7 +71,7 @@ pub async fn execute_planned(
 
 fn changing_files(calls: &[ToolCall], planned: Planned, context: &Context) -> Result<Vec<Outcome>, String> {
     let paths = planned.paths();
-    // Planned again under the project's lock, because another process may have changed files meanwhile.
+    // Planned again under the project's lock, because another process may have changed files in the meantime.
     let work = || {
         let now = Planned::of(calls, context)?.ok_or("the calls do more than change files; this is a bug in tools")?;
         match planned.differs_from(&now) {

@@ -22,7 +22,7 @@ const STORES: [&str; 2] = ["$defs", "definitions"];
 /// Keys that name a schema.
 const NAMING: [&str; 5] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Annotations: beside a reference they replace those of the schema that it leads to.
+/// Annotations: next to a reference they replace those of the schema that it leads to.
 const TELLING: [&str; 9] =
     ["description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "nullable"];
 
@@ -173,7 +173,7 @@ impl<'s> Resolver<'s> {
     }
 }
 
-/// The schema `inner` with what stood beside the reference to it.
+/// The schema `inner` with what stood next to the reference to it.
 fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     if written.is_empty() {
         return inner;

@@ -1,4 +1,4 @@
-//! Opens a session on the project, and tells a user interface what it does meanwhile and what is missing.
+//! Opens a session on the project, and reports progress and missing parts to a user interface.
 
 use std::sync::Arc;
 

@@ -23,6 +23,8 @@ mod fit;
 mod gate;
 mod index_kill;
 mod injection;
+#[cfg(target_os = "linux")]
+mod install;
 mod interrupt;
 mod kill;
 mod lead;

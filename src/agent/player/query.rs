@@ -64,7 +64,7 @@ pub struct Output {
     pub text: String,
     /// The thoughts before the text, without their marks.
     pub thinking: String,
-    /// The calls that came beside the text, with whether each is certain; a model of this process writes them in it.
+    /// The calls that came besides the text, with whether each is certain; a model of this process writes them in it.
     pub calls: Vec<(RawCall, bool)>,
     /// How the model writes calls, if it runs in this process.
     pub dialect: Option<Arc<Dialect>>,

@@ -94,9 +94,9 @@ pub struct Commands {
     pub confined: bool,
     /// May use the network and sockets of other programs.
     pub network: bool,
-    /// Readable paths beside the project, programs and tool chains.
+    /// Readable paths besides the project, programs and tool chains.
     pub reads: Vec<PathBuf>,
-    /// Writable paths beside the project.
+    /// Writable paths besides the project.
     pub writes: Vec<PathBuf>,
     /// Maximum memory of one process.
     pub memory: Bytes,

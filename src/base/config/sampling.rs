@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingWish {
-    /// 0 takes the likeliest token.
+    /// 0 takes the most likely token.
     pub temperature: Option<f32>,
     /// 0 for all tokens.
     pub top_k: Option<usize>,

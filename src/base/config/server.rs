@@ -20,8 +20,8 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 /// tools = ["read_*", "list_*"]       # all, when left out
 /// timeout_s = 60                     # of one call
 /// start_timeout_s = 20
-/// reads = ["~/notes"]                # beside the project, programs, and absolute paths among its arguments
-/// writes = ["~/notes/inbox"]         # beside the project without its `.git`; no undo covers them
+/// reads = ["~/notes"]                # besides the project, programs, and absolute paths among its arguments
+/// writes = ["~/notes/inbox"]         # besides the project without its `.git`; no undo covers them
 /// network = true                     # it may open sockets of the internet and of other programs
 /// confined = true                    # false: it may do anything you can, without limits
 /// enabled = true

@@ -79,7 +79,7 @@ fn script(path: &str, examples: &[Example]) -> String {
     )
 }
 
-/// Runs the examples as a Go test that an overlay puts beside the file, so that the project gets no new file.
+/// Runs the examples as a Go test that an overlay puts next to the file, so that the project gets no new file.
 fn go(path: &str, examples: &[Example]) -> String {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     let text = |value: &str| match value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {

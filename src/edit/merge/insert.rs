@@ -1,4 +1,4 @@
-//! Adds new parts to a file beside similar ones, with the file's spacing.
+//! Adds new parts to a file next to similar ones, with the file's spacing.
 
 use super::place::is_module;
 use super::{Job, MergeError, Scope};

@@ -55,7 +55,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
             Runner::Pytest => Some(format!("{python} -m pytest {}", all_quoted(files))),
             Runner::Unittest(words) => {
                 // Discovery puts a folder that is not a package on the import path, so that its tests can import the files
-                // beside them.
+                // next to them.
                 let plain = folder(files[0]);
                 let is_package = packages.iter().any(|package| package == plain);
                 if words.contains("discover") && !plain.is_empty() && !is_package {

@@ -60,7 +60,7 @@ fn read_adapter(
     let failed = |reason: &str| LlamaError::Adapter { file: file.display().to_string(), reason: reason.to_owned() };
     let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| failed("its path has a zero byte"))?;
     let _held = lock(model_lock);
-    // SAFETY: the model is live, and nobody else changes it meanwhile; the path ends in a NUL.
+    // SAFETY: the model is live, and nobody else changes it in the meantime; the path ends in a NUL.
     let adapter = unsafe { sys::llama_adapter_lora_init(pointer(model), path.as_ptr()) };
     NonNull::new(adapter).ok_or_else(|| failed("its shapes do not fit the model, or the file is damaged"))
 }

@@ -19,7 +19,7 @@ pub(super) struct FittedSettings {
 }
 
 impl Inner {
-    /// The settings with which `spec` fits beside the other role's model and everything else in memory. If it fits on
+    /// The settings with which `spec` fits alongside the other role's model and everything else in memory. If it fits on
     /// no rung, the smallest ones: the ledger then refuses them with the reason.
     pub(super) fn standing(&self, spec: &ModelSpec) -> Result<FittedSettings, PoolError> {
         let machine = self.ledger.machine();

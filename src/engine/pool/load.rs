@@ -311,7 +311,7 @@ impl Inner {
 }
 
 /// Files of at least this size are mapped although their matrices are copied: the 24B model loads in 11 s instead of 25
-/// from the file cache, and in 21 to 33 s instead of 34 to 36 from disk. Blocks held beside the copies are few.
+/// from the file cache, and in 21 to 33 s instead of 34 to 36 from disk. Blocks held besides the copies are few.
 const MAPPED_FROM: Bytes = Bytes::gib(4);
 
 /// The placement of the weights, for a fingerprint: another placement or order gives other last bits.

@@ -26,7 +26,7 @@ struct Held {
     _lease: Lease,
 }
 
-/// A checkpoint that may have been dropped meanwhile. Its memory is free once nobody has it any more.
+/// A checkpoint that may have been dropped in the meantime. Its memory is free once nobody has it any more.
 #[derive(Clone, Debug)]
 pub struct Spare(Arc<Ticket>);
 

@@ -1,4 +1,4 @@
-//! Entropy-adaptive sampling: takes the likeliest token if the model is sure, and widens the draw if it is very unsure.
+//! Entropy-adaptive sampling: takes the most likely token if the model is sure, and widens the draw if it is very unsure.
 //!
 //! After Entropix (xjdr-alt/entropix, `sampler.py`), but on logits alone: llama.cpp does not give out the attention
 //! scores that it also uses, and inserting questions into the text is not the task of a sampler. Its thresholds are in
@@ -9,7 +9,7 @@ use kernels::Entropy;
 use super::Sampling;
 
 const BIT: f32 = std::f32::consts::LN_2;
-/// Below both of these the likeliest token is taken (`low_ent_thresh`, `low_vent_thresh`: 0.1 each).
+/// Below both of these the most likely token is taken (`low_ent_thresh`, `low_vent_thresh`: 0.1 each).
 const SURE_ENTROPY: f32 = 0.1 * BIT;
 const SURE_VARENTROPY: f32 = 0.1 * BIT * BIT;
 /// If entropy and varentropy are above these two, the temperature rises (`med_ent_thresh` 3, `high_vent_thresh` 5).

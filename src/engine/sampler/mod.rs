@@ -1,4 +1,4 @@
-//! Chooses the next token from logits: penalties, truncation and temperature in turn, then the likeliest or a draw.
+//! Chooses the next token from logits: penalties, truncation and temperature in turn, then the most likely or a draw.
 
 mod adaptive;
 mod penalise;

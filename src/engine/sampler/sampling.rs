@@ -12,13 +12,13 @@ const TRUNCATIONS: (usize, f32, f32) = (40, 0.95, 0.05);
 /// that an answer may repeat words of its request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// 0 takes the likeliest token.
+    /// 0 takes the most likely token.
     pub temperature: f32,
-    /// Only that many of the likeliest tokens are drawn from; 0 for all.
+    /// Only that many of the most likely tokens are drawn from; 0 for all.
     pub top_k: usize,
     /// Only the fewest likeliest tokens whose probabilities reach this sum are drawn from; 1 for all.
     pub top_p: f32,
-    /// Only tokens at least this share as likely as the likeliest are drawn from; 0 for all.
+    /// Only tokens at least this share as likely as the most likely are drawn from; 0 for all.
     pub min_p: f32,
     /// Divides the logits of recent tokens; 1 leaves them alone.
     pub repetition_penalty: f32,
@@ -28,7 +28,7 @@ pub struct Sampling {
     pub presence_penalty: f32,
     /// Penalises tokens that continue a repetition.
     pub dry: Option<Dry>,
-    /// Lets each token's entropy and varentropy decide between the likeliest token, the draw described above, and a
+    /// Lets each token's entropy and varentropy decide between the most likely token, the draw described above, and a
     /// wider draw (`sampler/adaptive.rs`).
     pub adaptive: bool,
     pub seed: u64,

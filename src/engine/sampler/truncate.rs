@@ -45,7 +45,7 @@ fn keep_best(candidates: &mut Vec<Candidate>, k: usize) {
 /// The first guess at how many candidates top-p keeps; four times as many are tried next.
 const GUESS: usize = 64;
 
-/// Keeps the fewest of the likeliest candidates whose probabilities, among all candidates, sum to at least `p`.
+/// Keeps the fewest of the most likely candidates whose probabilities, among all candidates, sum to at least `p`.
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p >= 1.0 {
         return;
@@ -73,7 +73,7 @@ pub fn top_p(candidates: &mut Vec<Candidate>, p: f32) {
     }
 }
 
-/// Keeps the candidates at least `p` times as likely as the likeliest.
+/// Keeps the candidates at least `p` times as likely as the most likely.
 pub fn min_p(candidates: &mut Vec<Candidate>, p: f32) {
     if p > 0.0 {
         let least = greatest(candidates) + p.ln();
@@ -81,7 +81,7 @@ pub fn min_p(candidates: &mut Vec<Candidate>, p: f32) {
     }
 }
 
-/// The logit of the likeliest candidate.
+/// The logit of the most likely candidate.
 pub fn greatest(candidates: &[Candidate]) -> f32 {
     candidates.iter().map(|candidate| candidate.logit).fold(f32::NEG_INFINITY, f32::max)
 }

@@ -104,7 +104,7 @@ impl<D: Decoder> Worker<'_, D> {
         Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk)
     }
 
-    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise one that was never used, beside
+    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise one that was never used, next to
     /// a busy one if possible, because such slots can share a call; otherwise the least recently used, so that prefixes in
     /// frequent use stay in their slots.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {

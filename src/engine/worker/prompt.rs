@@ -75,7 +75,7 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     /// Whether the call that ends at `end` is made in parts: because a job of at least the same priority generates
-    /// meanwhile and would wait for its end, or because it was stopped before, and stopping a part loses less.
+    /// in the meantime and would wait for its end, or because it was stopped before, and stopping a part loses less.
     fn goes_in_parts(&self, index: usize, end: usize) -> bool {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return false };
         let priority = active.job.priority;

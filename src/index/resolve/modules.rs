@@ -74,7 +74,7 @@ impl Project<'_> {
         let path = &self.files[file].path;
         let below = path.strip_suffix(".rs")?;
         let (beside, stem) = below.rsplit_once('/').unwrap_or(("", below));
-        // `mod.rs`, `lib.rs` and `main.rs` have their children beside them, all others in a folder of their name; the other place is
+        // `mod.rs`, `lib.rs` and `main.rs` have their children next to them, all others in a folder of their name; the other place is
         // tried second.
         let folders = if matches!(stem, "mod" | "lib" | "main") { [beside, below] } else { [below, beside] };
         let candidates = folders.into_iter().flat_map(|f| ["", "/mod"].map(|end| join(f, &format!("{name}{end}.rs"))));

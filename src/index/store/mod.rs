@@ -69,7 +69,7 @@ impl Store {
         Bytes(all.min(CACHE_KIB as u64 * 1024))
     }
 
-    /// Opens a second connection to the same database, for reading beside a writer.
+    /// Opens a second connection to the same database, for reading alongside a writer.
     pub fn reopen(&self) -> Result<Store, IndexError> {
         Store::connect(&self.path).map(|(store, _)| store).map_err(|e| self.error(e))
     }

@@ -84,7 +84,7 @@ pub struct Imported {
     pub local: String,
     /// Bytes of the name with its alias.
     pub bytes: Range<usize>,
-    /// Other names can be added beside it.
+    /// Other names can be added next to it.
     pub open: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Measures how concurrent requests affect each other.
 //!
-//! Four measurements: total decode rate, agents with a shared preamble, a user beside background jobs, and how soon a
+//! Four measurements: total decode rate, agents with a shared preamble, a user alongside background jobs, and how soon a
 //! dropped stream frees the engine.
 //!
 //! Prompts have equal length and differ from the second word on, except for the agents, which share a preamble. What

@@ -5,7 +5,7 @@ use super::blueprint::{Block, Blueprint, Fill};
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub architecture: &'static str,
-    /// One letter a layer: `M` Mamba, `*` attention, `E` experts alone; `B` Mamba beside attention.
+    /// One letter a layer: `M` Mamba, `*` attention, `E` experts alone; `B` Mamba alongside attention.
     pub layers: &'static str,
     pub hidden: u64,
     pub heads: u64,

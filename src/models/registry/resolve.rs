@@ -119,7 +119,7 @@ impl Resolver<'_> {
     }
 
     /// A chat model whose name says router, else the smallest one if it is far smaller than the planner. Fallback planners
-    /// are excluded: SmolLM2 chooses tools worse than the planner beside it.
+    /// are excluded: SmolLM2 chooses tools worse than the planner next to it.
     fn small_beside(&self, planner: Option<&ModelSpec>) -> Option<Choice> {
         let fallbacks: Vec<Candidate> =
             self.manifest.candidates(Role::Planner).into_iter().filter(|candidate| candidate.fallback).collect();
@@ -151,7 +151,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The embedding model from the model folder, the folders beside it, the user's folder or the hub's cache, in this order;
+    /// The embedding model from the model folder, the folders next to it, the user's folder or the hub's cache, in this order;
     /// and these places.
     pub fn embedder(&self, here: &[PathBuf]) -> (Option<EmbedderSpec>, Vec<PathBuf>) {
         let candidates = self.manifest.candidates(Role::Embedder);
@@ -228,7 +228,7 @@ pub(super) fn settled(
     })
 }
 
-/// How many times smaller than the planner a model must be to be worth loading beside it as router.
+/// How many times smaller than the planner a model must be to be worth loading next to it as router.
 const SMALLER: u64 = 4;
 
 fn choice_of(header: &Arc<Header>, sha256: Option<String>) -> Choice {

@@ -195,7 +195,7 @@ fn chosen(line: &str, offsets: &[usize]) -> Option<usize> {
     behind.next().copied().filter(|_| behind.next().is_none())
 }
 
-/// Score bonus: a line that assigns a value is meant more often than one that uses it, a comment hardly ever.
+/// Score bonus: a line that assigns a value is meant more often than one that uses it, a comment almost never.
 fn bonus(line: &str) -> f32 {
     if is_comment(line) {
         -0.8

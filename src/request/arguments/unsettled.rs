@@ -71,7 +71,7 @@ pub(super) fn several(old: &str, at: &[usize]) -> Unsettled {
     ))
 }
 
-/// Why the only place of the old value is hardly meant.
+/// Why the only place of the old value is probably not meant.
 pub(super) fn elsewhere(lines: &[&str], old: &str, at: usize) -> Unsettled {
     Unsettled::of(format!("`{old}` occurs only where nothing shows that it is meant: {}", quoted(lines, at)))
 }

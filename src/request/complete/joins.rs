@@ -13,7 +13,7 @@ fn span(earlier: &str, later: &str, request: &str) -> String {
     }
 }
 
-/// Joins steps that ask for nothing by themselves to the change beside them: pieces of its sentence that were read as questions, and
+/// Joins steps that ask for nothing by themselves to the change next to them: pieces of its sentence that were read as questions, and
 /// prohibitions.
 pub(super) fn join_fragments(steps: &mut Vec<(Kind, String)>, request: &str) {
     let is_change = |kind: Kind| matches!(kind, Kind::Edit | Kind::Fix);

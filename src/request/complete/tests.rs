@@ -48,7 +48,7 @@ fn no_part_of_a_request_is_dropped() {
     let request = "Where is maxAge set and remove the unused helper old_age from b.py?";
     let steps = covered(read(&format!("ask: {request}")), request);
     assert_eq!(steps.iter().map(|step| step.kind).collect::<Vec<_>>(), [Kind::Ask, Kind::Edit], "{steps:?}");
-    // A repair beside something else.
+    // A repair besides something else.
     let request = "Two parser tests fail, fix them. Bump the version in setup.py to 2.1.";
     let steps = covered(
         read("edit: Two parser tests fail\nedit: fix them\nedit: Bump the version in setup.py to 2.1."),

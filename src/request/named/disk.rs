@@ -47,7 +47,7 @@ impl<'a> Disk<'a> {
         word.contains(['/', '\\']) || names || at_root()
     }
 
-    /// The file, folder or reason that `said` leads to; `None` if there is none, or it is hardly meant as a name.
+    /// The file, folder or reason that `said` leads to; `None` if there is none, or it is probably not meant as a name.
     pub fn existing(&self, said: &str, form: Form) -> Option<Found> {
         let low = said.to_lowercase();
         if said.is_empty() || said.len() > NAME_BYTES_MAX || names::is_url(&low) && !low.starts_with("file://") {

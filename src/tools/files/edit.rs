@@ -155,7 +155,7 @@ fn joined(path: &str, text: &str, mut pieces: Vec<(usize, Piece)>) -> Result<Str
     Ok(after)
 }
 
-/// `before` with `code` in the place of the definition `name`, or beside its siblings if there is none yet.
+/// `before` with `code` in the place of the definition `name`, or next to its siblings if there is none yet.
 fn defined(path: &str, before: &str, name: &str, code: &str) -> Result<(String, Vec<String>), String> {
     let (container, last) = match name.rsplit_once("::").or_else(|| name.rsplit_once('.')) {
         Some((around, last)) => (around.rsplit(['.', ':']).next().map(str::to_owned), last),

@@ -12,7 +12,7 @@ use tokio::process::Child;
 use crate::base::config::{Commands, Server};
 use crate::tools::sandbox::{self, Confines, Group};
 
-/// Shell script that becomes the server beside a watcher in the same process group. The watcher checks every 2 s whether
+/// Shell script that becomes the server next to a watcher in the same process group. The watcher checks every 2 s whether
 /// this program (`$1`) still exists and if not, kills the group; otherwise a server that ignores the end of its input
 /// would outlive a killed program. In the sandbox `kill -0` fails, but its message shows whether the process exists.
 const WATCHED: &str = "{ while case $(LC_ALL=C kill -0 \"$1\" 2>&1) in *'o such process'*) false ;; esac

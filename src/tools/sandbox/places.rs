@@ -121,7 +121,7 @@ fn tools(home: &Path) -> Vec<PathBuf> {
         if !folder.is_absolute() || above_home(&folder) {
             continue;
         }
-        // Libraries lie beside `bin`, so the folder above is taken, but not a home folder or one directly below it.
+        // Libraries lie next to `bin`, so the folder above is taken, but not a home folder or one directly below it.
         let beside = folder.parent().filter(|_| folder.ends_with("bin"));
         let beside = beside.filter(|parent| !above_home(parent) && parent.parent() != Some(home));
         folders.push(beside.unwrap_or(&folder).to_owned());

@@ -295,7 +295,7 @@ fn rights_that_a_command_takes_away_hide_nothing_from_what_puts_aside() {
     let program = std::env::current_exe().unwrap();
     let mut again = Command::new(&program);
     if administrator {
-        // A copy that every user can read. `cp` writes it, because children that other tests start meanwhile would hold
+        // A copy that every user can read. `cp` writes it, because children that other tests start in the meantime would hold
         // open what this process writes, and a file that is being written cannot be run ("text file busy").
         let copy = dir.path().join("program");
         assert!(Command::new("cp").args([&program, &copy]).status().unwrap().success());

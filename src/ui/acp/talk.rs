@@ -43,7 +43,7 @@ pub struct Talk {
     /// Without symbolic links.
     pub project: PathBuf,
     mode: Mutex<Mode>,
-    /// The conversation, once a prompt has opened it. The lock is held meanwhile, so that it is opened once.
+    /// The conversation, once a prompt has opened it. The lock is held in the meantime, so that it is opened once.
     session: Mutex<Option<Arc<Session>>>,
     phase: Mutex<Phase>,
     calls: Arc<AtomicUsize>,
@@ -144,7 +144,7 @@ impl Talk {
         Updates::new(self.project.clone(), self.calls.clone())
     }
 
-    /// The conversation with models, tools and index; the first prompt makes it. Blocks meanwhile.
+    /// The conversation with models, tools and index; the first prompt makes it. Blocks in the meantime.
     fn opened(&self, models: &Models, cancel: &Cancel) -> Result<Arc<Session>> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {

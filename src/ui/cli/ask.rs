@@ -148,7 +148,7 @@ async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
             }
             Message::Approve { proposal, reply } => {
                 let decision = printer.consent(proposal, yes)?;
-                // It fails if the turn was cancelled meanwhile, which then needs no decision.
+                // It fails if the turn was cancelled in the meantime, which then needs no decision.
                 let _: Result<(), Decision> = reply.send(decision);
             }
             Message::Failed(error) => return Err(error.into()),

@@ -84,7 +84,7 @@ struct SamplingFlags {
     /// Strength of the DRY penalty on continuing a repetition, for example 0.8; 0 is off
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     dry_multiplier: f32,
-    /// Adapt to the model's certainty: take the likeliest token at low entropy, double the temperature at high entropy
+    /// Adapt to the model's certainty: take the most likely token at low entropy, double the temperature at high entropy
     #[arg(long)]
     adaptive: bool,
 }

@@ -48,7 +48,7 @@ impl Project {
         Ok(opened.insert(Opened { index, embedder, models }).clone())
     }
 
-    /// Index and embedder, after changed files were read again. Blocks meanwhile; if `cancel` is set it ends with an error.
+    /// Index and embedder, after changed files were read again. Blocks in the meantime; if `cancel` is set it ends with an error.
     pub fn refreshed(&self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let opened = self.opened()?;
         let app = self.app.until(cancel.clone());
@@ -63,7 +63,7 @@ impl Project {
             return Ok((session.clone(), Vec::new()));
         }
         let opened = self.opened()?;
-        // A planner may have been fetched meanwhile; without one this is the error that says so.
+        // A planner may have been fetched in the meantime; without one this is the error that says so.
         let models = opened.models.map_or_else(|| self.app.shared_models(), Ok)?;
         let (made, notes) = self.app.session_refreshed(&models, opened.index, cancel, &mut |_| ())?;
         Ok((session.insert(Arc::new(made.of("monobloc mcp serve"))).clone(), notes))

@@ -63,7 +63,7 @@ async fn follow(
                     asked = consent::ask(peer, &proposal) => asked,
                     () = cancel.cancelled() => continue,
                 };
-                // It fails if the turn has ended meanwhile, which then needs no decision.
+                // It fails if the turn has ended in the meantime, which then needs no decision.
                 let _ = reply.send(asked);
             }
             Message::Failed(error) => ended = Err(error.to_string()),

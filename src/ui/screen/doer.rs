@@ -49,7 +49,7 @@ impl Doer {
                 // A cancelled turn needs no decision; dropping `reply` rejects the call.
                 Some(Message::Approve { .. }) if running.cancel.is_cancelled() => {}
                 Some(Message::Approve { reply, .. }) if self.options.approves => {
-                    // It fails if the turn has ended meanwhile.
+                    // It fails if the turn has ended in the meantime.
                     let _: Result<(), Decision> = reply.send(Decision::Approve);
                 }
                 Some(Message::Approve { proposal, reply }) => {
@@ -89,7 +89,7 @@ impl Doer {
             }
             Effect::Decide(decision) => {
                 if let Some(reply) = self.reply.take() {
-                    // It fails if the turn was cancelled meanwhile, which then needs no decision.
+                    // It fails if the turn was cancelled in the meantime, which then needs no decision.
                     let _: Result<(), Decision> = reply.send(decision);
                 }
             }

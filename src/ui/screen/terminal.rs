@@ -110,7 +110,7 @@ impl Terminal {
     }
 }
 
-/// Where frames go: each is kept until it is whole, and written unless the terminal was given back meanwhile.
+/// Where frames go: each is kept until it is whole, and written unless the terminal was given back in the meantime.
 struct Output<W> {
     to: W,
     kept: Vec<u8>,

@@ -18,7 +18,7 @@ const ARGUMENTS_MAX: usize = 6;
 const RETURN_NODES_MAX: usize = 2_000;
 const RETURNS_MAX: usize = 4;
 
-/// Node kinds beside statements that may hold a `return`.
+/// Node kinds besides statements that may hold a `return`.
 const BRANCHES: &str = "else_clause switch_body switch_case switch_default catch_clause finally_clause";
 
 /// The type in an annotation `: T`, or the node itself.

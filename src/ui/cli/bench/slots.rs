@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::measure::bench::slots::{self, Effort};
 use crate::measure::bench::subject::Setting;
 
-/// Measure concurrent requests: tokens per second, agents with a shared preamble, a user beside background jobs
+/// Measure concurrent requests: tokens per second, agents with a shared preamble, a user alongside background jobs
 #[derive(Args)]
 pub struct Slots {
     #[command(flatten)]

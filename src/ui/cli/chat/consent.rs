@@ -61,7 +61,7 @@ impl Question {
             }
             (false, _) => return self.again(),
         };
-        // It fails if the turn was cancelled meanwhile, which then needs no decision.
+        // It fails if the turn was cancelled in the meantime, which then needs no decision.
         let _: Result<(), Decision> = self.reply.send(decision);
         None
     }

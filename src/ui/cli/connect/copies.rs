@@ -1,4 +1,4 @@
-//! Reads and replaces a client's file, and keeps old ones beside it as `NAME.before-monobloc`.
+//! Reads and replaces a client's file, and keeps old ones next to it as `NAME.before-monobloc`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -46,7 +46,7 @@ pub fn replace(file: &Path, text: &str) -> Result<()> {
     written().with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// Keeps the file's present text beside it, under the first name that is free or has this text already.
+/// Keeps the file's present text next to it, under the first name that is free or has this text already.
 pub fn keep(file: &Path, text: &str) -> Result<PathBuf> {
     for number in 0..COPIES_MAX {
         let copy = name(file, number);

@@ -25,7 +25,7 @@ use setup::{Client, Form, Setup, Wish, clients, shell};
 pub struct Connect {
     /// The client; without it all are listed, with their files
     client: Option<String>,
-    /// Write into the client's file; all else in it stays, and the old file is kept beside it as NAME.before-monobloc
+    /// Write into the client's file; all else in it stays, and the old file is kept next to it as NAME.before-monobloc
     #[arg(long, requires = "client", conflicts_with = "undo")]
     write: bool,
     /// Take monobloc out of the client's file again
