@@ -84,7 +84,7 @@ class Pool:
 #[test]
 fn a_constant_is_found_by_its_description() {
     check(
-        "In src/pull.rs lower the default number of attempts from 5 to 2",
+        "In src/pull.rs lower the default for the attempts from 5 to 2",
         PULL,
         "pub const ATTEMPTS_DEFAULT: u32 = 2;",
     );

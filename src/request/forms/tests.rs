@@ -110,7 +110,7 @@ fn text_looked_for_in_files_is_searched() {
         "Does anything mention seccomp?",
         "Show all lines with OVEN_",
         "Find the word volatile in src/door.rs",
-        "Is there a HACK in src/main.rs?",
+        "Is there any TODO in src/oven.rs?",
         "Look for \"thermostat\" in src/",
     ] {
         check(step, None, Some(Builtin::SearchText));
