@@ -40,16 +40,16 @@ pub const SETTINGS: [Setting; 52] = settings! {
     "models_file", "MONOBLOC_MODELS_FILE", "models-file", Path, None, Never,
         "models.toml to use [default: the one in the model folder, else the one built in]";
     "planner_url", "MONOBLOC_PLANNER_URL", "planner-url", Url, None, Never,
-        "OpenAI-compatible server whose model plays the planner, http://HOST:PORT/v1 say; it is sent requests, code and \
+        "OpenAI-compatible server whose model plays the planner, for example http://HOST:PORT/v1; it receives requests, code and \
          results of tools";
     "router_url", "MONOBLOC_ROUTER_URL", "router-url", Url, None, Never,
         "OpenAI-compatible server whose model plays the router";
     "offline", "MONOBLOC_OFFLINE", "offline", Switch, Some("false"), Stricter,
         "Open no connection to any server, whatever models.toml and other settings say";
     "budget", "MONOBLOC_BUDGET", "budget", Size, None, Lower,
-        "Maximum memory to use, 8GiB say [default: what is free]";
+        "Maximum memory to use, for example 8GiB [default: what is free]";
     "profile", "MONOBLOC_PROFILE", "profile", Choice(&["standard", "lite"]), Some("standard"), Stricter,
-        "lite: one conversation a model and at most 4 GB in all, beside other programs on a small machine";
+        "lite: one conversation a model and at most 4 GB in all, for a small machine with other programs";
     "parallel", "MONOBLOC_NUM_PARALLEL", "parallel", Count(1, 16), Some("2"), Lower,
         "Conversations a model holds at once, 1 to 16";
     "context_tokens", "MONOBLOC_CONTEXT_TOKENS", "context-tokens", Count(512, 1_048_576), Some("8192"), Lower,
@@ -68,9 +68,9 @@ pub const SETTINGS: [Setting; 52] = settings! {
         "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
     "shared_calls", "MONOBLOC_SHARED_CALLS", "shared-calls", Switch, Some("false"), Never,
         "Compute answers given at the same time together even where that changes the last bits of a model's output, \
-         as on a GPU: faster, but an answer may then depend on what is answered beside it";
+         as on a GPU: faster, but an answer may then depend on what is answered at the same time";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
-        "Most threads for inference; 0 means every core. Calls use fewer while others have the cores";
+        "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,
         "Tools of servers offered to the model for one step";
     "orchestrator.enabled", "MONOBLOC_NO_ORCHESTRATOR", "no-orchestrator", Switch, Some("true"), Free,
@@ -78,13 +78,13 @@ pub const SETTINGS: [Setting; 52] = settings! {
     "max_iterations", "MONOBLOC_MAX_ITERATIONS", "max-iterations", Count(1, 100), None, Lower,
         "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]";
     "lessons.enabled", "MONOBLOC_NO_LESSONS", "no-lessons", Switch, Some("true"), Free,
-        "Neither use what worked before nor write down what works";
+        "Neither use lessons from earlier turns nor record new ones";
     "cognitive", "MONOBLOC_COGNITIVE", "cognitive", Choice(&COGNITIVE), Some("auto"), Free,
         "Draft, verify and refine answers: auto does it for complex requests on models that can reason";
     "cognitive_technique", "MONOBLOC_COGNITIVE_TECHNIQUE", "cognitive-technique", Choice(&TECHNIQUES), Some("plain"), Free,
-        "How a draft is looked at twice: by questions answered without it, by two personas, or by three methods";
+        "How a draft is checked a second time: by questions answered without it, by two personas, or by three methods";
     "cognitive_model", "MONOBLOC_COGNITIVE_MODEL", "cognitive-model", Choice(&VOICES), Some("planner"), Free,
-        "The model that words answers and judges them";
+        "The model that writes answers and judges them";
     "enable_cot", "MONOBLOC_ENABLE_COT", "no-cot", Switch, Some("true"), Free,
         "Models that think before they answer (<think>) answer at once";
     "enable_cot_streaming", "MONOBLOC_ENABLE_COT_STREAMING", "no-cot-streaming", Switch, Some("true"), Free,
@@ -92,22 +92,22 @@ pub const SETTINGS: [Setting; 52] = settings! {
     "fallback_parsing", "MONOBLOC_FALLBACK_PARSING", "no-fallback-parsing", Switch, Some("true"), Free,
         "Read calls only as the model's template writes them, not in other notations";
     "max_cognitive_iterations", "MONOBLOC_MAX_COGNITIVE_ITERATIONS", "max-cognitive-iterations", Count(1, 20), Some("5"), Lower,
-        "Drafts of one answer at most";
+        "Maximum number of drafts of one answer";
     "verification_threshold", "MONOBLOC_VERIFICATION_THRESHOLD", "verification-threshold", Share, Some("0.85"), Free,
         "Certainty from which a draft is the answer: a share like 0.85, or per cent like 85";
     "think", "MONOBLOC_THINK", "think", Thinking, None, Free,
         "Tokens that a model may think before an answer, then it has to answer; off: it answers at once, auto: as time \
          and context allow [default: as models.toml says, else auto]";
     "temperature", "MONOBLOC_TEMPERATURE", "temperature", Number(0.0, 10.0), None, Free,
-        "Temperature at which free texts are drawn; 0 takes the likeliest token. Calls, plans and code in a grammar are \
+        "Temperature at which free texts are drawn; 0 takes the most likely token. Calls, plans and code in a grammar are \
          never drawn [default: as the model's maker says, else 0]";
     "top_k", "MONOBLOC_TOP_K", "top-k", Count(0, 1_000_000), None, Free,
-        "Draw from this many of the likeliest tokens; 0 for all [default: as the model's maker says, else 40]";
+        "Draw from this many of the most likely tokens; 0 for all [default: as the model's maker says, else 40]";
     "top_p", "MONOBLOC_TOP_P", "top-p", Number(0.001, 1.0), None, Free,
-        "Draw from the fewest likeliest tokens whose probabilities reach this sum; 1 for all [default: as the model's \
+        "Draw from the fewest most likely tokens whose probabilities reach this sum; 1 for all [default: as the model's \
          maker says, else 0.95]";
     "min_p", "MONOBLOC_MIN_P", "min-p", Number(0.0, 1.0), None, Free,
-        "Draw from tokens at least this share as likely as the likeliest; 0 for all [default: as the model's maker \
+        "Draw from tokens at least this share as likely as the most likely one; 0 for all [default: as the model's maker \
          says, else 0.05]";
     "repetition_penalty", "MONOBLOC_REPETITION_PENALTY", "repetition-penalty", Number(0.001, 10.0), None, Free,
         "Divides the logits of the last 64 generated tokens; 1 is off [default: as the model's maker says, else 1]";
@@ -129,7 +129,7 @@ pub const SETTINGS: [Setting; 52] = settings! {
     "command_writes", "MONOBLOC_COMMAND_WRITES", "command-writes", Paths, None, Never,
         "More files and folders that commands may change [default: the project]; no undo covers them";
     "command_memory", "MONOBLOC_COMMAND_MEMORY", "command-memory", Size, Some("8589934592"), Lower,
-        "Most memory that one process of a command, or of a confined MCP server, may fill";
+        "Maximum memory that one process of a command, or of a confined MCP server, may fill";
     "command_file_size", "MONOBLOC_COMMAND_FILE_SIZE", "command-file-size", Size, Some("4294967296"), Lower,
         "Largest file that a command, or a confined MCP server, may write";
     "command_processes", "MONOBLOC_COMMAND_PROCESSES", "command-processes", Count(8, 100_000), Some("1024"), Lower,
