@@ -213,7 +213,7 @@ fn a_file_that_may_have_changed_without_a_trace_is_read_again() {
     let project = folder.path();
     turn(project, &Reach::Everything, "echo 1 > a");
     run(project, "echo 2 > a");
-    // As if the second change had left the same metadata.
+    // Restores size and time, so that only the content differs.
     let store = Store::open(project).unwrap();
     let stat = scan::Stat::at(&project.join("a")).unwrap().unwrap();
     let known = store.known_at(Path::new("a")).unwrap().unwrap();

@@ -129,7 +129,7 @@ fn keep(schema: &Value, place: &str, notes: &mut Vec<String>) -> Value {
     if fields.get("nullable") == Some(&Value::Bool(true)) { or_null(kept) } else { Value::Object(kept) }
 }
 
-/// The part of a key's value that is kept; the inner `None` if its type is wrong, the outer one if the key only tells.
+/// The part of a key's value that is kept; the inner `None` if its type is wrong, the outer one if the key is an annotation.
 fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) -> Option<Option<Value>> {
     let below = |name: &str| format!("{place}.{name}");
     let valid = |is_valid: bool| is_valid.then(|| value.clone());

@@ -32,7 +32,7 @@ pub struct Chunk {
     pub summary: String,
 }
 
-/// A range of lines before neighbours are merged.
+/// A candidate chunk; small neighbours are merged later.
 #[derive(Clone, Debug)]
 struct Piece {
     start: usize,

@@ -29,7 +29,7 @@ impl<D: Decoder> Worker<'_, D> {
         let regime = Regime::of(&lengths);
         match self.verdicts.on(regime) {
             Verdict::Proved => self.decode_together(rows),
-            // The scheduler gives one slot a call then, unless the verdict has just been found.
+            // Normally the scheduler sends one slot a call here; several arrive only in the call that refuted sharing.
             Verdict::Refuted => rows.iter().for_each(|row| self.decode_together(std::slice::from_ref(row))),
             Verdict::Open => self.decode_both_ways(rows, regime),
         }

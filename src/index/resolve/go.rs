@@ -35,7 +35,7 @@ impl Project<'_> {
         folder.and_then(|folder| self.go_folders.get(&folder)).map_or(&[], Vec::as_slice)
     }
 
-    /// The file that stands for a package.
+    /// The first file of a package, which represents it in the graph.
     pub(super) fn go_module(&self, source: &str) -> Option<usize> {
         self.go_package(source).first().copied()
     }

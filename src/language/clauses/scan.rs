@@ -78,7 +78,7 @@ pub fn scan_line(text: &str) -> Vec<Token<'_>> {
 struct Scanner<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
-    /// For each kind of quotation mark, a byte offset before which none closes; keeps the scan linear.
+    /// Per kind of quotation mark: no closing mark occurs before this byte. Avoids rescanning, so the scan stays linear.
     unclosed_before: [usize; 8],
 }
 

@@ -71,7 +71,7 @@ fn path_behind(tokens: &[Token], at: usize) -> Option<usize> {
     (at + 1..tokens.len().min(at + 4)).find(|at| is_path(&tokens[*at]))
 }
 
-/// The tokens without commas and words of `tails` at the end.
+/// Strips commas and words of `tails` from the end of the tokens.
 fn without_tail<'t, 's>(tokens: &'t [Token<'s>], tails: &[&str]) -> &'t [Token<'s>] {
     let says = |token: &Token| token.kind != Kind::Comma && !tails.iter().any(|tail| is_word(token, tail));
     &tokens[..tokens.iter().rposition(says).map_or(0, |last| last + 1)]

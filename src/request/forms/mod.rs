@@ -129,9 +129,9 @@ struct Clause<'c> {
     words: Vec<&'c str>,
     /// Place of the first word that is not a polite filler: the verb or question word.
     lead: usize,
-    /// Something is quoted.
+    /// The clause contains a quotation.
     cites: bool,
-    /// Something other than a path is quoted.
+    /// The clause contains a quotation that is not a path.
     quotes: bool,
     /// Place of the code symbol.
     name: Option<usize>,

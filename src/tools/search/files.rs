@@ -178,7 +178,7 @@ fn outlined(symbol: SymbolRow) -> Item {
     }
 }
 
-/// A definition as in an outline, and its lines.
+/// An entry of the outline with its source lines.
 pub(super) fn definition(index: &Index, symbol: SymbolRow) -> Result<Item, String> {
     let (body_start, body) = lines_of(index, &symbol.path, symbol.start, symbol.end)?;
     Ok(Item { body, body_start, ..outlined(symbol) })

@@ -197,7 +197,7 @@ impl Tree {
     }
 }
 
-/// Whether a path is a settings file that a `tsconfig.json` extends from an installed package. These are not indexed and read
+/// Whether a path is a base configuration inside an installed package. These are not indexed and read
 /// as `{}`, so that the rest of the `tsconfig.json` counts.
 fn is_foreign_settings(path: &Path) -> bool {
     let settings =

@@ -44,7 +44,7 @@ const FUNCTIONS: &str = "\
 /// Decorators that add no attributes except special methods (`__eq__`, …).
 const PLAIN: &str = "dataclass total_ordering final runtime_checkable unique";
 
-/// Words in a class that may give it attributes which its text does not name.
+/// Markers of dynamic attributes (`setattr`, `__dict__`, …): unknown members of such a class are not reported.
 const OPENERS: &[&str] = &[
     "setattr(",
     "vars(",
