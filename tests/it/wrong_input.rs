@@ -135,7 +135,7 @@ fn without_an_embedder_the_turn_searches_by_words() {
     let request = "Read src/retry.ts and tell me how many times a request is tried";
     let turn = Turn::read(alone(&["ask", request, "--json"]));
     assert!(turn.answer().contains('5'), "{}", turn.answer());
-    assert!(turn.ended.err.contains("by words only") && turn.ended.err.contains("lonely/models"), "{}", turn.ended.err);
+    assert!(turn.ended.err.contains("words only") && turn.ended.err.contains("lonely/models"), "{}", turn.ended.err);
     let search = alone(&["search", "MAX_ATTEMPTS", "--json"]);
     assert_eq!(search.lines()[0]["path"], "src/retry.ts");
     assert!(search.err.contains("lexical only"), "{}", search.err);
