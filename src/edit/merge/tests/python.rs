@@ -146,7 +146,7 @@ fn marks_inside_a_function_keep_its_lines() {
     );
     let text =
         with("a.py", STORE, "def get(self, key):\n    # ... existing code\n    return value * 2\n", Hints::default());
-    assert!(text.starts_with("error: in `get` it is not clear which lines `# ... existing code` stands for"), "{text}");
+    assert!(text.starts_with("error: in `get` it is not clear which lines `# ... existing code` replaces"), "{text}");
 }
 
 #[test]
