@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::simd::{Simd, multiply_add};
 
-/// Cosine of `query` [d] against every row of `vectors` [n, d], in order: n scores in -1..=1.
+/// Cosine of `query` `[d]` against every row of `vectors` `[n, d]`, in order: n scores in -1..=1.
 ///
 /// The vectors need not be of unit length. With a vector of length zero the score is 0.
 ///

@@ -3,7 +3,7 @@
 use crate::exp::exp;
 use crate::simd::{Simd, multiply_add};
 
-/// `x = gelu(x + bias)` for every row of `rows` [_, d], `bias` [d]; GELU in its exact form, `x * (1 + erf(x / √2)) / 2`.
+/// `x = gelu(x + bias)` for every row of `rows` `[_, d]`, `bias` `[d]`; GELU in its exact form, `x * (1 + erf(x / √2)) / 2`.
 ///
 /// # Panics
 /// When `rows` is not a whole number of rows as long as the bias.

@@ -2,7 +2,7 @@
 
 use crate::simd::{Simd, multiply_add};
 
-/// The parameters of [`add_norm`], each slice [d].
+/// The parameters of [`add_norm`], each slice `[d]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Norm<'a> {
     /// Bias of the matrix product that came before.

@@ -38,7 +38,7 @@ fn normalise(vector: &mut [f32]) {
     }
 }
 
-/// Adds the rows [_, d] to `out` [d].
+/// Adds the rows `[_, d]` to `out` `[d]`.
 #[inline(always)]
 fn add_rows<const FMA: bool>(rows: &[f32], out: &mut [f32]) {
     for row in rows.chunks_exact(out.len()) {

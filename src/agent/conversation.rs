@@ -25,8 +25,8 @@ pub fn whole(earlier: &[Exchange], tokens_max: usize, count: &dyn Fn(&str) -> us
     fitting(earlier, usize::MAX, tokens_max, count)
 }
 
-/// Messages of at most `tokens_max` tokens, counted by `count`, whose requests and answers have at most `chars_max` characters. To fit, the oldest
-/// lines are dropped first, then turns in full, then all.
+/// Messages of at most `tokens_max` tokens, counted by `count`, whose requests and answers have at most `chars_max`
+/// characters. To fit, the oldest lines are dropped first, then turns in full, then all.
 fn fitting(earlier: &[Exchange], chars_max: usize, tokens_max: usize, count: &dyn Fn(&str) -> usize) -> Vec<Message> {
     let mut whole = WHOLE_TURNS.min(earlier.len());
     let mut lines = CONDENSED_TURNS.min(earlier.len() - whole);

@@ -37,8 +37,8 @@ pub struct Scene<'a> {
 /// A step that is being carried out. Its type is erased: the compiler gives up on a future that names all that a step may do.
 pub type CarriedOut<'a> = Pin<Box<dyn Future<Output = Result<Done, TurnError>> + Send + 'a>>;
 
-/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for. The notes say why no call could
-/// be made, because no tool fits or the request lacks an argument.
+/// Carries out `step`: the change that it spells out, or the calls of the built-in tool that its form asks for. The
+/// notes say why no call could be made, because no tool fits or the request lacks an argument.
 pub fn step<'a>(scene: Scene<'a>, step: &'a Step, evidence: &'a mut Evidence) -> CarriedOut<'a> {
     Box::pin(as_spelled_out(scene, step, evidence))
 }
@@ -236,8 +236,8 @@ fn repeated<'e>(scene: Scene<'_>, step: StepId, place: usize, evidence: &'e Evid
     known
 }
 
-/// Runs calls that change nothing side by side and records them in their order. Each is reported when all have ended. Returns their places in the
-/// evidence.
+/// Runs calls that change nothing side by side and records them in their order. Each is reported when all have ended.
+/// Returns their places in the evidence.
 pub async fn perform_reads(
     scene: Scene<'_>,
     calls: Vec<(StepId, ToolCall, &ToolSpec)>,
@@ -314,8 +314,8 @@ pub enum Made {
     Stale(String),
 }
 
-/// Runs calls that change files and belong together, with one question: all of them are made or none. Each is recorded; if none is made, one
-/// record says why.
+/// Runs calls that change files and belong together, with one question: all of them are made or none. Each is recorded;
+/// if none is made, one record says why.
 #[tracing::instrument(name = "calls", skip_all, fields(%step, count = wanted.calls.len()))]
 pub async fn perform_all(
     scene: Scene<'_>,

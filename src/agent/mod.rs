@@ -65,7 +65,8 @@ impl dyn Host + '_ {
     }
 }
 
-/// Splits a request into parts, none of them inside the name of a file; a plain word that names a project folder becomes a path of its part.
+/// Splits a request into parts, none of them inside the name of a file; a plain word that names a project folder
+/// becomes a path of its part.
 pub fn parts(toolkit: &Toolkit, request: &str) -> Vec<Part> {
     let Some(context) = &toolkit.context else { return clauses::parts(request) };
     let named = named(toolkit, request);

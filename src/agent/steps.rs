@@ -25,8 +25,8 @@ pub struct Ran {
     untested: Vec<String>,
 }
 
-/// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that describes, tests or builds on
-/// what an earlier one did not do.
+/// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that
+/// describes, tests or builds on what an earlier one did not do.
 pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Ran, TurnError> {
     let (mut ran, mut touched) = (Ran::default(), Vec::<Stretch>::new());
     let mut undone: Vec<&Step> = Vec::new();

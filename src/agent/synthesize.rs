@@ -140,8 +140,8 @@ async fn prose(brief: Brief<'_>, question: &str, draft: Draft<'_>) -> Result<Str
     Ok(answer.trim_end().to_owned())
 }
 
-/// Has the model answer; passes each sentence through `backed`, sends on the result and returns it. Repeated sentences are left out, and those for
-/// which `backed` gives `None`.
+/// Has the model answer; passes each sentence through `backed`, sends on the result and returns it. Repeated sentences
+/// are left out, and those for which `backed` gives `None`.
 pub async fn stream_backed(
     toolkit: &Toolkit,
     model: &Player,

@@ -148,7 +148,8 @@ impl App {
         Ok(report.models.into_iter().map(|model| (model.role, model.rung)).chain(left_out).collect())
     }
 
-    /// The planner with the models that could replace it, and the router unless it is the same file. A role of a server takes no memory here.
+    /// The planner with the models that could replace it, and the router unless it is the same file. A role of a server
+    /// takes no memory here.
     fn roles_asked(&self, registry: &Registry) -> Result<Vec<Asked>> {
         let is_here = |role| matches!(registry.endpoint(role), Ok(None));
         let router = registry.get(Role::Router).ok().filter(|_| is_here(Role::Router)).cloned();

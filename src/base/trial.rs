@@ -40,7 +40,8 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Notes that `written` is about to be written to the file `path` of a project. If it is called again for a file, the first text stays noted.
+    /// Notes that `written` is about to be written to the file `path` of a project. If it is called again for a file,
+    /// the first text stays noted.
     pub fn writes(&self, project: &Path, path: &Path, written: &str) {
         let mut tried = lock(&TRIED);
         match tried.iter_mut().find(|one| one.trial == self.id && one.path == path) {
@@ -79,7 +80,8 @@ pub fn is_left(project: &Path) -> bool {
     note_of(project).is_file() && !lock(&TRIED).iter().any(|one| one.project == project || one.project == root)
 }
 
-/// Puts back the files of the trial that a killed process has left, and returns their paths. To be called while no other process is at work.
+/// Puts back the files of the trial that a killed process has left, and returns their paths. To be called while no
+/// other process is at work.
 pub fn take_back(project: &Path) -> Vec<PathBuf> {
     let left: Vec<Tried> = read_json(&note_of(project)).unwrap_or_default();
     let root = project.canonicalize().unwrap_or_else(|_| project.to_owned());

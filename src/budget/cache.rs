@@ -97,7 +97,8 @@ fn kv_row(header: &Header, layer: &Layer, wanted: &LoadSettings) -> Bytes {
     row(layer.key) + row(value)
 }
 
-/// Maximum number of rows at the end of a call that recurrent layers can take back (`n_rs_seq`): the guessed tokens of speculative decoding.
+/// Maximum number of rows at the end of a call that recurrent layers can take back (`n_rs_seq`): the guessed tokens of
+/// speculative decoding.
 const UNDO_MAX: u32 = 15;
 /// Nodes of llama.cpp's graph per layer: for one kept state, and at most for everything else (44 are enough for the 1.2B
 /// shape).

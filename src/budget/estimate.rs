@@ -107,12 +107,12 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a batch these are five hidden
-/// vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows, feed-forward
-/// activations, or, if attention is computed in products, queries, keys, values and the scores of every head. A recurrent layer
-/// has two hidden vectors, what it works on, and the state of every slot before and after. Beside that: the numbers that
-/// layers get from a table of their own (Gemma 3n and 4), four times before the first layer, and the attention mask, in f16 or for products in f32, with a second one
-/// for a sliding window.
+/// Working memory of the graph: the tensors that exist at the same time, in f32. Per token of a batch these are five
+/// hidden vectors (a convolution's three inputs, its input and output) and the largest of: logits of the output rows,
+/// feed-forward activations, or, if attention is computed in products, queries, keys, values and the scores of every
+/// head. A recurrent layer has two hidden vectors, what it works on, and the state of every slot before and after.
+/// Beside that: the numbers that layers get from a table of their own (Gemma 3n and 4), four times before the first
+/// layer, and the attention mask, in f16 or for products in f32, with a second one for a sliding window.
 fn compute(header: &Header, wanted: &LoadSettings) -> Bytes {
     let rows = u64::from(wanted.rows);
     let experts = u64::from(header.expert_feed_forward) * u64::from(header.experts_used);

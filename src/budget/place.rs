@@ -74,8 +74,9 @@ pub fn need(header: &Header, settings: &LoadSettings, machine: &Machine) -> Foot
     Footprint { weights: charged(weights), context: charged(context) }
 }
 
-/// Memory that CUDA takes for the kernels of a model, cuBLAS, recorded graphs and ggml's pool of working memory. Measured
-/// on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for a 24B with experts, 270 to 284 MiB with experts on the host.
+/// Memory that CUDA takes for the kernels of a model, cuBLAS, recorded graphs and ggml's pool of working memory.
+/// Measured on an H200 (CUDA 13, `bench memory`): 80 MiB for a 135M and a 1.2B, 178 MiB for a 24B with experts, 270 to
+/// 284 MiB with experts on the host.
 const CUDA_LIBRARIES: Bytes = Bytes::mib(60);
 const CUDA_POOL: Bytes = Bytes::mib(24);
 const CUDA_EXPERTS: Bytes = Bytes::mib(100);

@@ -26,7 +26,8 @@ impl Hidden {
         Hidden { began_ns: now_ns(), tops: tops(project, known) }
     }
 
-    /// The entries that were made, changed or deleted since: for each its outermost uncovered path, with the reason why that is not covered.
+    /// The entries that were made, changed or deleted since: for each its outermost uncovered path, with the reason why
+    /// that is not covered.
     pub fn changes(&self, project: &Path, known: &HashSet<PathBuf>) -> BTreeMap<PathBuf, String> {
         let until = Instant::now() + TIME_MAX;
         let since = self.began_ns.saturating_sub(TICK_NS);

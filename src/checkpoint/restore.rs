@@ -51,8 +51,9 @@ impl Store {
         Ok(())
     }
 
-    /// Stores the plan of a restore, and what it will overwrite. A path that cannot be restored, or that was changed after the plan was made,
-    /// is left out and named; the others are not affected. Changes no file yet. `memory` are the present lessons.
+    /// Stores the plan of a restore, and what it will overwrite. A path that cannot be restored, or that was changed
+    /// after the plan was made, is left out and named; the others are not affected. Changes no file yet. `memory` are
+    /// the present lessons.
     pub fn prepare(
         &mut self,
         project: &Path,

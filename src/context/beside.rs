@@ -61,7 +61,8 @@ fn named_in<'o>(
     found.map(|one| Stretch { path: stretch.path.clone(), lines: (one.doc_start, one.end), name: String::new() })
 }
 
-/// A line for each of the first symbols: the functions that use it. Test files count only if the text mentions tests, type declarations never.
+/// A line for each of the first symbols: the functions that use it. Test files count only if the text mentions tests,
+/// type declarations never.
 pub fn users_of(context: &Context, index: &Index, mentions: &Mentions) -> String {
     let names = mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str());
     names.filter_map(|name| line(context, index, name, mentions.speaks_of_tests)).collect()

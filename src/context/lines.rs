@@ -12,13 +12,14 @@ use super::{HEAD_LINES, Open, Shown, Stretch, WHOLE_LINES_MAX, Wanted};
 const SMALL_SHARE: f64 = 0.4;
 /// Names of constructors.
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "new"];
-/// Maximum number of windows shown of a long definition, lines before and after the middle of each, and lines around it that count for its score.
+/// Maximum number of windows shown of a long definition, lines before and after the middle of each, and lines around it
+/// that count for its score.
 const WINDOWS_MAX: usize = 2;
 const WINDOW_LINES: usize = 14;
 const WINDOW_REACH: usize = 4;
 
-/// The lines of the definition in a hit that shares most words with `query`; of equals the one around the first line, then the longest. The hit
-/// itself if it has no definition, or only long ones.
+/// The lines of the definition in a hit that shares most words with `query`; of equals the one around the first line,
+/// then the longest. The hit itself if it has no definition, or only long ones.
 pub(super) fn around(open: &Open, start: usize, end: usize, query: &HashSet<String>) -> (usize, usize) {
     let lines: Vec<&str> = open.text.lines().collect();
     let reaches = |one: &&Definition| one.doc_start <= end && start <= one.end;
@@ -57,8 +58,8 @@ fn windows(lines: &[&str], (start, end): (usize, usize), query: &HashSet<String>
     found
 }
 
-/// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the matching windows. A small file
-/// is shown whole.
+/// `known` with one stretch more: with its doc comment, or of a long definition the head, the constructor and the
+/// matching windows. A small file is shown whole.
 pub(super) fn widened(open: &Open, known: Option<&Shown>, stretch: &Stretch, wanted: Wanted<'_>) -> Shown {
     let count = open.text.lines().count().max(1);
     let mut shown = known.cloned().unwrap_or_else(|| Shown {

@@ -60,8 +60,8 @@ pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let mut found = Mentions::default();
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '$' | ':' | '@');
     let words: Vec<(usize, &str)> = split(text, is_inside);
-    // New names that the text calls or describes as definitions. If there are any, other unknown names do not count: they may be types of the
-    // language or names of values.
+    // New names that the text calls or describes as definitions. If there are any, other unknown names do not count:
+    // they may be types of the language or names of values.
     let mut declared: Vec<&str> = Vec::new();
     for place in 0..words.len() {
         let word = Word::of(text, &words, place);

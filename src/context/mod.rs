@@ -143,8 +143,8 @@ pub fn readable(context: &Context, path: &str) -> Result<String, String> {
     })
 }
 
-/// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the constants it uses, and for an
-/// answer also what a short function calls.
+/// Packs code within the token budget: named symbols and files first, then the hits of retrieval; with each the
+/// constants it uses, and for an answer also what a short function calls.
 pub fn pack(wanted: Wanted<'_>) -> Pack {
     let mut files = Files { context: wanted.context, read: BTreeMap::new() };
     let mut packing = Packing { wanted, chosen: Vec::new(), left: wanted.tokens };
@@ -232,8 +232,8 @@ fn is_local(definition: &Definition, all: &[Definition]) -> bool {
     definition.container.and_then(|container| all.get(container)).is_some_and(|outer| !outer.kind.has_members())
 }
 
-/// A file as it appears in the prompt: its path, its shown lines in a fence, and its other definitions outside of the fence, so that the model
-/// does not copy these into code.
+/// A file as it appears in the prompt: its path, its shown lines in a fence, and its other definitions outside of the
+/// fence, so that the model does not copy these into code.
 fn render(shown: &Shown, definitions: &[Definition]) -> String {
     let lines: Vec<&str> = shown.text.lines().collect();
     let language = language_of(&shown.path);

@@ -16,8 +16,8 @@ const DOCS: &str = "\
     doc docs docstring docstrings document documented documentation comment comments describe described explain mention typo typos spelling \
     wording doctest doctests example examples kommentar kommentare dokumentiere";
 
-/// `after` without annotations that signatures have gained, with the docstrings of `before`, and without examples in new docstrings, unless the
-/// request `asked` mentions them. Nothing is taken out if the text would no longer parse.
+/// `after` without annotations that signatures have gained, with the docstrings of `before`, and without examples in
+/// new docstrings, unless the request `asked` mentions them. Nothing is taken out if the text would no longer parse.
 pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> String {
     let speaks = |list: &str| words::split(asked).iter().any(|word| is_listed(list, word));
     let language = language_of(path);
@@ -80,8 +80,8 @@ fn docstring<'t>(of: &Span, text: &'t str) -> Option<&'t str> {
     text.get(of.docstring.clone()?)
 }
 
-/// Takes the examples out of the docstring of a new function: nothing has run them, and a model often gets their results wrong. A docstring that
-/// `before` has already stays.
+/// Takes the examples out of the docstring of a new function: nothing has run them, and a model often gets their
+/// results wrong. A docstring that `before` has already stays.
 fn without_examples(now: &Span, before: &str, after: &str) -> Option<Edit> {
     static_regex!(TITLE = r"(?i)^\s*(?:(?:examples?|usage|doctests?|for example)\s*:*|`{3}\w*)\s*$");
     static_regex!(DOCS = r#"(?s)^(\w*)("{3}|'{3})(.*)("{3}|'{3})$"#);
@@ -115,8 +115,8 @@ fn without_examples(now: &Span, before: &str, after: &str) -> Option<Edit> {
     Some(Edit { range, new: format!("{}{}{shown}{end}{}", &found[1], &found[2], &found[4]) })
 }
 
-/// `after` without imports that `before` lacks and that nothing uses, unless the request `asked` is about importing them. In a file that hands
-/// names on, the project's own imports stay.
+/// `after` without imports that `before` lacks and that nothing uses, unless the request `asked` is about importing
+/// them. In a file that hands names on, the project's own imports stay.
 pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &str) -> String {
     let is_known = matches!(language_of(path), "python" | "javascript" | "jsx" | "typescript" | "tsx");
     let imports = |text: &str| -> Vec<Part> {

@@ -179,8 +179,8 @@ fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*/", "* "].iter().any(|mark| bare.starts_with(mark)) && !bare.starts_with("#[")
 }
 
-/// `now` with the comment lines of `was` back that it has lost, in their places. `is_comment_at` says whether a byte of `was` is in a comment, and
-/// not in a string or in code that looks like one.
+/// `now` with the comment lines of `was` back that it has lost, in their places. `is_comment_at` says whether a byte of
+/// `was` is in a comment, and not in a string or in code that looks like one.
 fn with_comments(was: &str, now: &str, asked: &str, is_comment_at: &dyn Fn(usize) -> bool) -> String {
     if comments::speaks_of_words(asked) && asked.to_lowercase().contains("comment") {
         return now.to_owned();

@@ -41,8 +41,8 @@ impl Gave {
     }
 }
 
-/// A shell command that runs `code` with the names of the module `path`; `name` is the function that it is about. `None` for languages other than
-/// Python and JavaScript.
+/// A shell command that runs `code` with the names of the module `path`; `name` is the function that it is about.
+/// `None` for languages other than Python and JavaScript.
 pub fn command(path: &str, name: &str, code: &str) -> Option<String> {
     let text = |value: &str| Value::String(value.to_owned()).to_string();
     match ending(path) {

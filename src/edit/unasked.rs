@@ -21,7 +21,8 @@ pub struct Basis {
     pub may_state: bool,
 }
 
-/// Words of requests that leave the name of a new parameter open, and stems of words of a language that say nothing about what a line is for.
+/// Words of requests that leave the name of a new parameter open, and stems of words of a language that say nothing
+/// about what a line is for.
 const OPEN: &str =
     "parameter parameters argument arguments option options flag flags keyword signature setting settings";
 const KEYWORDS: &str = "\

@@ -29,7 +29,7 @@ struct Layer {
     down_norm: Norm,
 }
 
-/// The parameters of `layer_norm(x + bias + residual)`, each [d].
+/// The parameters of `layer_norm(x + bias + residual)`, each `[d]`.
 struct Norm {
     bias: Vec<f32>,
     weight: Vec<f32>,

@@ -63,8 +63,8 @@ impl Embedder {
         }
     }
 
-    /// The number of tokens of each text, including the special ones around it. Above [`super::TOKENS_MAX`] it may be too small; guessed for
-    /// a server.
+    /// The number of tokens of each text, including the special ones around it. Above [`super::TOKENS_MAX`] it may be
+    /// too small; guessed for a server.
     pub fn count_tokens(&self, texts: &[String], cancel: &Cancel) -> Result<Vec<usize>, EmbedError> {
         match self {
             Embedder::Here(local) => local.count_tokens(texts, cancel),

@@ -10,8 +10,9 @@ const CHUNK_BYTES_MAX: usize = 1_500;
 const MERGED_BYTES_MAX: usize = 750;
 /// A piece of this size or less, about one line, says too little to be a chunk of its own.
 const SCRAP_BYTES_MAX: usize = 80;
-/// Maximum number of words of the text that is embedded, about 45 tokens. On four projects 24, 28, 32, 36 and 48 words gave a mean nDCG@10 of
-/// .876, .885, .885, .883 and .880, all within noise; 256 tokens of code ranked no better at many times the cost.
+/// Maximum number of words of the text that is embedded, about 45 tokens. On four projects 24, 28, 32, 36 and 48 words
+/// gave a mean nDCG@10 of .876, .885, .885, .883 and .880, all within noise; 256 tokens of code ranked no better at
+/// many times the cost.
 const SUMMARY_WORDS_MAX: usize = 32;
 
 /// A range of whole lines of one file.

@@ -4,7 +4,8 @@ use super::clauses::names::is_path;
 use super::words;
 use crate::base::is_listed;
 
-/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its content words occur in `evidence` or `request`.
+/// Whether every mark of `sentence` (number, path, identifier) is known, and at least half of its content words occur
+/// in `evidence` or `request`.
 pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     if !has_known_marks(sentence, evidence, request) {
         return false;
@@ -17,8 +18,8 @@ pub fn is_grounded(sentence: &str, evidence: &[&str], request: &str) -> bool {
     }
 }
 
-/// Whether every mark of `sentence` occurs in `evidence`: the name of a file whole, `Cache.get` if both of its names do, `4th` if `4` does. Only
-/// numbers may come from `request` as well: a name in a question may be wrong.
+/// Whether every mark of `sentence` occurs in `evidence`: the name of a file whole, `Cache.get` if both of its names
+/// do, `4th` if `4` does. Only numbers may come from `request` as well: a name in a question may be wrong.
 pub fn has_known_marks(sentence: &str, evidence: &[&str], request: &str) -> bool {
     let occurs = |mark: &str| evidence.iter().any(|source| is_backed(source, mark));
     let is_number = |mark: &str| occurs(mark) || is_backed(request, mark);
@@ -74,8 +75,8 @@ pub fn citations(sentence: &str) -> Vec<String> {
 const WINDOW_LINES: usize = 24;
 const WINDOW_SHARE: f64 = 0.4;
 
-/// Whether a few neighbouring lines of `shown` say what a sentence says: they have all its marks that the question does not have, and enough of
-/// its words. A sentence that says that something is missing is never backed by what is shown.
+/// Whether a few neighbouring lines of `shown` say what a sentence says: they have all its marks that the question does
+/// not have, and enough of its words. A sentence that says that something is missing is never backed by what is shown.
 pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     let marks = words::marks(sentence);
     let known = words::content(question);
@@ -92,8 +93,8 @@ pub fn is_said_by(sentence: &str, shown: &str, question: &str) -> bool {
     !says_missing(sentence) && (0..lines.len()).step_by(step).any(is_in)
 }
 
-/// Whether a question asks for a value, and a sentence names none that `shown` has and the question has not: no number, name or constant. Such a
-/// sentence answers in words that fit any code: `it returns the value that was given`.
+/// Whether a question asks for a value, and a sentence names none that `shown` has and the question has not: no number,
+/// name or constant. Such a sentence answers in words that fit any code: `it returns the value that was given`.
 pub fn names_no_value(sentence: &str, shown: &str, question: &str) -> bool {
     const VALUES: &str =
         "return returns returned give gives yield yields default defaults value values raise raises throw throws many";

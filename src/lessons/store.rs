@@ -128,8 +128,9 @@ impl Lessons {
         })
     }
 
-    /// The `k` lessons most similar to the query, best first and of equal ones the newest first, without those that failed too often. Each is compared by vectors if
-    /// both sides have one of the same length, else by words; lessons with a score of 0 are left out.
+    /// The `k` lessons most similar to the query, best first and of equal ones the newest first, without those that
+    /// failed too often. Each is compared by vectors if both sides have one of the same length, else by words; lessons
+    /// with a score of 0 are left out.
     pub fn search(&self, text: &str, vector: Option<&[f32]>, k: usize) -> Result<Vec<Found>, LessonsError> {
         let text = &*self.mask.apply(text);
         let offered: Vec<Stored> = self.query(|connection| {

@@ -49,7 +49,8 @@ pub enum Form {
     Free,
     /// JSON of this schema.
     Schema(Value),
-    /// Lines of `kind: words`, each of one of these kinds. Only for servers that take a schema ([`Abilities::schema`](super::Abilities::schema)).
+    /// Lines of `kind: words`, each of one of these kinds. Only for servers that take a schema
+    /// ([`Abilities::schema`](super::Abilities::schema)).
     Lines(Vec<String>),
     /// One of these texts: the text of the reply is exactly one of them, or else what the model wrote.
     Choice(Vec<String>),

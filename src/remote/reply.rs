@@ -37,8 +37,8 @@ impl Reply {
         Reply { pieces, task, url: url.to_owned(), since: Instant::now(), over: false }
     }
 
-    /// The next piece; `None` after [`Piece::Finished`] or an error. Gives a [`Piece::Pulse`] when nothing else comes for a second. It may be
-    /// dropped while it waits; no piece is lost.
+    /// The next piece; `None` after [`Piece::Finished`] or an error. Gives a [`Piece::Pulse`] when nothing else comes
+    /// for a second. It may be dropped while it waits; no piece is lost.
     pub async fn next(&mut self) -> Result<Option<Piece>, RemoteError> {
         if self.over {
             return Ok(None);

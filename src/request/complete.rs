@@ -17,8 +17,9 @@ const COVERED: f64 = 0.4;
 /// Fewest content words of a part of the request that is kept although no step contains it.
 const GAP_WORDS: usize = 3;
 
-/// The steps that the model read, with the parts of the request that it left out in their places, and with steps joined that belong together.
-/// No part of the request is dropped: a question next to an order, or an order next to a question, is a step of its own.
+/// The steps that the model read, with the parts of the request that it left out in their places, and with steps joined
+/// that belong together. No part of the request is dropped: a question next to an order, or an order next to a
+/// question, is a step of its own.
 pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     let mut steps = read;
     as_their_sentences_say(&mut steps, request);
@@ -169,8 +170,8 @@ fn without_joint(text: &str) -> &str {
     text
 }
 
-/// Inserts the parts of the request of which the steps hold too few words, in the order of the request. A part that clearly answers, runs or
-/// changes something is held by steps that do so.
+/// Inserts the parts of the request of which the steps hold too few words, in the order of the request. A part that
+/// clearly answers, runs or changes something is held by steps that do so.
 fn add_left_out(steps: &mut Vec<(Kind, String)>, request: &str) {
     let held: Vec<(Effect, _)> = steps.iter().map(|(kind, text)| (effect(*kind), words::content(text))).collect();
     let place = |text: &str| place_of(text, request).map(|range| range.start);
@@ -206,7 +207,8 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
     });
 }
 
-/// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for something before the list.
+/// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for
+/// something before the list.
 pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
     static NUMBER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s").expect("a pattern"));

@@ -153,8 +153,8 @@ fn is_polite(text: &str) -> bool {
     POLITE.split('|').any(|words| low.contains(words))
 }
 
-/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something, reports what is wrong, or
-/// states something about code; or it wishes for something, even in the form of a question.
+/// Whether a text asks for a change though a model read it as a question: it asks nothing, and it orders something,
+/// reports what is wrong, or states something about code; or it wishes for something, even in the form of a question.
 pub fn is_order(text: &str) -> bool {
     if asks_politely(text) && !orders_later(text) {
         return false;

@@ -177,7 +177,8 @@ pub fn masked(text: &str, places: &[&Named]) -> String {
 /// First of the private characters that stand for those of ASCII in a shielded name.
 const SHIELDS: u32 = 0xe000;
 
-/// `text` with private characters in place of blanks and punctuation in the names of files, so that no rule splits them: `salt and pepper.txt`.
+/// `text` with private characters in place of blanks and punctuation in the names of files, so that no rule splits
+/// them: `salt and pepper.txt`.
 pub fn shielded(text: &str, all: &[Named]) -> String {
     if text.chars().any(|c| (SHIELDS..SHIELDS + 128).contains(&(c as u32))) {
         return text.to_owned();

@@ -9,7 +9,8 @@ use crate::language::{quotations, words as language};
 use super::kind::{self, Kind};
 use super::{complete, renames};
 
-/// Maximum number of steps that the model reads from a request. Rules may read more from a long one, because none of its parts may be dropped.
+/// Maximum number of steps that the model reads from a request. Rules may read more from a long one, because none of
+/// its parts may be dropped.
 pub const STEPS_MAX: usize = 12;
 
 /// One step of a request.

@@ -130,8 +130,8 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
     rule.first_is_old
 }
 
-/// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no such change, or step and
-/// request name no version or several.
+/// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no
+/// such change, or step and request name no version or several.
 pub fn version_bump(step: &str, request: &str) -> Option<String> {
     static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
     static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
@@ -152,7 +152,8 @@ pub fn version_bump(step: &str, request: &str) -> Option<String> {
     BUMPS.is_match(step).then(|| format!("set the version to {version}"))
 }
 
-/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is not a member (`x.a.b`).
+/// `text` with a name replaced by another wherever it is a whole name; members of it may follow (`a.b.d`), but it is
+/// not a member (`x.a.b`).
 pub fn replaced(text: &str, old: &str, new: &str) -> String {
     let mut done = String::new();
     let mut end = 0;

@@ -59,8 +59,9 @@ impl Prepared {
         notes
     }
 
-    /// Splits the plan into the steps to carry out and the paths that are left, each with the reason. Only `Foreign::Overwrite` touches what
-    /// others have changed in the meantime, and removes what could not be brought back.
+    /// Splits the plan into the steps to carry out and the paths that are left, each with the reason. Only
+    /// `Foreign::Overwrite` touches what others have changed in the meantime, and removes what could not be brought
+    /// back.
     fn divided(mut self, foreign: Foreign) -> (Plan, Vec<(PathBuf, String)>) {
         let id = self.target.id;
         let is_left = |step: &Step| foreign == Foreign::Keep && (step.foreign || step.is_final());

@@ -83,8 +83,8 @@ pub(in crate::tools) async fn run(
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
 }
 
-/// Git's words on the branch and the changed files, without asking anybody: it changes nothing, and runs confined as every command does. `None`
-/// outside of repositories, and without git.
+/// Git's words on the branch and the changed files, without asking anybody: it changes nothing, and runs confined as
+/// every command does. `None` outside of repositories, and without git.
 pub async fn git_status(context: &Context) -> Option<String> {
     const LINE: &str =
         "git --no-optional-locks -c core.fsmonitor=false status --short --branch --untracked-files=normal";

@@ -19,8 +19,9 @@ const SAID_MAX: usize = 12;
 const PLACES_MAX: usize = 6;
 const CODE_CHARS: usize = 80;
 
-/// The damage that `changes`, which are made, may have done, one line each, the surest first. A definition that is gone or takes other parameters is
-/// followed by the places that use it, as the index has them; places that no longer have its name are left out.
+/// The damage that `changes`, which are made, may have done, one line each, the surest first. A definition that is gone
+/// or takes other parameters is followed by the places that use it, as the index has them; places that no longer have
+/// its name are left out.
 pub fn diagnose(context: &Context, changes: &[FileChange]) -> Vec<String> {
     let graph = context.index.as_ref().and_then(|index| index.graph().ok());
     let look = Look { context, graph: graph.as_deref(), changes };

@@ -108,8 +108,8 @@ pub enum Keep {
     HeadTail,
 }
 
-/// `text` when it fits into `bytes_max`, else whole lines of it and a note that says how many are left out. Only a line that is longer than all
-/// that may be kept on its side is cut, and the note says so.
+/// `text` when it fits into `bytes_max`, else whole lines of it and a note that says how many are left out. Only a line
+/// that is longer than all that may be kept on its side is cut, and the note says so.
 pub fn fitted(text: &str, bytes_max: usize, keep: Keep) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

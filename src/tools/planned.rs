@@ -18,8 +18,8 @@ use crate::tools::preview::Preview;
 pub struct Planned(Vec<Change>);
 
 impl Planned {
-    /// Works out the changes by `calls`, one after the other; `None` if one of them does more than change files, as a command does. Returns the
-    /// error of the first call that would fail.
+    /// Works out the changes by `calls`, one after the other; `None` if one of them does more than change files, as a
+    /// command does. Returns the error of the first call that would fail.
     pub fn of(calls: &[ToolCall], context: &Context) -> Result<Option<Planned>, String> {
         let mut changes: Vec<Change> = Vec::new();
         for call in calls {

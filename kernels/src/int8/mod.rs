@@ -11,7 +11,7 @@ pub use dot::Dot;
 use crate::simd::{Simd, multiply_add};
 use dot::{GROUP, PANEL, Tile};
 
-/// A weight matrix [outputs, inputs] in panels of 16 outputs: [inputs / 4][16][4], padded with zeros.
+/// A weight matrix `[outputs, inputs]` in panels of 16 outputs: `[inputs / 4][16][4]`, padded with zeros.
 #[derive(Clone, Debug)]
 pub struct Weights {
     inputs: usize,

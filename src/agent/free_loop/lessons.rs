@@ -45,8 +45,8 @@ struct Recalled<'a> {
     step: &'a Step,
     /// The vector of its text.
     vector: Option<Vec<f32>>,
-    /// The lesson of exactly this step, else of the most similar one, with the call that it suggests. Anybody may have written its text, so it
-    /// only suggests calls of tools that are offered without it; it grants no rights.
+    /// The lesson of exactly this step, else of the most similar one, with the call that it suggests. Anybody may have
+    /// written its text, so it only suggests calls of tools that are offered without it; it grants no rights.
     lesson: Option<(Stored, Solution)>,
     /// The model was shown the lesson.
     is_used: bool,

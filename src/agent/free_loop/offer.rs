@@ -28,8 +28,8 @@ enum Access {
     Index,
 }
 
-/// The rights of the loop for one pair of capability and mode. Retrieval is on in every case. Steps that code carries out are not limited: they run
-/// on every model.
+/// The rights of the loop for one pair of capability and mode. Retrieval is on in every case. Steps that code carries
+/// out are not limited: they run on every model.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopRights {
     pub mode: Mode,

@@ -132,9 +132,10 @@ pub fn example(model: &Player, offered: &[ToolText]) -> String {
     model.written(&tool.name, &arguments)
 }
 
-/// Shrinks `messages` until a reply of `reply` tokens fits next to them in `context` tokens. Earlier turns, before the request at
-/// `request_at`, are dropped first, then all thoughts; then the oldest results are cut to a line; then the oldest messages are dropped, except the system
-/// message, the request and the last two; at last all but the system message are shortened.
+/// Shrinks `messages` until a reply of `reply` tokens fits next to them in `context` tokens. Earlier turns, before the
+/// request at `request_at`, are dropped first, then all thoughts; then the oldest results are cut to a line; then the
+/// oldest messages are dropped, except the system message, the request and the last two; at last all but the system
+/// message are shortened.
 pub fn make_room(
     messages: &mut Vec<Message>,
     request_at: &mut usize,

@@ -130,7 +130,8 @@ pub fn wish(sampling: &Sampling) -> SamplingWish {
     }
 }
 
-/// Asks the server and passes the text to `take` as it comes; thinking and waiting go to the host. Dropping the reply closes the connection.
+/// Asks the server and passes the text to `take` as it comes; thinking and waiting go to the host. Dropping the reply
+/// closes the connection.
 pub async fn stream(
     toolkit: &Toolkit,
     (role, away): (Role, &Away),

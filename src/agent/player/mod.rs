@@ -153,8 +153,8 @@ impl Toolkit {
         self.stream(player, query, phase, host, |_| ()).await
     }
 
-    /// Asks greedily for an answer in the form of the query; without it and as `free` says, if the model has no marks for it or a schema in it
-    /// cannot be written. Also returns whether the form held.
+    /// Asks greedily for an answer in the form of the query; without it and as `free` says, if the model has no marks
+    /// for it or a schema in it cannot be written. Also returns whether the form held.
     pub async fn ask_inside(
         &self,
         player: &Player,

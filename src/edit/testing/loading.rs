@@ -6,8 +6,8 @@ use crate::edit::paths::ending;
 use crate::edit::text::static_regex;
 use crate::index::parts::{self, Sort};
 
-/// Whether a Python or JavaScript file can be loaded without running a program: other files import it, it exports something, or nothing is called
-/// outside of its definitions.
+/// Whether a Python or JavaScript file can be loaded without running a program: other files import it, it exports
+/// something, or nothing is called outside of its definitions.
 pub fn is_module(path: &str, text: &str, is_imported: bool) -> bool {
     static_regex!(CALLS = r"^(?:await\s+)?[\w.$]+\(|^if __name__");
     let all = || parts::parts(path, text).map(|all| all.items).unwrap_or_default();

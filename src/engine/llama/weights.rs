@@ -134,7 +134,8 @@ impl Weights {
         Ok(Weights::of(model, header, false, false))
     }
 
-    /// Loads a file without its weights, tokenizes a text and makes a small context. A file on which llama.cpp would end the process does so here: see [`crate::engine::trial`].
+    /// Loads a file without its weights, tokenizes a text and makes a small context. A file on which llama.cpp would
+    /// end the process does so here: see [`crate::engine::trial`].
     pub fn rehearse(header: &Header) -> Result<(), LlamaError> {
         let weights = Weights::hollow(header)?;
         // All of the two shortest lengths of UTF-8 and some of the others, so that every first byte comes up.

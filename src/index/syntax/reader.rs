@@ -11,7 +11,8 @@ use super::types::{Binding, Typing, Value};
 const SIGNATURE_CHARS_MAX: usize = 300;
 /// Longest doc comment kept, in characters.
 const DOC_CHARS_MAX: usize = 1_200;
-/// Maximum number of definitions of one file that are kept, and of references and of local names; files up to the size limit rarely have more.
+/// Maximum number of definitions of one file that are kept, and of references and of local names; files up to the size
+/// limit rarely have more.
 pub(super) const ITEMS_MAX: usize = 200_000;
 
 /// Collects an outline during the walk over the tree, and knows the definitions around the current node.

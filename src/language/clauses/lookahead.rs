@@ -58,7 +58,8 @@ pub(super) fn is_deed(low: &str) -> bool {
     matches!(low, "commit" | "push" | "build" | "deploy" | "test" | "merge" | "stop" | "exit" | "quit")
 }
 
-/// Whether a determiner, a pronoun or a path follows, at once or behind a particle (`lock down this file`), which shows that the word is a verb.
+/// Whether a determiner, a pronoun or a path follows, at once or behind a particle (`lock down this file`), which shows
+/// that the word is a verb.
 pub(super) fn has_object(line: &Line, verb: usize) -> bool {
     let particle = usize::from(matches!(low(line, verb + 1), "up" | "down" | "off" | "out" | "away"));
     let next = low(line, verb + 1 + particle);

@@ -163,7 +163,8 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// Whether the mark at `at` begins an operator (`!=`, `:=`), or is a comma or stop between blanks: text that is spoken of, no punctuation.
+    /// Whether the mark at `at` begins an operator (`!=`, `:=`), or is a comma or stop between blanks: text that is
+    /// spoken of, no punctuation.
     fn is_sign(&self, at: usize) -> bool {
         let begins = self.text[..at].ends_with(char::is_whitespace);
         let run = self.text[at..].split(char::is_whitespace).next().unwrap_or_default();

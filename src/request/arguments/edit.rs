@@ -307,7 +307,8 @@ fn flags(value: &str) -> Option<(&'static str, &'static str)> {
     FLAGS.into_iter().find(|(yes, no)| value == *yes || value == *no)
 }
 
-/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a value of that kind. `is_last`: the line ends behind it.
+/// `new` in the style of `old` (quotes, word for true or false, digits); `None` if it is not a value of that kind.
+/// `is_last`: the line ends behind it.
 fn fitting(old: &str, new: &str, is_last: bool) -> Option<String> {
     let bare = new.trim_matches(['"', '\'', '`']);
     if let Some(quote) = old.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {

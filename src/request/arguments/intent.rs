@@ -167,7 +167,8 @@ fn is_mark(tokens: &[Token], at: usize) -> bool {
     marks.contains(&tokens[at].kind) && !is_glued
 }
 
-/// The phrase that begins at token `from`, and the index of the token after it: up to the end of the sentence, or a path with its preposition.
+/// The phrase that begins at token `from`, and the index of the token after it: up to the end of the sentence, or a
+/// path with its preposition.
 fn phrase_from(step: &str, tokens: &[Token], from: usize) -> Option<(String, usize)> {
     let leads = |at: usize| {
         let near = &tokens[at + 1..(at + 4).min(tokens.len())];

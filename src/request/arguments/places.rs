@@ -31,8 +31,8 @@ const TYPES: &[&str] = &[
     "LL", "ULL", "U", "u", "ul", "n",
 ];
 
-/// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or sign. A unit may follow a number if `about`, the
-/// words of the request around it, has that unit.
+/// The byte offsets of `text` in `file` where it is not part of a longer word, number, name or sign. A unit may follow
+/// a number if `about`, the words of the request around it, has that unit.
 pub(super) fn whole(file: &str, text: &str, about: &[String]) -> Vec<usize> {
     if text.is_empty() {
         return Vec::new();

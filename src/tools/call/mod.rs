@@ -48,7 +48,8 @@ impl Reading {
     }
 }
 
-/// Parses calls in the notation of `dialect`, if that is known; if there are none that are certain and `until` allows it, what may be meant as calls.
+/// Parses calls in the notation of `dialect`, if that is known; if there are none that are certain and `until` allows
+/// it, what may be meant as calls.
 pub fn read(text: &str, dialect: Option<&Dialect>, specs: &[ToolSpec], until: Tier) -> Reading {
     let tools: Vec<ToolText> = specs.iter().map(shown).collect();
     let read = dialect.map_or_else(Vec::new, |dialect| dialect.read(text, &tools));

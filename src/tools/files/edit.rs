@@ -89,8 +89,8 @@ fn may_be_written(path: &str, bytes: usize) -> Result<(), String> {
     if bytes > WRITE_MAX_BYTES { Err(would()) } else { Ok(()) }
 }
 
-/// `content` with all `pairs` of old and new passages replaced, each found in `content` as it is, and notes about what was tolerated. An error
-/// names the pair that is in the way.
+/// `content` with all `pairs` of old and new passages replaced, each found in `content` as it is, and notes about what
+/// was tolerated. An error names the pair that is in the way.
 pub fn replaced(
     path: &str,
     content: &str,

@@ -47,8 +47,8 @@ pub(in crate::tools) fn run(arguments: Arguments<'_>, context: &Context) -> Resu
 
 type Matcher = Box<dyn Fn(&str) -> bool>;
 
-/// With wildcards the rules of .gitignore hold, but that a pattern with a slash begins at any folder (`*.rs` and `src/*.rs` at any depth); without
-/// wildcards any part of the path matches, upper or lower case.
+/// With wildcards the rules of .gitignore hold, but that a pattern with a slash begins at any folder (`*.rs` and
+/// `src/*.rs` at any depth); without wildcards any part of the path matches, upper or lower case.
 fn matcher(folder: &Path, pattern: &str) -> Result<Matcher, String> {
     if !pattern.contains(['*', '?', '[', '{']) {
         let wanted = pattern.trim_start_matches("./").to_lowercase();

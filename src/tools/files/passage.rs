@@ -34,8 +34,8 @@ impl Several {
     }
 }
 
-/// The places of `old` in `content` with the text that each gets, and a note if something was tolerated. All texts have line feeds alone. An
-/// error says why nothing can be replaced, and what to give instead.
+/// The places of `old` in `content` with the text that each gets, and a note if something was tolerated. All texts have
+/// line feeds alone. An error says why nothing can be replaced, and what to give instead.
 pub fn find(
     path: &str,
     content: &str,

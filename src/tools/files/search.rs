@@ -118,7 +118,8 @@ impl Found {
         }
     }
 
-    /// The lines by file, those of files that people write first; where there are too many, some of each file, and the number of the others.
+    /// The lines by file, those of files that people write first; where there are too many, some of each file, and the
+    /// number of the others.
     fn shown(mut self, pattern: &str, is_regex: bool, is_whole: bool, bytes_max: usize) -> Outcome {
         self.files.sort_by_key(|file| is_by_tool(&file.path) || is_made(&file.path));
         let room = bytes_max.saturating_sub((bytes_max / NOTES_SHARE).max(NOTES_BYTES_MIN));

@@ -120,8 +120,8 @@ impl How {
         Ok(())
     }
 
-    /// The user's decision about files that a request and then somebody else changed: by flag, else by asking. `None` if nobody was asked: the
-    /// files stay, and count as not restored.
+    /// The user's decision about files that a request and then somebody else changed: by flag, else by asking. `None`
+    /// if nobody was asked: the files stay, and count as not restored.
     fn decide(&self, prepared: &Prepared) -> Result<Option<Foreign>> {
         let foreign: Vec<&Step> = prepared.plan.foreign().collect();
         if self.force {

@@ -263,7 +263,8 @@ impl<'a> Types<'_, 'a> {
         }
     }
 
-    /// The target of a variable that is an alias: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself if it is not an alias.
+    /// The target of a variable that is an alias: `const a = b`, `const a = b.c`, `const a = make()`; `target` itself
+    /// if it is not an alias.
     pub fn behind(&self, target: Meaning) -> Meaning {
         let Meaning::Symbol(Symbol { file, at }) = target else { return target };
         let definition = self.definition(file, at);
