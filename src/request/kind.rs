@@ -97,7 +97,7 @@ fn from_verb(all: &[String]) -> &[String] {
     &all[all.iter().take_while(|word| is_listed(BEFORE_VERB, word)).count()..]
 }
 
-/// Whether a text makes the file for which `mark` stands: it begins with such a verb, `write a list of … to F`.
+/// Whether a text makes the file that `mark` represents: it begins with such a verb, `write a list of … to F`.
 pub fn makes_file(text: &str, mark: &str) -> bool {
     const WRITES: &str = "create write generate draft make save export document translate erstelle schreibe crée écris crea escribe создай напиши";
     const BEFORE_FILE: &str = "to into in as called named file a an the new";
@@ -109,7 +109,7 @@ pub fn makes_file(text: &str, mark: &str) -> bool {
     text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
 }
 
-/// Whether a text makes the file for which `mark` stands anew: `create a file F`, and not a part of it.
+/// Whether a text makes the file that `mark` represents anew: `create a file F`, and not a part of it.
 pub fn creates_file(text: &str, mark: &str) -> bool {
     const CREATES: &str = "create generate make draft erstelle crée crea создай";
     const ARTICLES: &str = "file a an the new empty called named";

@@ -14,7 +14,7 @@ pub struct Query {
     pub roots: Vec<String>,
     /// Stems of the same words that keep who does apart from what is done; see [`words::root`] and [`words::kin`].
     pub stems: Vec<String>,
-    /// Other forms of the words, which the full-text index does not know to be of their kin.
+    /// Other forms of the words, which the full-text index does not relate to them.
     pub forms: Vec<String>,
     /// Identifiers as written.
     pub written: Vec<String>,

@@ -1,4 +1,4 @@
-//! Makes a JSON schema stand by itself: references are replaced by the schemas that they lead to, so that it can be put into
+//! Makes a JSON schema self-contained: references are replaced by the schemas that they lead to, so that it can be put into
 //! another text.
 //!
 //! `{"properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {…}}}` becomes `{"properties": {"at": {…}}}`. A
@@ -173,7 +173,7 @@ impl<'s> Resolver<'s> {
     }
 }
 
-/// The schema `inner` with what stood next to the reference to it.
+/// The schema `inner` with the keys next to the reference to it.
 fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     if written.is_empty() {
         return inner;
@@ -194,7 +194,7 @@ fn beside(mut written: Map<String, Value>, inner: Value) -> Value {
     }
 }
 
-/// A schema whose `allOf` is taken up into it, where no key stands twice with different values.
+/// A schema whose `allOf` is taken up into it, where no key occurs twice with different values.
 fn merged(schema: Map<String, Value>) -> Value {
     let Some(Value::Array(all)) = schema.get("allOf") else { return Value::Object(schema) };
     let mut whole = schema.clone();

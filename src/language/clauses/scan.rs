@@ -22,7 +22,7 @@ pub enum Kind {
     Newline,
     /// One or more empty lines.
     Blank,
-    /// Anything else that stands alone: `*`, `•`, `->`.
+    /// Anything else by itself: `*`, `•`, `->`.
     Mark,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn absent(lines: &[&str], old: &str, intent: &Intent) -> Unsettled {
         within.or_else(|| best(&mut (0..lines.len()).filter(|at| !lines[*at].trim().is_empty() && score(*at) >= 2.0)));
     let there = near.map_or(String::new(), |at| format!("; {}", quoted(lines, at)));
     let shown = if old.is_empty() { "\"\"" } else { old };
-    // A model may know other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
+    // A model may resolve other words for it, and 30_000 for `30 seconds`, but not where `blue` is a part of `sea-blue`.
     let is_of_signs = places::is_of_signs(old);
     let is_literal = intent::is_number(old) || is_of_signs;
     let is_certain = !intent.about.iter().any(|word| places::is_unit(word))

@@ -105,7 +105,7 @@ pub fn is_harmless(words: &[Word]) -> bool {
     })
 }
 
-/// Whether a subcommand is git's own and runs no command that stands among its words.
+/// Whether a subcommand is git's own and runs no command among its words.
 pub fn is_plain(verb: &str) -> bool {
     verb.is_empty() || is_listed(KNOWN, verb) || LOOKS.iter().any(|(names, _)| is_listed(names, verb))
 }

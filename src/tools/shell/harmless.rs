@@ -77,7 +77,7 @@ const SCRIPTED: &str = "python pypy node nodejs bun deno perl ruby php lua ts-no
 const TASKS: &str = "test tests testing unittest unittests build check checks lint typecheck types type compile start run
     dev serve server watch coverage cov ci verify unit e2e integration docs doc bench benchmark benches all help main app
     index manage example examples demo hello debug spec specs smoke storybook preview validate";
-/// Words that say the opposite, whatever stands next to them.
+/// Words that say the opposite, whatever is next to them.
 const NO_TASKS: &str = "clean deploy publish release reset fix write delete remove push install uninstall purge drop wipe
     destroy upload send update upgrade migrate migration seed rollback kill stop clear rm truncate rewrite overwrite apply flush";
 

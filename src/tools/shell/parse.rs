@@ -11,7 +11,7 @@ use texts::{ansi_c, bare, quoted};
 const LINE_MAX_BYTES: usize = 16 << 10;
 const DEPTH_MAX: usize = 80;
 
-/// Every simple command of a line, wherever it stands: in substitutions, functions, conditions, behind pipes.
+/// Every simple command of a line, wherever it is: in substitutions, functions, conditions, behind pipes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     pub commands: Vec<Command>,

@@ -1,4 +1,4 @@
-//! Lists programs: which only read, which run other commands, and where these stand among their words.
+//! Lists programs: which only read, which run other commands, and where these are among their words.
 
 use super::word::{Word, unversioned};
 use crate::base::is_listed;
@@ -65,7 +65,7 @@ const RUNNERS: &str = "
     bwrap proot setpriv sg start-stop-daemon daemonize screen tmux dbus-run-session catchsegv kubectl vagrant
     torsocks proxychains expect socat trap fd fdfind tclsh run-parts nsjail crun runc lxc-execute xvfb-run
     dtach abduco ld.so ld-linux-x86-64.so.2 mosh pdsh ansible winpty wsl";
-/// Those of them whose command begins at once, where no option stands.
+/// Those of them whose command begins at once, if there is no option.
 const FIRST: &str = "sudo doas busybox toybox coproc";
 
 pub const SHELLS: &str = "sh bash zsh dash ksh mksh yash ash fish rbash csh tcsh pwsh";
@@ -85,7 +85,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Programs that never run what stands among their words, besides those that only read.
+/// Programs that never run any of their words, besides those that only read.
 const INERT: &str = "
     cp mv rm rmdir unlink ln chmod chown chgrp dd tee truncate shred kill killall pkill install gzip gunzip bzip2 xz unxz
     uniq xxd hostname unzip rustc rustfmt gofmt javac pytest jest black ruff isort prettier curl pip brew patch csplit";

@@ -221,7 +221,7 @@ impl Agent {
         }
     }
 
-    /// Sets the mode, and tells it in both of its forms, whichever the client shows.
+    /// Sets the mode and reports it in both of its forms, because clients show one or the other.
     async fn set_mode(&self, method: &str, session: &SessionId, mode: Mode) -> Result<(), Error> {
         let talk = self.talk(method, session)?;
         talk.set_mode(mode);

@@ -1,4 +1,4 @@
-//! The modes of a session, told twice: as modes, and as a configuration option for clients that show only those.
+//! The modes of a session, reported twice: as modes, and as a configuration option for clients that show only those.
 
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,

@@ -1,4 +1,4 @@
-//! Takes from a project's journal what a client is told when it loads a conversation.
+//! Takes the updates from a project's journal that a client gets when it loads a conversation.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ mod tests {
     }
 
     /// In `story`, `a` and `b` are conversations; `a+` begins a turn, `a.` ends one, `a` alone is a notice, and a number rewinds
-    /// to that record. `expected`: the numbers of the records of `a` that are told.
+    /// to that record. `expected`: the numbers of the records of `a` that are replayed.
     fn check(story: &str, expected: &[usize]) {
         let entry = |(word, seq): (&str, u64)| {
             let (name, what) = word.split_at(1);

@@ -126,7 +126,7 @@ impl Talk {
         client.notify("session/update", &SessionNotification::new(self.session_id(), update)).await;
     }
 
-    /// Tells of turns of the journal what a client was told when they ran.
+    /// Replays the updates that a client got when turns of the journal ran.
     pub async fn replay(&self, client: &Client, records: Vec<Record>) {
         let mut updates = self.updates();
         for Record { event, .. } in records {
