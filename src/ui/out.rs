@@ -44,7 +44,7 @@ pub fn tell(text: Arguments) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// As [`tell`], without the end of a line.
+/// As [`tell()`], without the end of a line.
 pub fn whisper(text: Arguments) {
     let _ = io::stderr().lock().write_fmt(text);
 }

@@ -23,7 +23,7 @@ pub use think::Think;
 
 use crate::base::{Bytes, Hidden};
 
-/// Settings of one run, resolved from flags, variables, files and defaults ([`resolve`]).
+/// Settings of one run, resolved from flags, variables, files and defaults ([`resolve()`]).
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder the agent works on; tools cannot leave it.

@@ -33,7 +33,7 @@ pub enum Kind {
     NoTests,
     /// The program, module or file that was to be run does not exist.
     Missing,
-    /// The output says none of this. [`Report::ended`] decides by the exit status.
+    /// The output says none of this. Then the exit status decides.
     #[default]
     Unclear,
 }

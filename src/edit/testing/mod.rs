@@ -80,7 +80,7 @@ impl Checks {
         commands.find(|(known, _)| *known == task).map(|(_, line)| line.clone())
     }
 
-    /// The narrowest command that runs these test files (see [`tests_of`]). If they are in several languages, only the
+    /// The narrowest command that runs these test files (see [`tests_of()`]). If they are in several languages, only the
     /// files of the first kit that can run any of them.
     pub fn covering(&self, files: &[String]) -> Option<String> {
         self.kits.iter().find_map(|kit| {

@@ -182,7 +182,7 @@ impl<'w> Context<'w> {
         }
     }
 
-    /// Restores a state; true if llama.cpp took all of it. The bytes must come from [`Context::state`] of a context of
+    /// Restores a state; true if llama.cpp took all of it. The bytes must come from [`Context::state_into`] of a context of
     /// the same model and KV format, which `prefix::Fingerprint` ensures.
     pub fn set_state(&mut self, sequence: usize, state: &[u8], part: Part) -> bool {
         // SAFETY: the context is live; llama.cpp reads at most `len` bytes and checks sizes on the way.

@@ -16,7 +16,7 @@ pub use check::{CallProblem, Checked, check};
 pub const TEXT_MAX_BYTES: usize = 64 << 10;
 pub const CALLS_MAX: usize = 32;
 
-/// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check`].
+/// A call whose tool exists and whose arguments fit its schema, once it has gone through [`check()`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: String,

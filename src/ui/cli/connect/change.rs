@@ -85,7 +85,7 @@ fn sum(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Takes out what [`write`] wrote. With `dry_run` only the difference is returned.
+/// Takes out what [`write()`] wrote. With `dry_run` only the difference is returned.
 pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let file = match &setup.form {
         Form::Entries { file, .. } | Form::Whole { file, .. } => file,
