@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::engine::Grammar;
 use crate::engine::expressible::{self, Expressible};
 use crate::engine::grammar::{Part, with_few_blanks};
-use crate::models::dialect::notation::{Form, Notation, types};
+use crate::models::dialect::notation::{Form, Headers, Notation, types};
 use crate::models::dialect::{Dialect, ToolText};
 use crate::tools::ToolSpec;
 
@@ -36,15 +36,16 @@ pub enum Reply {
 
 /// The grammar of a reply in `dialect` that may call one of `tools`.
 pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
-    let Notation { calls, words, begun, .. } = dialect.notation();
+    let Notation { calls, words, begun, headers, .. } = dialect.notation();
     // The prompt has begun the reply with it.
     let after = |mark: &str| mark.strip_prefix(begun.as_str()).unwrap_or(mark).to_owned();
     let (before, behind) = calls.around();
     let before = after(&before);
     let mut text = Text::default().lark("start: ");
     if reply == Reply::Either {
-        let marks = match calls.form {
-            Form::Channels => ("<|channel|>final<|message|>", ""),
+        let marks = match (&calls.form, headers) {
+            (Form::Channels, _) => ("<|channel|>final<|message|>", ""),
+            (_, Some(headers)) => (headers.words.as_str(), ""),
             _ => (words.open.as_str(), words.close.as_str()),
         };
         text = text.marks(&after(marks.0)).lark(" WORDS ");
@@ -53,12 +54,18 @@ pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
         }
         text = text.lark(" | ");
     }
-    text = text.marks(&before).lark(" tool ").marks(&behind).lark("\ntool: ");
+    // A header names the tool, so that the marks around a call stand behind its name.
+    let outside = if headers.is_some() { "" } else { &before };
+    text = text.marks(outside).lark(" tool ").marks(&behind).lark("\ntool: ");
     for index in 0..tools.len() {
         text = text.lark(&format!("{}tool{index}", if index > 0 { " | " } else { "" }));
     }
     for (index, tool) in tools.iter().enumerate() {
         let (head, tail) = calls.named(&tool.name);
+        let head = match headers {
+            Some(Headers { call, .. }) => format!("{}{}{}{before}{head}", call.open, tool.name, call.close),
+            None => head,
+        };
         text = text.lark(&format!("\ntool{index}: ")).marks(&head).lark(" ");
         text = arguments_in(&calls.form, text.lark(&format!("arguments{index} ")).marks(tail), index, tool);
     }
@@ -70,7 +77,7 @@ pub fn grammar(dialect: &Dialect, tools: &[ToolText], reply: Reply) -> Grammar {
     }
     if reply == Reply::Either {
         // Phi's calls begin with a plain word; other replies may then not begin with it.
-        let first: String = before.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let first: String = outside.chars().take_while(char::is_ascii_alphanumeric).collect();
         let unlike = if first.is_empty() { String::new() } else { format!(" & ~/{first}(.|\\n)*/") };
         text = text.lark(&format!("\nWORDS: /[A-Za-z0-9\"'(*#-](.|\\n)*/{unlike}"));
     }
@@ -319,6 +326,23 @@ mod tests {
             Whole,
         );
         check("<|constrain|>", &control, "<|channel|>commentary to=functions.write", Not);
+    }
+
+    #[test]
+    fn a_header_names_the_tool_that_is_called_or_the_user() {
+        let marks = dialect::notation::Marks::new;
+        let headers = Headers { call: marks(" to=", "<|message|>"), words: " to=user<|message|>".into() };
+        let dialect = dialect::with_headers(headers);
+        let tool = ToolText { name: "read".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let check = |text: &str, fits| check_with(&dialect, &tool, &["<|message|>", "<tool_call>"], text, fits);
+        let call = "<tool_call>\n{\"name\": \"read\", \"arguments\": {}}\n</tool_call>";
+        check(&format!(" to=read<|message|>{call}"), Whole);
+        check(" to=user<|message|>Done.", Whole);
+        check(" to=read<|message|>Done.", Not);
+        check(" to=write<|message|>", Not);
+        check(&format!(" to=user<|message|>{call}"), Not);
+        check(call, Not);
+        check("Done.", Not);
     }
 
     /// Calls of a tool with a text that must be given, a number and a choice.

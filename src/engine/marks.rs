@@ -19,7 +19,7 @@ pub struct Marks {
     /// Text between a thought and the answer.
     text_between: &'static str,
     /// Marks in place of that text.
-    marks_between: &'static str,
+    marks_between: String,
     /// Marks of an answer, behind those: after them no thought can be opened.
     pub answer: &'static str,
     /// Tags that are removed from the text and, if they open thinking, the tag that closes it.
@@ -52,12 +52,14 @@ impl Marks {
         let tag = if label.is_empty() { open.to_owned() } else { format!("{open}{inside}") };
         // The first word of the mark: models differ in the blanks.
         let call = notation.calls.mark().split_whitespace().next();
+        // A header stands behind a blank, and what follows its message has a head of its own.
+        let headed = notation.headers.is_some();
         Marks {
-            open: open.to_owned(),
+            open: if headed { format!(" {open}") } else { open.to_owned() },
             close: close.to_owned(),
             inside,
             text_between: if open == OPEN { "\n\n" } else { "" },
-            marks_between: "",
+            marks_between: if headed { notation.begun.clone() } else { String::new() },
             answer: "",
             tags: vec![(tag, Some(close.to_owned()))],
             calls: call.into_iter().map(str::to_owned).collect(),
@@ -91,7 +93,7 @@ impl Marks {
 
     /// The text between a thought and the answer.
     pub fn between(&self) -> Prompt {
-        Prompt::default().special(self.marks_between).text(self.text_between)
+        Prompt::default().special(self.marks_between.as_str()).text(self.text_between)
     }
 }
 
@@ -105,7 +107,7 @@ fn in_channels() -> Marks {
         close: close.to_owned(),
         inside: String::new(),
         text_between: "",
-        marks_between: "<|start|>assistant",
+        marks_between: "<|start|>assistant".to_owned(),
         answer,
         tags: vec![
             tag(OPEN, Some(CLOSE)),

@@ -171,6 +171,15 @@ impl Measured {
         })
     }
 
+    /// Whether the tier is known and stays as it is, however `left` further changes turn out.
+    pub fn is_settled(&self, left: usize) -> bool {
+        let with = |right: usize| {
+            let writing = Share { right: self.writing.right + right, of: self.writing.of + left };
+            Measured { writing, ..self.clone() }.tier()
+        };
+        self.writing.of > 0 && with(0) == with(left)
+    }
+
     /// Whether it stays weak even if `more` further calls are right.
     pub fn is_lost(&self, more: usize) -> bool {
         self.format.of >= ASKED_MIN
@@ -242,6 +251,19 @@ mod tests {
         assert_eq!(weak_so_far.capable(), Some(false));
         assert_eq!(Measured { undecided: true, ..weak_so_far }.capable(), None);
         assert_eq!(Measured { undecided: true, ..measured(12, 12, 4, 4) }.capable(), None);
+    }
+
+    #[test]
+    fn a_tier_is_settled_once_no_further_change_can_move_it() {
+        let settled = |read: usize, right: usize, of: usize, left: usize| {
+            let (reading, writing) = (Share { right: read, of: 3 }, Share { right, of });
+            Measured { reading, writing, ..Measured::default() }.is_settled(left)
+        };
+        assert!(settled(3, 3, 3, 0) && settled(3, 0, 3, 0) && settled(3, 2, 2, 1) && settled(3, 0, 2, 1));
+        // Cut by time: one more change decides, or all of them.
+        assert!(!settled(3, 1, 2, 1) && !settled(3, 0, 1, 2) && !settled(3, 1, 1, 2) && !settled(3, 0, 0, 3));
+        // A model that cannot read requests writes none.
+        assert!(settled(1, 1, 1, 2));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod docs;
 mod engine;
 mod fit;
 mod gate;
+mod headers;
 mod index_kill;
 mod injection;
 #[cfg(target_os = "linux")]

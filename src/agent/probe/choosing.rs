@@ -7,7 +7,7 @@ use crate::agent::call;
 use crate::agent::player::Player;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::models::Role;
-use crate::models::capability::{Measured, SELECTION_MIN, Share};
+use crate::models::capability::{SELECTION_MIN, Share};
 
 use super::cases::{TASKS, tools};
 
@@ -56,25 +56,25 @@ async fn share(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Share, 
         None => {
             let model = toolkit.model(role, host).await?;
             host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
-            let choosing = measure(toolkit, &model, host).await?;
-            super::remember(toolkit, role, &Measured { choosing, ..known.unwrap_or_default() });
+            let (choosing, cut) = measure(toolkit, &model, host).await?;
+            super::keep(toolkit, &model, host, cut, |all| all.choosing = choosing);
             Ok(choosing)
         }
     }
 }
 
-/// Asks the tasks with few tools and with many.
-async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Share, TurnError> {
+/// Asks the tasks with few tools and with many, one at least; and whether time cut it.
+async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<(Share, bool), TurnError> {
     let (mut found, until) = (Share::default(), Instant::now() + TIME);
     for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= call::OFFERED_MAX) {
         let tools = tools(*count);
         for task in tasks {
-            if Instant::now() >= until {
-                return Ok(found);
+            if found.of > 0 && Instant::now() >= until {
+                return Ok((found, true));
             }
             let call = call::chosen(toolkit, model, task.task, &tools, host).await?;
             found.add(call.is_ok_and(|call| call.is_some_and(|call| task.is_done_by(&call))));
         }
     }
-    Ok(found)
+    Ok((found, false))
 }

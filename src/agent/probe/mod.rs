@@ -6,7 +6,6 @@ mod cases;
 mod choosing;
 mod tier;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::engine::EngineError;
@@ -69,40 +68,53 @@ pub async fn capability(
     Ok((capability, Some(measured)))
 }
 
-/// Asks the prompts and stores the result for the model file.
+/// Asks the prompts and keeps the result for the model file.
 pub async fn measure(toolkit: &Toolkit, model: &Player, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
-    let before = remembered(toolkit, model.role()).unwrap_or_default();
-    let found =
-        Measured { choosing: before.choosing, reading: before.reading, writing: before.writing, ..Measured::default() };
-    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found };
+    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };
     let complete = probe.run().await?;
     let mut found = probe.found;
     (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
-    if found.capable().is_some() {
-        remember(toolkit, model.role(), &found);
-    }
-    Ok(found)
+    let cut = found.capable().is_none();
+    Ok(keep(toolkit, model, host, cut, |all| {
+        *all = Measured { choosing: all.choosing, reading: all.reading, writing: all.writing, ..found }
+    }))
 }
 
-/// What was measured before for the model file of a role.
+/// What was measured before for the model file of a role: in this run, though time cut it, else what is stored.
 fn remembered(toolkit: &Toolkit, role: Role) -> Option<Measured> {
-    let (folder, fingerprint) = memory(toolkit, role)?;
-    Measured::remembered(&folder, &fingerprint)
+    let fingerprint = toolkit.fingerprint(role)?;
+    toolkit.pool.unfinished(&fingerprint).or_else(|| stored(toolkit, &fingerprint))
 }
 
-fn remember(toolkit: &Toolkit, role: Role, found: &Measured) {
-    if let Some((folder, fingerprint)) = memory(toolkit, role)
-        && let Err(error) = found.remember(&folder, &fingerprint)
+fn stored(toolkit: &Toolkit, fingerprint: &str) -> Option<Measured> {
+    Measured::remembered(toolkit.pool.capabilities()?, fingerprint)
+}
+
+/// Puts a new result beside what other probes measured, and returns all. A result that time `cut` says as much of the machine as of the
+/// model: it counts until the program ends, and the user is told. Any other is stored.
+fn keep(toolkit: &Toolkit, model: &Player, host: &dyn Host, cut: bool, put: impl FnOnce(&mut Measured)) -> Measured {
+    let fingerprint = toolkit.fingerprint(model.role());
+    let name = fingerprint.as_deref();
+    let before = if cut { remembered(toolkit, model.role()) } else { name.and_then(|name| stored(toolkit, name)) };
+    let mut all = before.unwrap_or_default();
+    put(&mut all);
+    if cut {
+        host.notice(&format!(
+            "{} was too slow to be measured to the end, or the machine is busy: what was found counts for this run, and the next one \
+             measures again",
+            model.name()
+        ));
+    }
+    let Some(name) = name else { return all };
+    toolkit.pool.set_unfinished(name, cut.then(|| all.clone()));
+    if let Some(folder) = toolkit.pool.capabilities().filter(|_| !cut)
+        && let Err(error) = all.remember(folder, name)
     {
         tracing::warn!(%error, "what was measured is not remembered");
     }
-}
-
-/// The folder that stores results, and the name of the model's result.
-fn memory(toolkit: &Toolkit, role: Role) -> Option<(PathBuf, String)> {
-    Some((toolkit.pool.capabilities()?.clone(), toolkit.fingerprint(role)?))
+    all
 }
 
 struct Probe<'a> {

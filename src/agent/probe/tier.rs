@@ -65,19 +65,25 @@ const CHANGES: [Change; 3] = [
 pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     if toolkit.is_away(Role::Planner) {
         let said = toolkit.pool.wishes(Role::Planner).tier;
-        return said.or_else(|| super::remembered(toolkit, Role::Planner)?.tier());
+        return said.or_else(|| measured_before(toolkit));
     }
     if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
         return Some(said);
     }
     match toolkit.pool.file_of(Role::Planner) {
-        Some(_) => super::remembered(toolkit, Role::Planner)?.tier(),
+        Some(_) => measured_before(toolkit),
         // A scripted model has no file; its script sets the measurement.
         None => {
             let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured.clone());
             Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
         }
     }
+}
+
+/// The tier as measured before. A model that was so slow that no change was asked for reads, in this run.
+fn measured_before(toolkit: &Toolkit) -> Option<Tier> {
+    let measured = super::remembered(toolkit, Role::Planner)?;
+    measured.tier().or_else(|| (measured.reading.of > 0).then_some(Tier::Reads))
 }
 
 /// The planner's tier: the known one, else as a probe finds now.
@@ -124,21 +130,21 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
     if known(toolkit) == Some(Tier::Acts) {
         return Ok(true);
     }
-    let measured = super::remembered(toolkit, Role::Planner).and_then(|measured| measured.capable());
-    let may_act = measured.unwrap_or(model.capability().supports_advanced_orchestration);
+    let before = super::remembered(toolkit, Role::Planner);
+    let capable = before.as_ref().and_then(Measured::capable);
+    let may_act = capable.unwrap_or(model.capability().supports_advanced_orchestration);
     if !may_act || tier(toolkit, host).await? < Tier::Writes {
         return Ok(false);
     }
-    if measured.is_none() {
+    if capable.is_none() && !before.is_some_and(|before| before.undecided) {
         super::measure(toolkit, &model, super::Depth::Gate, host).await?;
     }
     Ok(known(toolkit) == Some(Tier::Acts))
 }
 
-/// Asks the prompts and stores the result for the model file, together with what other probes measured.
+/// Asks the prompts and keeps the result for the model file, together with what other probes measured.
 async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
-    let before = super::remembered(toolkit, model.role()).unwrap_or_default();
-    let mut found = Measured { reading: Default::default(), writing: Default::default(), ..before };
+    let mut found = Measured::default();
     let until = Instant::now() + TIME;
     let question = Question { toolkit, model, host, phase: super::PHASE };
     for (request, kinds) in READINGS {
@@ -157,8 +163,9 @@ async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<M
         let after = guide::sample(question, (change.path, change.text), change.request, CHANGE_TOKENS).await?;
         found.writing.add(after.is_some_and(|after| change.is_made(&after)));
     }
-    super::remember(toolkit, model.role(), &found);
-    Ok(found)
+    // What was asked may decide the tier though time ended it.
+    let cut = !found.is_settled(CHANGES.len() - found.writing.of);
+    Ok(super::keep(toolkit, model, host, cut, |all| (all.reading, all.writing) = (found.reading, found.writing)))
 }
 
 impl Change {

@@ -177,14 +177,17 @@ impl Weights {
         self.on_gpu
     }
 
-    /// Whether sequences may share a call: not with recurrent layers in AMX tiles
-    /// (see [`repack::untiled`](crate::budget::repack::untiled)), and with sliding windows, whose logits are known to
-    /// differ then, only if that is `wanted` although it may change logits.
+    /// Whether sequences may share a call: not with recurrent layers in AMX tiles (see
+    /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts, whose logits are known to differ then,
+    /// only if that is `wanted` although it may change logits. The router of experts is a matrix of floats, whose sums ggml adds up in
+    /// another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
+    /// nothing: small mixtures gave other tokens after 15 to 1,700 of them.
     pub(super) fn sharing(&self, wanted: bool) -> Sharing {
+        let differs = self.header.sliding_window.is_some() || self.header.experts > 0;
         match (self.recurs() && self.tiled, wanted) {
             (true, _) => Sharing::Never,
             (false, true) => Sharing::Wanted,
-            (false, false) if self.header.sliding_window.is_some() => Sharing::Never,
+            (false, false) if differs => Sharing::Never,
             (false, false) => Sharing::IfProved,
         }
     }

@@ -29,7 +29,7 @@ use crate::base::config::{FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
-use crate::models::{Endpoint, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
+use crate::models::{Endpoint, Measured, ModelCapability, ModelSpec, Registry, Role, RoleWishes, Tier};
 
 pub use active::Active;
 pub use control::Forecast;
@@ -106,6 +106,8 @@ struct Inner {
     resident: Mutex<Resident>,
     /// Locked during a load or unload: what a second load may use depends on what the first takes.
     changing: Mutex<()>,
+    /// What a measurement found that time cut, by the fingerprint of the model: it counts until the program ends.
+    unfinished: Mutex<HashMap<String, Measured>>,
     /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
 }
@@ -161,7 +163,8 @@ impl Pool {
         resident: Resident,
     ) -> Pool {
         let (resident, changing, keeper) = (Mutex::new(resident), Mutex::default(), OnceLock::new());
-        Pool { inner: Arc::new(Inner { registry, ledger, permit, options, resident, changing, keeper }) }
+        let unfinished = Mutex::default();
+        Pool { inner: Arc::new(Inner { registry, ledger, permit, options, resident, changing, unfinished, keeper }) }
     }
 
     /// The model of `role` if it is loaded.
@@ -208,6 +211,20 @@ impl Pool {
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.inner.registry.as_ref().map(|registry| registry.files.as_slice()).unwrap_or_default();
         files.iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// What was measured of the model with this fingerprint in this run, if time cut it.
+    pub fn unfinished(&self, fingerprint: &str) -> Option<Measured> {
+        lock(&self.inner.unfinished).get(fingerprint).cloned()
+    }
+
+    /// Sets that, or removes it.
+    pub fn set_unfinished(&self, fingerprint: &str, found: Option<Measured>) {
+        let mut all = lock(&self.inner.unfinished);
+        match found {
+            Some(found) => drop(all.insert(fingerprint.to_owned(), found)),
+            None => drop(all.remove(fingerprint)),
+        }
     }
 
     /// Folder of probe results.

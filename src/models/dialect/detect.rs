@@ -63,6 +63,14 @@ pub fn in_notation_of(signs: &str) -> Arc<Dialect> {
     with_calls(calls.or_else(|| named::untold(signs)).unwrap_or_default())
 }
 
+/// The same with JSON in `<tool_call>` tags, in messages with these headers behind `<|start|>assistant`.
+#[cfg(test)]
+pub fn with_headers(headers: super::notation::Headers) -> Arc<Dialect> {
+    let mut dialect = of_builtin(include_str!("builtin/chatml.jinja"), None, Some(named::hermes()));
+    (dialect.notation.headers, dialect.notation.begun) = (Some(headers), "<|start|>assistant".to_owned());
+    Arc::new(dialect)
+}
+
 /// A ChatML dialect with these calls.
 #[cfg(test)]
 pub fn with_calls(calls: Calls) -> Arc<Dialect> {

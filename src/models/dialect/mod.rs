@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub use chat::{Chat, Message, RawCall, Speaker, ToolText};
 pub use detect::{DIALECTS, by_name, choose};
 #[cfg(test)]
-pub use detect::{in_notation_of, with_calls};
+pub use detect::{in_notation_of, with_calls, with_headers};
 pub use prompt::{Piece, Prompt};
 
 use form::{Form, Wanted};

@@ -73,15 +73,15 @@ pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Fla
             return wrong(key, format!("is {value}; a norm takes a number from 0 to 1"));
         }
     }
-    if let Some(turned) = number("rope.dimension_count") {
+    // Layers with a window may have heads of their own.
+    for (key, length) in
+        [("rope.dimension_count", "attention.key_length"), ("rope.dimension_count_swa", "attention.key_length_swa")]
+    {
         let heads = parsed.numbers(&own("attention.head_count")).into_iter().max().unwrap_or(0);
         let by_heads = number("embedding_length").unwrap_or(0).checked_div(heads);
-        let head = number("attention.key_length").or(by_heads).unwrap_or(u32::MAX);
-        if turned % 2 == 1 || turned > head {
-            return wrong(
-                "rope.dimension_count",
-                format!("is {turned}; it is an even part of a head's {head} numbers"),
-            );
+        let head = number(length).or(number("attention.key_length")).or(by_heads).unwrap_or(u32::MAX);
+        if let Some(turned) = number(key).filter(|turned| turned % 2 == 1 || *turned > head) {
+            return wrong(key, format!("is {turned}; it is an even part of a head's {head} numbers"));
         }
     }
     if let Some(way) = parsed.text(&own("rope.scaling.type"))
@@ -234,6 +234,11 @@ mod tests {
             let key = "llama.attention.layer_norm_rms_epsilon";
             check("", |writer| writer.f32(key, wrong), &[key, "a norm takes a number from 0 to 1"]);
         }
+        check("", number("rope.dimension_count_swa", 7), &["llama.rope.dimension_count_swa is 7; it is an even part"]);
+        let wide = |writer: HeaderWriter| {
+            writer.u32("llama.attention.key_length_swa", 64).u32("llama.rope.dimension_count_swa", 66)
+        };
+        check("", wide, &["llama.rope.dimension_count_swa is 66; it is an even part of a head's 64 numbers"]);
         check("", |writer| writer.text("llama.rope.scaling.type", "odd"), &["llama.rope.scaling.type is `odd`"]);
         check("model", |writer| writer, &["tokenizer.ggml.model is missing"]);
         check(

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::shape::Shape;
-use super::{Calls, Marks, Notation, Thoughts, channels, named};
+use super::{Calls, Headers, Marks, Notation, Thoughts, channels, named};
 
 const USER: &str = "USERTEXT";
 const WORDS: &str = "WORDSTEXT";
 const THOUGHT: &str = "THOUGHTTEXT";
+const RESULT: &str = "RESULTTEXT";
 pub(super) const NAMES: [&str; 2] = ["toolmarka", "toolmarkb"];
 pub(super) const KEYS: [&str; 2] = ["keymarka", "keymarkb"];
 pub(super) const TEXT: &str = "valuemark";
@@ -39,7 +40,9 @@ pub fn derive(source: &str, render: Render<'_>) -> Notation {
     if probe.on.trim_end().ends_with("<|start|>assistant") {
         notation.begun = "<|start|>assistant".to_owned();
         notation.words = Marks::default();
+        notation.headers = probe.headers();
     }
+    notation.results = probe.results();
     let found = named::find(source).or_else(|| probe.calls(&notation)).or_else(|| named::untold(source));
     notation.calls = found.unwrap_or_default();
     let open = notation.calls.call.open.trim();
@@ -71,15 +74,45 @@ fn tail(render: Render<'_>, turns: &[Value], prompt: bool, thinks: bool) -> Opti
     Some(text[start..].to_owned())
 }
 
+/// A turn with one call of one argument.
+fn one_call() -> Value {
+    let function = json!({ "name": NAMES[0], "arguments": { KEYS[0]: TEXT } });
+    json!({ "role": "assistant", "content": "", "tool_calls": [{ "id": IDS[0], "type": "function", "function": function }] })
+}
+
 impl Probe<'_> {
     /// The length of what `text` has in common with a generation prompt, whole marks only.
     fn head(&self, text: &str) -> usize {
         [&self.on, &self.off].map(|prompt| whole(common_start(text, prompt)).len()).into_iter().max().unwrap_or(0)
     }
 
+    /// What stands between the generation prompt and the body of a call and of words, if the header of a call names the tool.
+    fn headers(&self) -> Option<Headers> {
+        let header = |text: &str| {
+            let own = text.strip_prefix(&self.on)?;
+            Some(own[..own.find(channels::BODY)? + channels::BODY.len()].to_owned())
+        };
+        let call = header(&tail(self.render, &[one_call()], false, true)?)?;
+        let (before, after) = call.split_once(NAMES[0])?;
+        Some(Headers { call: Marks::new(before, after), words: header(self.words.as_deref()?)? })
+    }
+
+    /// The marks around a result that cannot be words: plain tags may be what a text is about, and other turns have marks too.
+    fn results(&self) -> Marks {
+        let result = json!({ "role": "tool", "name": NAMES[0], "tool_call_id": IDS[0], "content": RESULT });
+        let text = tail(self.render, &[one_call(), result], false, true).unwrap_or_default();
+        let Some((before, after)) = text.split_once(RESULT) else { return Marks::default() };
+        let others = format!("{}{}", self.on, self.words.as_deref().unwrap_or_default());
+        let mark = |mark: Option<&str>| {
+            let mark = mark.filter(|mark| mark.starts_with("<|") || mark.starts_with("<｜"));
+            mark.filter(|mark| !others.contains(mark)).unwrap_or_default().to_owned()
+        };
+        Marks::new(mark(groups(before).pop()), mark(groups(after).first().copied()))
+    }
+
     fn thoughts(&self) -> Option<Thoughts> {
         // Some templates write thoughts only before a call.
-        let call = json!([{ "id": IDS[0], "type": "function", "function": { "name": NAMES[0], "arguments": { KEYS[0]: TEXT } } }]);
+        let call = one_call()["tool_calls"].take();
         let turns = ["reasoning_content", "thinking", "reasoning"].into_iter().flat_map(|key| {
             let words = (json!({ "role": "assistant", "content": WORDS, key: THOUGHT }), WORDS);
             [words, (json!({ "role": "assistant", "content": "", key: THOUGHT, "tool_calls": call }), NAMES[0])]

@@ -13,6 +13,7 @@ mod shape;
 mod tagged;
 #[cfg(test)]
 mod tests;
+mod thought;
 mod values;
 mod write;
 
@@ -46,6 +47,13 @@ pub struct Thoughts {
     /// The text that the generation prompt writes behind its head if thinking is switched off, as `<think>\n\n</think>\n\n`; `None` if
     /// the template has no such switch.
     pub off: Option<String>,
+}
+
+impl Thoughts {
+    /// Whether a mark opens thoughts, and not a sentence, as `Here are my reasoning steps:`.
+    pub fn is_marked(&self) -> bool {
+        self.open.contains(['<', '[', '|', '>'])
+    }
 }
 
 /// How calls are written.
@@ -121,6 +129,19 @@ pub struct Notation {
     pub ends: Vec<String>,
     /// The part that the generation prompt has written already of the marks that a reply begins with, as `>>>`.
     pub begun: String,
+    /// The headers behind `begun` of a family whose calls have a notation of their own, as of Muse.
+    pub headers: Option<Headers>,
+    /// The marks around a tool's result, if no words can be meant by them: models that make up results write them.
+    pub results: Marks,
+}
+
+/// The headers of messages: ` to=NAME<|message|>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Around the name of the tool that is called.
+    pub call: Marks,
+    /// Before words.
+    pub words: String,
 }
 
 impl Notation {
@@ -134,6 +155,15 @@ impl Notation {
     pub fn usual() -> Notation {
         let thoughts = Thoughts { open: "<think>".to_owned(), close: "</think>".to_owned(), ..Thoughts::default() };
         Notation { thoughts: Some(thoughts), calls: named::hermes(), ..Notation::default() }
+    }
+
+    /// Whether every reply begins inside a thought, whatever it is: the prompt opens one, and the answer behind it has a mark of its own,
+    /// or words without a mark open the thought.
+    pub fn begins_in_thought(&self) -> bool {
+        self.thoughts.as_ref().is_some_and(|thoughts| {
+            let always = thoughts.off.is_none() && !thoughts.is_marked();
+            thoughts.opened_by_prompt && (always || !self.words.open.trim().is_empty())
+        })
     }
 
     /// Whether a control token of this name is in a mark by which calls are read, or one of a channel.

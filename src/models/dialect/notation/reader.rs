@@ -42,14 +42,14 @@ pub(super) enum State {
 pub struct Reader<'n> {
     pub(super) notation: &'n Notation,
     pub(super) tools: &'n [ToolText],
-    openers: Vec<(String, Opener)>,
+    pub(super) openers: Vec<(String, Opener)>,
     pub(super) state: State,
     pub(super) held: String,
     /// Nothing is tried again before so much text is held.
     retry_at: usize,
     /// Words came already, or a thought.
     has_words: bool,
-    has_thought: bool,
+    pub(super) has_thought: bool,
     /// The words so far end with a line break, or there are none.
     at_line: bool,
     pub(super) pieces: Vec<Piece>,
@@ -68,15 +68,16 @@ impl Notation {
     pub fn reader<'n>(&'n self, tools: &'n [ToolText], opened: bool) -> Reader<'n> {
         let openers = if tools.is_empty() { Vec::new() } else { parse::openers(&self.calls) };
         let is_channels = self.calls.form == Form::Channels || self.has_channels();
-        // If words always stand in marks of their own, what stands before them is a thought that the prompt has opened.
-        let always = self.thoughts.as_ref().is_some_and(|thoughts| thoughts.opened_by_prompt && thoughts.off.is_none());
-        let opened = self.thoughts.is_some() && (opened || always && !self.words.open.trim().is_empty());
+        let opened = self.thoughts.is_some() && opened;
         let state = match opened {
             _ if is_channels => State::Header,
             true => State::Opened,
             false => State::Words,
         };
         let held = self.begun.clone();
+        // Words that the prompt has written of a thought belong to it.
+        let begun = self.thoughts.as_ref().filter(|thoughts| opened && !thoughts.is_marked());
+        let begun = begun.map(|thoughts| Piece::Thinking(format!("{}\n", thoughts.open)));
         Reader {
             notation: self,
             tools,
@@ -87,7 +88,7 @@ impl Notation {
             has_words: false,
             has_thought: opened,
             at_line: true,
-            pieces: Vec::new(),
+            pieces: begun.into_iter().collect(),
         }
     }
 
@@ -152,81 +153,6 @@ impl Reader<'_> {
         self.state = State::AfterCall { in_section: found.in_section, is_exact };
     }
 
-    /// Drops the word behind the mark that opens a thought.
-    fn label(&mut self, last: bool) -> Step {
-        let thoughts = self.notation.thoughts.as_ref().expect("a notation with thoughts");
-        let mut cursor = Cursor::new(&self.held, 0, last);
-        // Behind a prompt that has opened the thought, such a family may write the mark again.
-        let may_come_again = !thoughts.label.is_empty() || !self.notation.words.open.trim().is_empty();
-        let again = if !may_come_again { Ok(false) } else { cursor.eat(&thoughts.open) };
-        match again.and_then(|_| cursor.eat(&thoughts.label)) {
-            Err(Stop::More) => return Step::Wait,
-            _ => drop(self.held.drain(..cursor.at)),
-        }
-        self.state = State::Thinking;
-        self.has_thought = true;
-        Step::Go
-    }
-
-    fn thinking(&mut self, last: bool) -> Step {
-        let thoughts = self.notation.thoughts.as_ref().expect("a notation with thoughts");
-        let words = self.notation.words.open.trim();
-        let ends = [thoughts.close.as_str(), words];
-        let ends = if words.is_empty() { &ends[..1] } else { &ends[..] };
-        let cursor = Cursor::new(&self.held, 0, last);
-        match cursor.find(ends) {
-            Ok((at, number)) => {
-                self.give(at, Piece::Thinking);
-                if number == 0 {
-                    let mut cursor = Cursor::new(&self.held, 0, last);
-                    let eaten = cursor.eat(&thoughts.close);
-                    debug_assert_eq!(eaten, Ok(true));
-                    self.held.drain(..cursor.at);
-                }
-                self.state = State::Words;
-                return Step::Go;
-            }
-            Err(Stop::More | Stop::Not) => {}
-        }
-        // A call ends a thought, unless the thought goes on and is closed later.
-        let own = self.openers.iter().filter(|(_, opener)| matches!(opener, Opener::Own | Opener::Inner));
-        let marks: Vec<&str> = own.map(|(mark, _)| mark.as_str()).collect();
-        match cursor.find(&marks) {
-            Ok((at, number)) if last => {
-                let opener =
-                    self.openers.iter().find(|(mark, _)| mark == marks[number]).map(|(_, opener)| opener.clone());
-                let mut probe = Cursor { at, ..cursor };
-                let opener = opener.expect("one of the openers");
-                match parse::begin(&mut probe, &self.notation.calls, &opener, self.tools, false) {
-                    Ok(_) => {
-                        self.give(at, Piece::Thinking);
-                        self.state = State::Words;
-                        Step::Go
-                    }
-                    Err(_) => {
-                        let first = self.held[at..].chars().next().map_or(0, char::len_utf8);
-                        self.give(at + first, Piece::Thinking);
-                        Step::Go
-                    }
-                }
-            }
-            Ok((at, _)) => {
-                self.give(at, Piece::Thinking);
-                Step::Wait
-            }
-            Err(_) if last => {
-                self.give(self.held.len(), Piece::Thinking);
-                Step::Wait
-            }
-            Err(_) => {
-                let all = ends.iter().chain(&marks);
-                let half = all.map(|mark| half(&self.held, mark)).max().unwrap_or(0);
-                self.give(self.held.len() - half, Piece::Thinking);
-                Step::Wait
-            }
-        }
-    }
-
     fn words(&mut self, last: bool) -> Step {
         let notation = self.notation;
         let thoughts = notation.thoughts.as_ref();
@@ -235,9 +161,11 @@ impl Reader<'_> {
         marks.push(thoughts.map_or("", |thoughts| &thoughts.open));
         marks.push(thoughts.map_or("", |thoughts| &thoughts.close));
         let own = marks.len();
-        marks.extend([notation.words.open.as_str(), &notation.words.close]);
+        marks.extend([&notation.words, &notation.results].into_iter().flat_map(|marks| [&*marks.open, &marks.close]));
         let ends = marks.len();
         marks.extend(notation.ends.iter().map(String::as_str));
+        // Blanks before a thought are not words, so they wait for what follows.
+        let spoken = |text: &str| if thoughts.is_some() { text.trim_end().len() } else { text.len() };
         let mut from = 0;
         // The next place of each mark, which is looked for again only once the reading is there.
         let mut places = vec![Some(0); marks.len()];
@@ -250,7 +178,7 @@ impl Reader<'_> {
                 let mut cursor = Cursor::new(&self.held, at, last);
                 match cursor.eat(marks[number]) {
                     Err(Stop::More) => {
-                        self.give(at, Piece::Content);
+                        self.give(spoken(&self.held[..at]), Piece::Content);
                         return self.wait();
                     }
                     Ok(true) if number < calls => {
@@ -288,9 +216,9 @@ impl Reader<'_> {
                         if is_plain && !is_first {
                             continue;
                         }
-                        let end = cursor.at - at;
-                        self.give(at, Piece::Content);
-                        self.held.drain(..end);
+                        let (end, words) = (cursor.at, spoken(&self.held[..at]));
+                        self.give(words, Piece::Content);
+                        self.held.drain(..end - words);
                         self.state = State::Opened;
                         return Step::Go;
                     }
@@ -325,8 +253,9 @@ impl Reader<'_> {
             from = at + self.held[at..].chars().next().map_or(1, char::len_utf8);
         }
         let half = if last { 0 } else { marks.iter().map(|mark| half(&self.held, mark)).max().unwrap_or(0) };
-        self.give(self.held.len() - half, Piece::Content);
-        Step::Wait
+        let whole = &self.held[..self.held.len() - half];
+        self.give(if last { whole.len() } else { spoken(whole) }, Piece::Content);
+        self.wait()
     }
 
     /// Whether nothing but ends of turns follows.

@@ -172,6 +172,67 @@ fn thoughts_are_told_apart_and_their_marks_are_derived() {
 }
 
 #[test]
+fn blanks_before_a_thought_are_no_words() {
+    let thought = "{% if m.reasoning_content %}<|why|>{{ m.reasoning_content }}<|so|>{% endif %}";
+    let notation = derive(&template(thought, "", "<call>{{ c|tojson }}</call>", ""));
+    let parts = ["Wait \n", " <|why|>it", " may<|so|>Yes. ", "\n"];
+    let (words, thoughts, _) = read(&notation, false, &parts);
+    assert_eq!((words.as_str(), thoughts.as_str()), ("WaitYes. \n", "it may"));
+    assert_eq!(read(&notation, false, &[&parts.concat()]).0, words);
+}
+
+#[test]
+fn a_sentence_by_which_the_prompt_opens_a_thought_belongs_to_it() {
+    let thought = "{% if m.reasoning_content %}{{ m.reasoning_content }}\n[ANSWER]\n{% endif %}";
+    let source = template(thought, "", "<call>{{ c|tojson }}</call>", "");
+    let source = source.replace("assistant:\n{% endif %}", "assistant:\nI think:\n{% endif %}");
+    let notation = derive(&source);
+    assert!(notation.begins_in_thought());
+    let (words, thoughts, _) = read(&notation, true, &["it may\n[ANSWER]\nYes."]);
+    assert_eq!((words.trim(), thoughts.trim()), ("Yes.", "I think:\nit may"));
+    assert!(!derive(&source.replace("I think:", "<think>")).begins_in_thought());
+}
+
+#[test]
+fn where_words_have_a_mark_what_stands_before_it_is_a_thought_that_the_prompt_opened() {
+    let source = "{% for m in messages %}<|turn|>{{ m.role }}:{% if m.role == 'assistant' %}<|in|>think<|is|>\
+        {{ m.reasoning_content or '' }}<|out|>think<|is|><|in|>reply<|is|>{{ m.content }}<|out|>reply<|is|>\
+        {% else %}{{ m.content }}{% endif %}<|over|>{% endfor %}\
+        {% if add_generation_prompt %}<|turn|>assistant:<|in|>{{ 'think' if thinking else 'reply' }}<|is|>{% endif %}";
+    let notation = derive(source);
+    assert!(notation.begins_in_thought(), "{notation:?}");
+    let (words, thoughts, _) = read(&notation, true, &["why<|out|>think<|is|><|in|>reply<|is|>so<|out|>reply<|is|>"]);
+    assert_eq!((words.as_str(), thoughts.as_str()), ("so", "why"));
+    // The program that splits thoughts off by their tokens asks for the words alone.
+    assert_eq!(read(&notation, false, &["so"]).0, "so");
+}
+
+#[test]
+fn marks_of_results_are_no_words_unless_they_are_plain_tags() {
+    let result = |open: &str, close: &str| {
+        let own = format!(
+            "{{% if m.role == 'tool' %}}{open}{{{{ m.content }}}}{close}{{% else %}}{{{{ m.content or '' }}}}{{% endif %}}"
+        );
+        let source = template("", "", "<call>{{ c|tojson }}</call>", "").replace("{{ m.content or '' }}", &own);
+        read(&derive(&source), false, &[&format!("It is {open}7{close}.")]).0
+    };
+    assert_eq!(result("<|got|>", "<|/got|>"), "It is 7.");
+    assert_eq!(result("<got>", "</got>"), "It is <got>7</got>.");
+}
+
+#[test]
+fn headers_around_the_name_of_a_tool_are_derived() {
+    let source = "{% for m in messages %}<|start|>{{ m.role }}{% if m.tool_calls %}{% for t in m.tool_calls %}\
+        {% if not loop.first %}<|start|>assistant{% endif %} to={{ t.function.name }}<|message|><call>{{ t.function|tojson }}</call><|eom|>{% endfor %}\
+        {% else %}{% if m.role == 'assistant' %} to=user{% endif %}<|message|>{{ m.content }}<|eot|>{% endif %}{% endfor %}\
+        {% if add_generation_prompt %}<|start|>assistant{% endif %}";
+    let headers = derive(source).headers.expect("headers");
+    assert_eq!((headers.call.open.as_str(), headers.call.close.as_str()), (" to=", "<|message|>"));
+    assert_eq!(headers.words, " to=user<|message|>");
+    assert_eq!(derive(&template("", "", "<call>{{ c|tojson }}</call>", "")).headers, None);
+}
+
+#[test]
 fn tokens_of_calls_are_told_from_those_of_turns() {
     let all = families();
     let check = |kind: &str, said: &[&str]| {
