@@ -3,6 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test --release --test it docs::` writes the made parts anew.
 
 mod events;
+mod requirements;
 
 use std::fs;
 use std::path::{Path, PathBuf};
