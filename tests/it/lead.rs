@@ -117,6 +117,33 @@ async fn the_checklist_begins_with_the_parts_of_the_request_and_the_model_change
 }
 
 #[tokio::test]
+async fn a_plan_in_brackets_becomes_the_checklist_and_is_carried_out() {
+    let plan =
+        "[plan.add_step(description=\"Raise the limit in src/retry.ts\")]\n[plan.add_step(description=\"Tell of it\")]";
+    let done =
+        json!([{"text": "Raise the limit in src/retry.ts", "state": "done"}, {"text": "Tell of it", "state": "done"}]);
+    for before in ["", "This is what I am going to do:\n"] {
+        let project = Project::todo();
+        let planner = Script::saying(&format!("{before}{plan}"))
+            .on("0 open, 2 done, 0 dropped", "The limit is 7.")
+            .on("changed src/retry.ts", &format!("[plan(items={done})]"))
+            .on("The plan is set: 2 open, 0 done, 0 dropped", EDIT);
+        let seen = run(&project, planner, "Requests should be tried more often").await;
+        assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 7"), "{}", seen.answer);
+        assert_eq!((seen.plans, tools(&seen)), (1, vec!["edit"]));
+        assert!(!seen.told.contains("plan.add_step") && !seen.answer.contains("still open"), "{}", seen.told);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_only_plans_is_told_so_and_then_stopped() {
+    let seen =
+        run(&Project::todo(), Script::saying("[plan.add_step(description=\"Think\")]"), "Improve this project").await;
+    assert!(seen.answer.contains("stopped"), "{}", seen.answer);
+    assert!(seen.plans == 1 && seen.calls <= 6, "{} {}", seen.plans, seen.calls);
+}
+
+#[tokio::test]
 async fn what_is_open_or_unchecked_is_asked_for_once_and_then_said() {
     let project = Project::todo();
     let planner = Script::saying(EDIT)

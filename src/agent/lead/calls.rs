@@ -14,8 +14,8 @@ use crate::tools::call::check::{self, Repair};
 use crate::tools::outcome::{Keep, fitted};
 use crate::tools::{self, ToolCall, ToolSpec};
 
-use super::Lead;
 use super::watch::{Answered, REFUSED_MAX, Verdict};
+use super::{Lead, checklist};
 
 /// The results of the calls of a reply.
 #[derive(Default)]
@@ -55,7 +55,17 @@ impl Lead<'_> {
         let mut round = Round { results: vec![String::new(); calls.len()], ..Round::default() };
         let offer = self.offer.clone();
         let mut waiting: Vec<Waiting<'_>> = Vec::new();
+        let steps: Vec<&str> = calls.iter().filter_map(checklist::added).collect();
+        let mut planned = (!steps.is_empty()).then(|| self.checklist.add(&steps, self.scene.host));
         for (at, raw) in calls.into_iter().enumerate() {
+            if checklist::added(&raw).is_some() {
+                match planned.take() {
+                    Some(Ok(told)) => (round.results[at], round.usable) = (told, round.usable + 1),
+                    Some(Err(why)) => round.results[at] = format!("not changed: {why}"),
+                    None => round.results[at] = "see above".to_owned(),
+                }
+                continue;
+            }
             if at >= self.budget.calls {
                 let most = self.budget.calls;
                 round.results[at] = format!("not run: of one reply the first {most} calls are run; call this again");

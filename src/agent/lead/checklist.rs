@@ -1,6 +1,6 @@
 //! The checklist of a turn: begun with the parts of the request, changed by the model with the tool [`Builtin::Plan`], seen by the user as the plan.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::agent::Host;
 use crate::agent::evidence::{Entry, Evidence};
@@ -8,13 +8,30 @@ use crate::agent::plan::{self, Plan};
 use crate::base::StepId;
 use crate::language::clauses::Part;
 use crate::language::words;
+use crate::models::dialect::RawCall;
 use crate::protocol::{Event, PlanStatus, StepState};
 use crate::request::{Kind, Step};
+use crate::tools::ToolSpec;
 use crate::tools::builtin::Builtin;
 
 /// The largest number of items, and the longest text of one in bytes.
 const ITEMS_MAX: usize = 40;
 const TEXT_MAX: usize = 300;
+/// The call by which planners of the LFM2 family add a step to their plan, a line each: `[plan.add_step(description="Read the file a")]`. It is not
+/// listed, but read.
+pub const ADD_STEP: &str = "plan.add_step";
+
+/// The spec of [`ADD_STEP`], by which its calls are found in a reply.
+pub fn add_step() -> ToolSpec {
+    let parameters = json!({ "type": "object", "properties": { "description": { "type": "string" } } });
+    ToolSpec { name: ADD_STEP.to_owned(), parameters, ..ToolSpec::default() }
+}
+
+/// The step that a call adds to the plan; `None` for any other call and for a step without words.
+pub fn added(call: &RawCall) -> Option<&str> {
+    let text = call.arguments.get("description").and_then(Value::as_str).map(str::trim);
+    text.filter(|text| call.name == ADD_STEP && !text.is_empty())
+}
 
 /// The state of an item, as the model gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +153,26 @@ impl Checklist {
         Ok(format!("{} open, {} done, {} dropped", count(Mark::Open), count(Mark::Done), count(Mark::Dropped)))
     }
 
+    /// Adds these steps of the model's plan; its first ones take the place of what code reads in the request. Returns what the model is told, or
+    /// why nothing was added.
+    pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
+        let kept = self.items.iter().filter(|_| self.by_model);
+        let mut items: Vec<Value> =
+            kept.map(|item| json!({ "text": item.step.text, "state": item.mark.name() })).collect();
+        let before = items.len();
+        for step in steps {
+            let text = words::shorten(step, TEXT_MAX);
+            if !items.iter().any(|item| item["text"] == text) {
+                items.push(json!({ "text": text }));
+            }
+        }
+        if items.len() == before {
+            return Err("the plan has these steps already. Carry out the first open one with a tool".to_owned());
+        }
+        let told = self.set(json!({ "items": items }).as_object().unwrap_or(&Map::new()), host)?;
+        Ok(format!("The plan is set: {told}. Carry out the first open step with a tool."))
+    }
+
     /// The item that a call works on: an open one with a path or quotation that occurs in `arguments`, else the first open one; 0 if there is none.
     pub fn current(&self, arguments: &str) -> StepId {
         let open = || self.items.iter().filter(|item| item.mark == Mark::Open);
@@ -184,7 +221,6 @@ mod tests {
     use crate::protocol::Decision;
     use crate::tools::Outcome;
     use crate::tools::policy::Policy;
-    use serde_json::json;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -231,6 +267,23 @@ mod tests {
         let many: Vec<Value> = (0..200).map(|n| json!({ "text": n.to_string() })).collect();
         assert_eq!(set(&mut list, &host, json!(many)), Err("200 items are too many; 40 are taken".to_owned()));
         assert!(list.text().is_empty());
+    }
+
+    #[test]
+    fn steps_of_a_plan_take_the_place_of_the_parts_and_then_add_to_each_other() {
+        let parts = clauses::parts("Add a flag to src/a.rs and document it in README.md");
+        let (mut list, host) = (Checklist::of(&parts), Seen::default());
+        let told = list.add(&["Add the flag", "Test the flag", "Add the flag"], &host);
+        assert_eq!(
+            told.unwrap(),
+            "The plan is set: 2 open, 0 done, 0 dropped. Carry out the first open step with a tool."
+        );
+        assert!(list.add(&["Document it"], &host).is_ok());
+        assert!(list.add(&["Test the flag"], &host).is_err());
+        assert_eq!(list.texts().collect::<Vec<_>>(), ["Add the flag", "Test the flag", "Document it"]);
+        let many: Vec<String> = (0..200).map(|n| n.to_string()).collect();
+        assert!(list.add(&many.iter().map(String::as_str).collect::<Vec<_>>(), &host).is_err());
+        assert_eq!(list.texts().count(), 3);
     }
 
     #[test]

@@ -6,11 +6,13 @@ use crate::models::dialect::ToolText;
 use crate::protocol::Mode;
 use crate::tools::ToolSpec;
 
+use super::checklist;
+
 /// The tools that may be called: those that are listed.
 pub struct Offer {
     pub specs: Vec<ToolSpec>,
     pub texts: Vec<ToolText>,
-    /// The listed tools and all others, so that a call of one that is not listed is told from words.
+    /// The listed tools, all others and the call that adds a step to a plan, so that a call of one that is not listed is told from words.
     pub known: Vec<ToolSpec>,
     pub known_texts: Vec<ToolText>,
 }
@@ -25,7 +27,7 @@ impl Offer {
         let mut specs: Vec<ToolSpec> = built_in.filter(|spec| may(spec)).cloned().collect();
         specs.extend(of_servers(toolkit, wishes, server_tools).await.into_iter().filter(|spec| may(spec)));
         let of_catalog = toolkit.catalog.specs().iter().filter(|spec| !specs.iter().any(|one| one.name == spec.name));
-        let known: Vec<ToolSpec> = specs.iter().chain(of_catalog).cloned().collect();
+        let known: Vec<ToolSpec> = specs.iter().chain(of_catalog).cloned().chain([checklist::add_step()]).collect();
         let texts = |specs: &[ToolSpec]| specs.iter().map(|spec| notation::shown(spec, notation::WHOLE)).collect();
         Offer { texts: texts(&specs), known_texts: texts(&known), specs, known }
     }

@@ -17,6 +17,8 @@ use super::offer::Offer;
 
 /// Bytes of a line that begins as JSON in which the names of its fields are looked for.
 const LINE_BYTES: usize = 400;
+/// The beginning of a line that adds a step to the plan.
+const PLAN: &str = "[plan.add_step(";
 /// Bytes in which a line begins with the mark of a call; further back it is spoken of.
 const MARK_BYTES: usize = 24;
 
@@ -65,14 +67,20 @@ pub async fn ask(
     };
     let dialect = model.here().map(|model| model.dialect.clone());
     let mut reader = dialect.as_ref().map(|dialect| dialect.notation().reader(&offer.known_texts, false));
-    let (mut words, mut calls) = (String::new(), 0);
+    let (mut words, mut calls, mut held) = (String::new(), 0, String::new());
     let mut hear = |text: &str| {
         let text = if words.is_empty() { text.trim_start() } else { text };
+        held.push_str(text);
+        // A plan is shown as a plan.
+        if words.is_empty() && (PLAN.starts_with(held.as_str()) || held.starts_with(PLAN)) {
+            return;
+        }
+        let text = std::mem::take(&mut held);
         if !text.is_empty() {
             if words.is_empty() && !gap.is_empty() {
                 tell(host, gap);
             }
-            words.push_str(&tell(host, text));
+            words.push_str(&tell(host, &text));
         }
     };
     let mut sort = |pieces: Vec<Piece>, hear: &mut dyn FnMut(&str)| {
@@ -93,6 +101,9 @@ pub async fn ask(
         sort(reader.finish(), &mut hear);
     }
     let kind = kind(&output, &words, calls > 0, &offer.known, toolkit.cognitive.fallback_parsing);
+    if matches!(kind, Kind::Words | Kind::CutWords(_)) && !held.is_empty() {
+        words.push_str(&tell(host, &held));
+    }
     Ok(Said { output, words, kind })
 }
 
@@ -120,9 +131,12 @@ fn kind(output: &Output, words: &str, has_call: bool, specs: &[ToolSpec], lenien
     }
 }
 
-/// Whether a reply begins as a call does; in an answer that explains code, what looks like a call later is none.
+/// Whether a reply begins as a call does, or has a line of a plan; in an answer that explains code, what looks like another call later is none.
 fn begins_as_call(text: &str, specs: &[ToolSpec]) -> bool {
     let text = text.trim_start();
+    if text.lines().any(|line| line.trim_start().starts_with(PLAN)) {
+        return true;
+    }
     let text = text.strip_prefix("```").map_or(text, |rest| rest.split_once('\n').map_or("", |(_, rest)| rest));
     if text.starts_with('[') && text.trim_end().ends_with(")]") && is_named(&text[1..]) {
         return true;
@@ -152,8 +166,25 @@ fn is_marked(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::checklist;
     use super::*;
     use crate::tools::Catalog;
+
+    #[test]
+    fn the_plan_of_an_lfm2_planner_is_read_without_the_marks_of_calls() {
+        let lfm2 = crate::models::dialect::by_name("lfm2").expect("a dialect");
+        let text =
+            "I plan:\n[plan.add_step(description=\"Read a.rs\")]\n[plan.add_step(description=\"Test \\\"it\\\"\")]\n";
+        assert!(begins_as_call(text, &[]));
+        for text in [
+            text,
+            "<|tool_call_start|>[plan.add_step(description='Read a.rs'), plan.add_step(description='Test \"it\"')]<|tool_call_end|>",
+        ] {
+            let read = call::read(text, Some(&*lfm2), &[checklist::add_step()], Tier::Lenient);
+            let steps: Vec<_> = read.calls.iter().filter_map(checklist::added).collect();
+            assert_eq!(steps, ["Read a.rs", "Test \"it\""], "{text}");
+        }
+    }
 
     #[test]
     fn an_answer_that_shows_code_is_no_call() {
@@ -164,6 +195,7 @@ mod tests {
             "```json\n{\"name\": \"read_file\", \"arguments\": {}}\n```",
             "read_file(\"a\")",
             "[make_coffee(cups=2)]",
+            "I plan:\n[plan.add_step(description=\"a\")]\n[plan.add_step(description=\"b\")]",
         ] {
             assert!(begins(text), "{text}");
         }
