@@ -3,4 +3,5 @@
 pub mod clauses;
 pub(crate) mod grounding;
 pub(crate) mod quotations;
+pub(crate) mod said;
 pub(crate) mod words;

@@ -61,8 +61,12 @@ async fn the_planner_chooses_where_the_router_names_no_tool() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_request_does_not_back_is_not_made() {
-    let call = r#"[home.lamp_one(room="bathroom")]"#;
-    let unknown = || "[no_such_tool()]";
-    assert_eq!(called((call, 8), (unknown(), 6)).await, ["home.lamp_one"], "retrieval is certain without an embedder");
+async fn a_call_needs_nothing_that_the_request_does_not_say() {
+    for (planner, expected) in [
+        (r#"[home.lamp_one(room="bathroom")]"#, vec![]),
+        (r#"[home.lamp_one(room="Kitchen")]"#, vec!["home.lamp_one"]),
+        ("[no_such_tool()]", vec![]),
+    ] {
+        assert_eq!(called((planner, 8), ("[no_such_tool()]", 6)).await, expected, "{planner}");
+    }
 }

@@ -162,18 +162,23 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
     if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    // `a script to read … and print …`: the purpose of a thing to be made.
+    // `a script to read …, parse … and print …`: the purpose of a thing to be made. What a task or a mail is about ends at a comma.
     let purpose =
         |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
-    if makes_thing(low(line, left)) && (left + 2..at).any(purpose) {
+    let is_matter = || (left + 1..at).take_while(|&i| !purpose(i)).any(|i| is_matter(low(line, i)));
+    if makes_thing(low(line, left)) && (left + 2..at).any(purpose) && !(comma && is_matter()) {
         return false;
     }
+    // Two things are not listed with a comma: `show the tasks, and block time on my calendar`.
+    let is_lone = || !(left..at).any(|i| kind(line, i) == Some(Kind::Comma));
+    let opens = comma && verb > at + 1 && kind(line, verb + 1) == Some(Kind::Word) && is_lone();
     let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");
     match verbs::class(low(line, verb)) {
         _ if object => true,
         Some(Class::Sure) => true,
         Some(Class::Either) => {
             is_preposition(next) && !matches!(next, "of" | "in" | "as")
+                || opens
                 || line.get(verb + 1).is_some_and(|token| token.is_capitalised())
                 || (verb + 1..verb + 4).any(plural)
                 || next.is_empty() && is_deed(low(line, verb))

@@ -63,6 +63,11 @@ const SCANNED_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of parts of one request: nobody reads and approves a longer plan. Further clauses are added to the last part's context.
 const PARTS_MAX: usize = 100;
 
+/// Whether a request is in English.
+pub fn is_english(request: &str) -> bool {
+    tongue::is_english(request, &scan::scan(request))
+}
+
 /// The parts of `request`, in order. Empty only for a blank request; takes time linear in its length.
 pub fn parts(request: &str) -> Vec<Part> {
     let cut = (0..=SCANNED_BYTES_MAX.min(request.len())).rev().find(|&at| request.is_char_boundary(at)).unwrap_or(0);

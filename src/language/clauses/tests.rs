@@ -24,6 +24,10 @@ fn one_action_is_one_act() {
     check("Add a function to parse the file and return its lines", 1, 0);
     check("Write a script that downloads the archive and unpacks it", 1, 0);
     check("Write a script to download the archive, unpack it, and print the names", 1, 0);
+    check("Add a reminder to renew the passport by June, book a table for lunch, and write a short note", 3, 0);
+    check("Add a reminder to renew the passport and call the embassy", 1, 0);
+    check("List the open invoices, sort them by age, and block time for them on Monday", 3, 0);
+    check("Add fields for names, addresses, and display size", 1, 0);
     check("What is the difference between create and update?", 1, 0);
     check("How do I build the project and run its tests?", 1, 0);
     check("Is there a test for the copy and paste buffer?", 1, 0);

@@ -56,6 +56,11 @@ fn tongue(text: &str, tokens: &[Token]) -> Tongue {
     }
 }
 
+/// Whether a text is in English, by its words.
+pub(super) fn is_english(text: &str, tokens: &[Token]) -> bool {
+    tongue(text, tokens) == Tongue::English
+}
+
 /// The clauses of the scanned text, in order; only connectives and list markers are dropped.
 pub(super) fn pieces(text: &str, tokens: &[Token]) -> Vec<Piece> {
     let tongue = tongue(text, tokens);

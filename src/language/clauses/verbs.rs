@@ -39,7 +39,7 @@ produce profile prohibit promote prompt proofread propose provide prune publish 
 quote raise rank re-run reach react read realign reallocate rearrange reassign reauthenticate rebase rebind reboot
 rebuild recalculate recheck recolor recommend reconcile reconfigure reconnect reconstruct recover redact redeploy
 redirect redo reduce refactor refer reference refine reformat refresh refund register rehash reindex reinstall
-reject relaunch reload relocate remind remove rename render reopen reorder reorganize repaint repair repeat
+reject relaunch reload relocate remind remove rename render renew reopen reorder reorganize repaint repair repeat
 rephrase replace reply report reproduce rerun resample rescale reschedule resend reset resize resolve respond
 restart restate restore restrict restructure resubmit resume retest rethink retrain retrieve retry reuse revert
 revise revoke rewire rewrite rotate round rsvp sanitize save say scaffold scan schedule scrape scroll search seed

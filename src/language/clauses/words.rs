@@ -72,6 +72,8 @@ classes! {
     makes_thing = "\
         add, write, create, implement, make, build, define, develop, generate, design, need, want, introduce, \
         provide, compose, draft";
+    /// Things with a matter that somebody else attends to (`a task to apply for the job`).
+    is_matter = "task, todo, reminder, note, event, meeting, appointment, ticket, email, mail, message";
     is_russian_pronoun = "\
         его, её, ее, их, ним, ними, нём, нем, них, ней, это, этого, этом, каждый, каждого, каждой, каждому, \
         результат, результаты, там";

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Case, RejectingHost, Report, percentile, tools};
 use crate::agent::guide::read;
 use crate::agent::question::Question;
-use crate::agent::{self, Toolkit, plan};
+use crate::agent::{self, Toolkit, call, plan};
 use crate::models::Role;
 use crate::request::{Step, steps};
 
@@ -43,7 +43,10 @@ pub async fn run(toolkit: &Toolkit, cases: &[Case], planner_only: bool, report: 
         };
         let mut steps: Vec<(String, Option<String>)> = Vec::new();
         for step in planned {
+            let needed = step.needs.iter().filter_map(|id| steps.get(id.0.checked_sub(1)?)?.1.as_deref());
+            let made_by: Vec<&str> = needed.collect();
             let ranked = toolkit.ranked(&step.text, toolkit.tools_offered).await;
+            let ranked = call::going_on(ranked, toolkit.catalog.specs(), &made_by);
             let tool = tools::by_form(toolkit, &step.part, &ranked, f32::NEG_INFINITY).tool;
             steps.push((step.text, tool));
         }
