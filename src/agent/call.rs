@@ -27,7 +27,7 @@ pub const OFFERED_MAX: usize = 15;
 const FITS_MIN: f32 = -1.2;
 /// The router's choice stands unless another tool is this much likelier by retrieval, in nats: about seven times.
 const MARGIN: f32 = 2.0;
-/// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `take a screenshot and save it`.
+/// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `zip the folder and mail it`.
 const AGAIN: f32 = 1.5;
 /// Longest call, in tokens.
 const CALL_TOKENS: usize = 220;

@@ -162,14 +162,14 @@ fn request_joins(line: &Line, at: usize, verb: usize, comma: bool, left: Option<
     if !comma && !object && before.is_some_and(|class| class != Class::Rarely) {
         return false;
     }
-    // `a script to read …, parse … and print …`: the purpose of a thing to be made. What a task or a mail is about ends at a comma.
+    // `a script to read …, parse … and print …`: the purpose of a thing to be made. The matter of a task or a mail ends at a comma.
     let purpose =
         |i: usize| low(line, i) == "to" && verb_at(line, i + 1).is_some() || matches!(low(line, i), "that" | "which");
     let is_matter = || (left + 1..at).take_while(|&i| !purpose(i)).any(|i| is_matter(low(line, i)));
     if makes_thing(low(line, left)) && (left + 2..at).any(purpose) && !(comma && is_matter()) {
         return false;
     }
-    // Two things are not listed with a comma: `show the tasks, and block time on my calendar`.
+    // Two things are not listed with a comma: `list the invoices, and block time for them`.
     let is_lone = || !(left..at).any(|i| kind(line, i) == Some(Kind::Comma));
     let opens = comma && verb > at + 1 && kind(line, verb + 1) == Some(Kind::Word) && is_lone();
     let plural = |i: usize| low(line, i).len() > 3 && low(line, i).ends_with('s') && !low(line, i).ends_with("ss");

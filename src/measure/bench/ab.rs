@@ -2,7 +2,7 @@
 //!
 //! Each runs on a fresh copy of a small project; every call is approved.
 
-use crate::base::lock;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -10,10 +10,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::agent::{Deciding, Host, Meter, Toolkit, probe, run_turn};
-use crate::base::StepId;
 use crate::base::config::ApproveMode;
+use crate::base::{CallId, StepId, lock};
 use crate::models::Role;
-use crate::protocol::{Decision, Event, Proposal, Repeat, StepStatus, ToolMiss};
+use crate::protocol::{Decision, Event, Proposal, StepState, StepStatus};
 use crate::tools::policy::Policy;
 
 /// A request, and the tools that carry it out.
@@ -59,8 +59,10 @@ pub struct Run {
     pub wall_ms: u64,
     /// Calls that generate text; scoring calls are not counted.
     pub model_calls: usize,
-    /// Replies of the single-model loop with neither a new call nor the final answer.
+    /// Model calls that brought no plan, no call that ran and succeeded, no end of a step and not the answer: the same count for both ways.
     pub wasted_calls: usize,
+    pub prompt_tokens: usize,
+    pub generated_tokens: usize,
     /// How many of the case's tools ran and succeeded.
     pub tools_done: usize,
     pub tools: usize,
@@ -70,7 +72,7 @@ pub struct Run {
 
 /// Loads and probes the models before the comparison, so that neither way pays for it.
 pub async fn warm(toolkit: &Toolkit) -> Result<()> {
-    let host = Approving { policy: Policy::of(ApproveMode::Never), last: Mutex::default() };
+    let host = Approving::of(Meter::start());
     let model = toolkit.model(Role::Planner, &host).await?;
     toolkit.model(Role::Router, &host).await?;
     probe::capability(toolkit, &model, &host).await?;
@@ -79,12 +81,15 @@ pub async fn warm(toolkit: &Toolkit) -> Result<()> {
 
 /// Runs `case` with `toolkit`, which must belong to a fresh copy of the project.
 pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<Run> {
-    let host = Approving { policy: Policy::of(ApproveMode::Never), last: Mutex::default() };
-    let toolkit = Toolkit { orchestrate: orchestrated, meter: Meter::start(), ..toolkit.clone() };
+    let meter = Meter::start();
+    let host = Approving::of(meter.clone());
+    let toolkit = Toolkit { orchestrate: orchestrated, meter, ..toolkit.clone() };
     let finished = run_turn(&toolkit, case.request, &host).await?;
-    let (miss, repeat, stalled) = *lock(&host.last);
-    let new = repeat.total_tool_calls.saturating_sub(repeat.deduplicated_tool_calls);
-    let final_answers = usize::from(miss.total_responses > 0 && !stalled);
+    let calls = finished.usage.model_calls;
+    let Seen { mut useful, stalled, .. } = std::mem::take(&mut *lock(&host.seen));
+    if !stalled && !finished.answer.trim().is_empty() {
+        useful.insert(calls);
+    }
     let called: Vec<String> = finished
         .steps
         .iter()
@@ -95,30 +100,53 @@ pub async fn run(toolkit: &Toolkit, case: &Case, orchestrated: bool) -> Result<R
         request: case.request.to_owned(),
         orchestrated,
         wall_ms: finished.usage.wall_ms,
-        model_calls: finished.usage.model_calls,
-        wasted_calls: miss.total_responses.saturating_sub(new + final_answers),
+        model_calls: calls,
+        wasted_calls: (1..=calls).filter(|call| !useful.contains(call)).count(),
+        prompt_tokens: finished.usage.prompt_tokens,
+        generated_tokens: finished.usage.generated_tokens,
         tools_done: case.tools.iter().filter(|tool| called.iter().any(|one| one == *tool)).count(),
         tools: case.tools.len(),
         called,
     })
 }
 
-/// Approves every call and keeps the last counts of the single-model loop.
+/// Approves every call and notes which model calls brought something.
 struct Approving {
     policy: Policy,
-    /// The third value: whether the loop was ended because it made no progress.
-    last: Mutex<(ToolMiss, Repeat, bool)>,
+    meter: Meter,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Numbers, from 1, of the model calls after which something was done before the next one.
+    useful: BTreeSet<usize>,
+    calls: BTreeSet<CallId>,
+    /// The loop was ended because it made no progress.
+    stalled: bool,
+}
+
+impl Approving {
+    fn of(meter: Meter) -> Approving {
+        Approving { policy: Policy::of(ApproveMode::Never), meter, seen: Mutex::default() }
+    }
 }
 
 impl Host for Approving {
     fn emit(&self, event: Event) {
-        let mut last = lock(&self.last);
-        match event {
-            Event::ToolMiss(miss) => last.0 = miss,
-            Event::Repeat(repeat) => last.1 = repeat,
-            Event::Detection(one) => last.2 |= one.remedy.ends_the_loop(),
-            _ => {}
+        let mut seen = lock(&self.seen);
+        let has_brought = match &event {
+            Event::PlanCreated { .. } | Event::StepState { state: StepState::Complete, .. } => true,
+            // A call that is repeated has the number of the first.
+            Event::StepCompleted(report) => {
+                report.call.is_none_or(|call| seen.calls.insert(call)) && report.status == StepStatus::Succeeded
+            }
+            _ => false,
+        };
+        if has_brought {
+            seen.useful.insert(self.meter.usage().model_calls);
         }
+        seen.stalled |= matches!(event, Event::Detection(one) if one.remedy.ends_the_loop());
     }
 
     fn approve<'a>(&'a self, _: StepId, _: &'a Proposal) -> Deciding<'a> {

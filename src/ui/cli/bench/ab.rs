@@ -59,7 +59,10 @@ fn print(way: &str, runs: &[Run]) {
         let sum = |count: fn(&Run) -> usize| runs.iter().map(count).sum::<usize>();
         let (calls, wasted) = (sum(|run| run.model_calls), sum(|run| run.wasted_calls));
         let (done, tools) = (sum(|run| run.tools_done), sum(|run| run.tools));
-        putln!("{way}: {wall:.1} s, {wasted} of {calls} model calls wasted, {done} of {tools} tools done{what}");
+        let (read, written) = (sum(|run| run.prompt_tokens), sum(|run| run.generated_tokens));
+        putln!(
+            "{way}: {wall:.1} s, {wasted} of {calls} model calls wasted, {read} tokens read and {written} written, {done} of {tools} tools done{what}"
+        );
     };
     for run in runs {
         line(&format!(": {}", run.called.join(" ")), std::slice::from_ref(run));
