@@ -134,6 +134,12 @@ impl App {
         App { cancel, ..self.clone() }
     }
 
+    /// The same app for turns that nobody waits for.
+    pub fn in_background(&self) -> App {
+        let turn_time = self.config.turn_time.in_background();
+        App { config: Config { turn_time, ..self.config.clone() }, ..self.clone() }
+    }
+
     /// The same app, which tries model files in processes of `program`, its own file.
     pub fn tried_by(self, program: PathBuf) -> App {
         App { trial: Some(Trial { program, folder: capabilities() }), ..self }

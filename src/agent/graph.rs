@@ -52,6 +52,8 @@ pub struct State<'a> {
     refused: Vec<(StepId, String)>,
     /// The planner was measured to act. What code cannot do of a plan goes to it.
     leads: bool,
+    /// The words of a model that went away in the turn; they are the beginning of the answer.
+    said_before: String,
     pub transitions: Transitions,
 }
 
@@ -94,6 +96,7 @@ impl<'a> State<'a> {
             trouble: String::new(),
             refused: Vec::new(),
             leads: false,
+            said_before: String::new(),
             transitions: Transitions::default(),
         }
     }
@@ -104,6 +107,10 @@ impl<'a> State<'a> {
         while let Some(node) = next {
             let node = if self.transitions.spend() { node } else { Node::Answer };
             next = self.visit(node, toolkit, host).await?;
+        }
+        if !self.said_before.is_empty() {
+            let rest = self.response.take().unwrap_or_default();
+            self.response = Some(format!("{}\n\n{rest}", self.said_before));
         }
         Ok(self)
     }
@@ -151,7 +158,10 @@ impl<'a> State<'a> {
             (Node::Lead, Some(scene)) => {
                 let (parts, with_checklist, trouble) = (&self.parts, toolkit.orchestrate, self.trouble.as_str());
                 let task = lead::Task { parts, with_checklist, evidence: &mut self.evidence, trouble };
-                self.response = Some(lead::run(scene, task).await?);
+                match lead::run(scene, task).await? {
+                    lead::Ended::Answered(answer) => self.response = Some(answer),
+                    lead::Ended::Left(left) => return self.taken_over(left, toolkit, host).await,
+                }
                 None
             }
             (Node::Free, Some(scene)) => {
@@ -175,6 +185,43 @@ impl<'a> State<'a> {
                 None
             }
         })
+    }
+
+    /// The next node after the model that led went away: the one that plays the planner now goes on as it was measured to be able to. What was
+    /// changed or run is not done again.
+    async fn taken_over(
+        &mut self,
+        left: lead::Left,
+        toolkit: &Toolkit,
+        host: &dyn Host,
+    ) -> Result<Option<Node>, TurnError> {
+        const AWAY: &str = "the model that worked on this went away";
+        self.leads = probe::leads(toolkit, host).await?;
+        let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
+        let has_acted = !left.done.is_empty();
+        self.trouble = if has_acted { AWAY.to_owned() } else { String::new() };
+        if !left.said.is_empty() {
+            synthesize::tell(host, "\n\n");
+        }
+        self.said_before = left.said;
+        if self.leads {
+            return Ok(Some(Node::Lead));
+        }
+        if !has_acted {
+            return Ok(Some(if plans { Node::Plan } else { Node::Free }));
+        }
+        let facts = left.done.join("\n");
+        synthesize::tell(host, &format!("{facts}\n\n"));
+        self.said_before = format!("{}\n\n{facts}", self.said_before).trim().to_owned();
+        if plans && !left.open.is_empty() {
+            let by_model = guide::is_for(toolkit, &self.parts, host).await?;
+            self.plan = Plan { steps: left.open, by_model, ..Plan::default() };
+            host.emit(Event::PlanCreated { plan: self.plan.view() });
+            return Ok(Some(Node::Execute));
+        }
+        let more = "- needs work, perhaps: the model that worked on this went away before it said that it was done";
+        self.response = Some(synthesize::tell(host, more));
+        Ok(None)
     }
 
     /// The answer of a turn that looked something up or changed something.

@@ -2,7 +2,6 @@
 //!
 //! Code decides the structure; models write the text.
 
-pub(crate) mod allowance;
 pub(crate) mod budget;
 pub(crate) mod call;
 mod claims;
@@ -42,6 +41,7 @@ use crate::language::clauses::{self, Part};
 use crate::request::folders;
 use crate::request::named::{self, Named};
 use evidence::Evidence;
+pub use lead::Notes;
 pub use player::Remotes;
 pub use toolkit::{Meter, Toolkit, TurnError};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::base::config::{Cognitive, Think, Voice};
+use crate::base::config::{Cognitive, Think, TurnTime, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
@@ -18,7 +18,8 @@ use crate::tools::{Catalog, Context, Prefilter, Ranked, ToolSpec};
 use crate::request::forms::Project;
 
 use super::Host;
-use super::allowance::{self, LONG_ANSWER};
+use super::budget::thought::{self, LONG_ANSWER};
+use super::lead::Notes;
 use super::player::{Player, Remotes};
 
 /// Everything a turn may use. Cheap to clone.
@@ -36,6 +37,8 @@ pub struct Toolkit {
     pub orchestrate: bool,
     /// Maximum number of iterations of the single-model loop; `None` takes the number recommended for the model.
     pub iterations_max: Option<usize>,
+    /// How much time a turn may take.
+    pub time: TurnTime,
     pub mode: Mode,
     pub cognitive: Cognitive,
     /// How far models think in this conversation; `None` leaves it to each model's settings.
@@ -49,6 +52,8 @@ pub struct Toolkit {
     pub meter: Meter,
     /// The servers that play roles.
     pub remotes: Remotes,
+    /// The notes of a leading model on turns that it is no longer shown.
+    pub notes: Notes,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -142,7 +147,7 @@ impl Toolkit {
         let is_worth_it = request.grammar.is_none() || request.max_tokens >= LONG_ANSWER;
         let think = if is_worth_it { self.thinks(model.think) } else { Think::Off };
         let (spent, context) = (self.meter.thought(), model.engine.limits().context);
-        let tokens_max = allowance::thought(think, model.rate, spent, context);
+        let tokens_max = thought::tokens(think, model.speed, spent, context);
         let (sampling, last_words) = (model.manner.thinking, model.last_words);
         model.engine.limited(request, Thinking { tokens_max, counts: false, sampling, last_words })
     }

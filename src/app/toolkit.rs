@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{App, database};
 use crate::agent::private_names::Names;
-use crate::agent::{Meter, Toolkit};
+use crate::agent::{Meter, Notes, Toolkit};
 use crate::base::mask::Mask;
 use crate::base::{ConversationId, state};
 use crate::embed::Embedder;
@@ -85,6 +85,7 @@ impl App {
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
             iterations_max: self.config.iterations_max,
+            time: self.config.turn_time,
             mode: Mode::Agent,
             cognitive: self.config.cognitive,
             think: None,
@@ -94,6 +95,7 @@ impl App {
             cancel: self.cancel.clone(),
             meter: Meter::start(),
             remotes: self.remotes.clone(),
+            notes: Notes::default(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ask::{Ask, Call, Choice, Format, Thoughts, Turn};
-use crate::agent::allowance;
+use crate::agent::budget::thought;
 use crate::agent::notation::{self, Reply};
 use crate::base::config::Think;
 use crate::budget::permit::Priority;
@@ -91,7 +91,7 @@ pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
     let request = Request { max_tokens, ..request };
     let tokens_max = match ask.thoughts {
         Thoughts::Off => 0,
-        Thoughts::Own => allowance::thought(model.think, model.rate, Duration::ZERO, context),
+        Thoughts::Own => thought::tokens(model.think, model.speed, Duration::ZERO, context),
         Thoughts::Tokens(tokens) => tokens,
         Thoughts::Share(share) => max_tokens * share / 100,
         Thoughts::Free => return request,

@@ -142,13 +142,26 @@ impl Session {
                 Op::Ask(ask) => agent::run_turn(&toolkit, &ask.text, &host).await.map(Some),
                 Op::Models(op) => models::carry_out(&toolkit, op, &host).await.map(|()| None),
             };
-            if let Some(turn) = turn {
-                host.settle(turn).await;
+            let made = match turn {
+                Some(turn) => host.settle(turn).await,
+                None => None,
+            };
+            let mut undo = made.as_ref().filter(|made| is_change(made)).map(|_| UNDO.to_owned());
+            if let (Ok(Some(finished)), Some(undo)) = (&ended, &mut undo) {
+                let is_listed = finished.answer.lines().last().is_some_and(|last| last.starts_with("- "));
+                undo.insert_str(0, if is_listed { "\n- " } else { "\n\n" });
             }
+            match (&ended, &undo) {
+                (Ok(_), Some(undo)) => host.emit(Event::Token { text: undo.clone() }),
+                (Err(_), Some(undo)) => host.emit(Event::Notice { text: undo.clone() }),
+                _ => {}
+            }
+            made.into_iter().for_each(|made| host.emit(made));
             match ended {
-                Ok(Some(finished)) => {
+                Ok(Some(mut finished)) => {
                     let exchange = Exchange { request: finished.request.clone(), answer: finished.answer.clone() };
                     remember(&mut lock(&earlier), exchange);
+                    finished.answer.push_str(undo.as_deref().unwrap_or_default());
                     host.emit(Event::TurnFinished(with_memory(finished)));
                 }
                 Ok(None) => {}
@@ -215,6 +228,14 @@ impl Session {
     }
 }
 
+/// The last line of the answer of a turn that changed something.
+const UNDO: &str = "`monobloc undo` takes this back, `/undo` in a conversation";
+
+/// Whether an event tells of files that a turn changed and an undo takes back.
+fn is_change(event: &Event) -> bool {
+    matches!(event, Event::CheckpointMade { created, changed, deleted, .. } if created + changed + deleted > 0)
+}
+
 fn remember(earlier: &mut VecDeque<Exchange>, exchange: Exchange) {
     if earlier.len() == EARLIER_MAX {
         earlier.pop_front();
@@ -278,13 +299,13 @@ impl SessionHost {
         Some(Turn::new(project, about, cancel.clone()))
     }
 
-    /// Ends the turn's checkpoint, which frees the project's lock, and emits what was changed.
-    async fn settle(&self, turn: Arc<Turn>) {
+    /// Ends the turn's checkpoint, which frees the project's lock. Returns the event that tells what was changed.
+    async fn settle(&self, turn: Arc<Turn>) -> Option<Event> {
         match tokio::task::spawn_blocking(move || turn.finish()).await {
             Ok(Ok(Some(Summary { checkpoint, created, changed, deleted, left }))) => {
                 let checkpoint = format!("c{checkpoint}");
                 let left = left.into_iter().map(|(path, why)| (path.display().to_string(), why)).collect();
-                self.emit(Event::CheckpointMade { checkpoint, created, changed, deleted, left });
+                return Some(Event::CheckpointMade { checkpoint, created, changed, deleted, left });
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -293,6 +314,7 @@ impl SessionHost {
             }
             Err(panic) => tracing::error!(%panic, "a checkpoint was not finished"),
         }
+        None
     }
 }
 

@@ -26,8 +26,8 @@ pub fn doing(event: &Event) -> Option<String> {
     })
 }
 
-/// A line of little weight about what an event tells. `undo` is the command that takes changes back.
-pub fn remark(event: &Event, undo: &str) -> Option<String> {
+/// A line of little weight about what an event tells.
+pub fn remark(event: &Event) -> Option<String> {
     Some(match event {
         Event::LessonsUsed { lessons, problem, instead_of, .. } => {
             format!("as in {}: {problem} (instead of {instead_of})", lessons.join(", "))
@@ -38,8 +38,7 @@ pub fn remark(event: &Event, undo: &str) -> Option<String> {
         }
         Event::Detection(one) => stall(one),
         Event::CheckpointMade { checkpoint, created, changed, deleted, left } => {
-            let kept = (created + changed + deleted > 0)
-                .then(|| format!("{}; {undo} takes it back", counted(*created, *changed, *deleted)));
+            let kept = (created + changed + deleted > 0).then(|| counted(*created, *changed, *deleted));
             let parts = kept.into_iter().chain(not_covered(left));
             return Some(format!("{checkpoint}: {}", parts.reduce(|all, part| format!("{all}; {part}"))?));
         }

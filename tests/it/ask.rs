@@ -166,6 +166,17 @@ fn a_step_that_fails_is_never_called_done() {
 }
 
 #[test]
+fn the_answer_says_once_how_a_change_is_taken_back() {
+    let project = Project::todo();
+    let turn = Turn::of(&project, CHANGE, &["--approve", "never"]);
+    assert_eq!(turn.answer().matches("monobloc undo").count(), 1, "{}", turn.answer());
+    let tokens: String = turn.data("token").iter().map(|token| text(&token["text"])).collect();
+    assert_eq!(tokens, turn.answer(), "the answer is what was streamed");
+    let ended = Run::new(&project, &["ask", QUESTION]).end().succeeded();
+    assert!(!ended.out.contains("undo"), "nothing was changed: {}", ended.out);
+}
+
+#[test]
 fn the_text_form_shows_plan_diff_answer_and_cost() {
     let project = Project::todo();
     let ended = Run::new(&project, &["ask", CHANGE, "--yes"]).end().succeeded();

@@ -101,6 +101,34 @@ fn when_the_server_goes_away_the_model_here_goes_on_and_says_so() {
 }
 
 #[test]
+fn a_leading_model_that_goes_away_leaves_the_turn_to_the_way_of_the_model_here() {
+    const RULES: &[(&str, &str)] = &[("how many times", "[read_file(path=\"src/retry.ts\")]")];
+    let (project, (server, lives)) = (Project::todo(), saying(RULES));
+    let models = boxed::roles(&project, "planner", &server.url(), "tier = \"acts\"\ncapability = \"capable\"", true);
+    let request = "Read src/retry.ts and tell me how many times a request is tried";
+    // The server is probed by one chat, and answers the first of the turn.
+    Run::new(&project, &["ask", "--json", "--models-file", &models, GREETING]).end().succeeded();
+    lives.store(1, Ordering::SeqCst);
+    let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, request]).end().succeeded();
+    assert!(ended.out.contains("plays the planner instead") && ended.out.contains(&server.url()), "{ended:#?}");
+    let last = ended.lines().pop().expect("a line");
+    let finished = &last["data"];
+    assert!(finished["answer"].as_str().is_some_and(|answer| answer.contains('5')), "{finished}");
+    let calls = finished["usage"]["calls"].as_array().expect("calls");
+    let leads = |call: &&Value| call["phase"] == "working";
+    let here = |call: &&Value| call["server"].is_null();
+    assert_eq!(calls.iter().filter(leads).count(), 1, "the model here leads nothing: {calls:?}");
+    assert!(!calls.iter().filter(leads).any(|call| here(&call)), "{calls:?}");
+    // One that is away from the beginning leads nothing either.
+    let ended = Run::new(&project, &["ask", "--json", "--models-file", &models, request]).end().succeeded();
+    assert!(ended.out.contains("plays the planner instead"), "{ended:#?}");
+    let last = ended.lines().pop().expect("a line");
+    assert!(last["data"]["answer"].as_str().is_some_and(|answer| answer.contains('5')), "{last}");
+    let calls = last["data"]["usage"]["calls"].as_array().expect("calls");
+    assert!(!calls.iter().any(|call| leads(&call)), "{calls:?}");
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_gone_on_with_and_nothing_is_said_twice() {
     let server = boxed::server("vllm", |got, stream| {
         let is_of_test = got.body.to_string().contains("how are you");

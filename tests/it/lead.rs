@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
+use monobloc::base::config::TurnTime;
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Decision, Event, Mode, Proposal, StepReport, StepStatus};
+use monobloc::protocol::{Decision, Event, Exchange, Mode, Proposal, StepReport, StepStatus};
 use serde_json::json;
 
 use crate::cli::Project;
@@ -90,6 +91,34 @@ async fn a_call_in_a_reply_that_was_cut_is_not_run_and_the_model_writes_in_parts
     assert_eq!(tools(&seen), ["write_file"]);
     assert!(seen.notices.iter().any(|notice| notice.contains("cut at 1000 tokens")), "{:?}", seen.notices);
     assert!(seen.answer.starts_with("The notes are begun."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_long_file_is_read_in_parts_and_each_part_says_how_the_next_is_got() {
+    let project = Project::todo();
+    let lines: String = (1..=900).map(|n| format!("the line with the number {n} is like the others\n")).collect();
+    std::fs::write(project.path().join("long.txt"), lines).expect("a file");
+    let mut planner = Script::saying(r#"[read_file(path="long.txt")]"#).on("number 900", "I have read all of it.");
+    for next in (2..900).rev() {
+        let call = format!(r#"[read_file(path="long.txt", start_line={next})]"#);
+        planner = planner.on(&format!("start_line = {next} goes on"), &call);
+    }
+    planner.context = 60_000;
+    let seen = run(&project, planner, "Read long.txt from its beginning to its end").await;
+    assert!(seen.answer.starts_with("I have read all of it."), "{}", seen.answer);
+    assert!((7..=9).contains(&seen.reports.len()), "an eighth of the context each: {}", seen.reports.len());
+}
+
+#[tokio::test]
+async fn a_change_that_nothing_here_can_check_is_told_as_unchecked_and_no_check_is_asked_for() {
+    let project = Project::todo();
+    let manifest = r#"{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "^3"}}"#;
+    std::fs::write(project.path().join("package.json"), manifest).expect("a file");
+    let planner = Script::saying(EDIT).on("changed src/retry.ts", "The limit is 7 now.");
+    let seen = run(&project, planner, "Requests should be tried more often").await;
+    let line = "- not checked after the last change: `npm test` cannot run here: ";
+    assert!(seen.answer.contains(line) && !seen.answer.contains("needs work"), "{}", seen.answer);
+    assert_eq!(seen.calls, 2);
 }
 
 #[tokio::test]
@@ -240,6 +269,58 @@ async fn a_conversation_that_outgrows_the_context_is_condensed_and_goes_on() {
 }
 
 #[tokio::test]
+async fn the_model_writes_notes_before_its_conversation_goes_and_works_on_from_them() {
+    let project = Project::todo();
+    let folder = project.path().join("long");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut planner = Script::saying(r#"[read_file(path="long/0.txt")]"#)
+        .on("NOTED-3-FILES", "The notes were in front of me, and file 3 with them.")
+        .on("about to outgrow your context", "NOTED-3-FILES: the first ones are alike.");
+    for number in (0..6).rev() {
+        let filler = format!("These are words of file {number}, and there are many of them.\n").repeat(42);
+        std::fs::write(folder.join(format!("{number}.txt")), format!("mark-{number}-end\n{filler}")).expect("a file");
+        planner = planner.on(&format!("mark-{number}-end"), &format!(r#"[read_file(path="long/{}.txt")]"#, number + 1));
+    }
+    planner.context = 24_000;
+    let seen = run(&project, planner, "Read all of the long files, one after the other").await;
+    assert!(seen.answer.starts_with("The notes were in front of me"), "{}", seen.answer);
+    assert!(seen.notices.iter().any(|notice| notice.contains("by the model's own notes")), "{:?}", seen.notices);
+    assert!(seen.prompt_tokens.iter().all(|tokens| *tokens <= 24_000), "{:?}", seen.prompt_tokens);
+}
+
+#[tokio::test]
+async fn a_conversation_that_outgrows_its_share_is_read_as_the_notes_of_the_model() {
+    let project = Project::todo();
+    let planner = Script::saying("I know nothing of it.")
+        .on("Your notes on the conversation before this:\nThe code word is OKAPI", "It was OKAPI.")
+        .on("beginning of a conversation between a user and you", "The code word is OKAPI.");
+    let long = |n: usize| Exchange { request: format!("Question {n}"), answer: "Many words. ".repeat(200) };
+    let plain = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
+    let toolkit = Toolkit { earlier: (0..9).map(long).collect(), ..plain };
+    let first = seen(&toolkit, "What was the code word in all this?", |_| Decision::Approve).await;
+    assert!(first.answer.starts_with("It was OKAPI."), "{}", first.answer);
+    assert!(first.notices.iter().any(|notice| notice.contains("its own notes")), "{:?}", first.notices);
+    // The next turn reads the same notes, and asks for no others.
+    let turn = Exchange { request: "What was the code word in all this?".to_owned(), answer: first.answer };
+    let toolkit = Toolkit { earlier: toolkit.earlier.iter().cloned().chain([turn]).collect(), ..toolkit };
+    let second = seen(&toolkit, "And what was it once more, please say it?", |_| Decision::Approve).await;
+    assert!(second.answer.starts_with("It was OKAPI."), "{}", second.answer);
+    assert_eq!((first.calls, second.calls), (2, 1 + first.calls), "the meter counts on: {:?}", second.notices);
+}
+
+#[tokio::test]
+async fn a_turn_ends_when_its_time_is_over_and_says_so() {
+    let project = Project::todo();
+    let mut planner = Script::saying(r#"[find_files(path="src")]"#);
+    planner.row_time = std::time::Duration::from_micros(200);
+    let toolkit = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
+    let toolkit = Toolkit { time: TurnTime::of(Some(1)), ..toolkit };
+    let seen = seen(&toolkit, "Look around", |_| Decision::Approve).await;
+    assert!(seen.answer.contains("its time of 1 s is over (turn_time_s)"), "{}", seen.answer);
+    assert!(seen.calls <= 3, "{}", seen.calls);
+}
+
+#[tokio::test]
 async fn replies_that_are_of_no_use_end_with_a_clear_answer() {
     let many: Vec<String> = (0..30).map(|n| format!(r#"read_file(path="{n}")"#)).collect();
     let many = format!("[{}]", many.join(", "));
@@ -254,6 +335,64 @@ async fn replies_that_are_of_no_use_end_with_a_clear_answer() {
         assert!(seen.answer.contains(expected), "{reply}: {}", seen.answer);
         assert!(seen.calls <= 5, "{}", seen.calls);
     }
+}
+
+#[tokio::test]
+async fn a_model_that_only_thinks_has_answered_nothing() {
+    let mut planner = Script::saying("<think>Hm. This is hard.</think>\n");
+    planner.thoughtful = true;
+    let seen = run(&Project::todo(), planner, "Why are requests tried again?").await;
+    assert!(seen.answer.contains("the model answered nothing, 2 times in a row"), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn of_two_hundred_calls_at_once_the_first_are_run_and_the_rest_is_told() {
+    let project = Project::todo();
+    let calls: Vec<String> = (0..200).map(|n| format!(r#"write_file(path="n{n}.md", content="{n}\n")"#)).collect();
+    let planner = Script::saying(&format!("[{}]", calls.join(", "))).on("created n0.md", "That is all.");
+    let toolkit = indexed(&project, toolkit(&project, planner.acting(), Script::saying("")));
+    let toolkit = Toolkit { time: TurnTime::Unlimited, ..toolkit };
+    let seen = seen(&toolkit, "Write notes", |_| Decision::Approve).await;
+    assert!(project.path().join("n23.md").exists() && !project.path().join("n24.md").exists());
+    assert!(seen.notices.iter().any(|notice| notice.contains("the first 24 calls are run")), "{:?}", seen.notices);
+    assert!(seen.answer.starts_with("That is all."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_line_that_is_changed_to_and_fro_ends_the_turn() {
+    let project = Project::todo();
+    let change = |from: u8, to: u8| {
+        format!(
+            r#"edit(path="src/retry.ts", edits=[{{"old": "MAX_ATTEMPTS = {from}", "new": "MAX_ATTEMPTS = {to}"}}])"#
+        )
+    };
+    let seen =
+        run(&project, Script::saying(&format!("[{}, {}]", change(5, 6), change(6, 5))), "Tune the attempts").await;
+    assert!(seen.answer.contains("stopped, because the same call of `edit`"), "{}", seen.answer);
+    assert!(seen.calls <= 5 && seen.reports.len() <= 10, "{} calls, {:?}", seen.calls, tools(&seen));
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 5"));
+}
+
+#[tokio::test]
+async fn a_claimed_run_that_never_was_is_marked() {
+    let words = "The limit is 7 now, and all tests pass.";
+    let planner = Script::saying(EDIT).on("changed src/retry.ts", words);
+    let seen = run(&Project::todo(), planner, "Requests should be tried more often").await;
+    assert!(seen.answer.starts_with(words), "{}", seen.answer);
+    assert!(seen.answer.contains(&format!("so nothing shows this: {words}")), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn results_of_a_hundred_megabytes_are_bounded() {
+    let project = Project::todo();
+    let fill = r#"[run_command(command="yes a-line-of-many | head -c 100000000 > big.txt; ls big.txt")]"#;
+    let planner = Script::saying(fill)
+        .on("lines left out", "It is long, and I have seen its beginning.")
+        .on("ls big.txt", r#"[run_command(command="cat big.txt"), read_file(path="big.txt")]"#);
+    let seen = run(&project, planner, "Make a big file and look at it").await;
+    assert!(seen.answer.starts_with("It is long"), "{}", seen.answer);
+    assert_eq!(tools(&seen), ["run_command", "run_command", "read_file"]);
+    assert!(seen.prompt_tokens.iter().all(|tokens| *tokens < 40_000), "{:?}", seen.prompt_tokens);
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use monobloc::agent::{Deciding, Host, Meter, Remotes, Toolkit, TurnError, run_turn};
-use monobloc::base::config::{ApproveMode, Cognitive};
+use monobloc::agent::{Deciding, Host, Meter, Notes, Remotes, Toolkit, TurnError, run_turn};
+use monobloc::base::config::{ApproveMode, Cognitive, TurnTime};
 use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
@@ -95,6 +95,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         tools_offered: 15,
         orchestrate: true,
         iterations_max: None,
+        time: TurnTime::default(),
         mode: Mode::Agent,
         cognitive: Cognitive::default(),
         think: None,
@@ -104,6 +105,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         cancel,
         meter: Meter::start(),
         remotes: Remotes::default(),
+        notes: Notes::default(),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::tools::ToolSpec;
 use crate::tools::call::check::{self, Repair};
 use crate::tools::call::{self, Tier};
 
+use super::budget::{Pace, Weak};
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::graph::Transitions;
@@ -32,12 +33,6 @@ use super::toolkit::{Toolkit, TurnError};
 use super::{conversation, probe, whole};
 use offer::{LoopRights, RankedTools};
 use watch::{Open, ReplyCalls, ReplyWithoutCall, Verdict, Watch};
-
-/// Longest reply of one iteration of a capable and of a small model, in tokens.
-const REPLY_TOKENS: usize = 1_500;
-const SMALL_REPLY_TOKENS: usize = 80;
-/// Longest part of a result that the model reads, in characters; the evidence keeps all of it.
-const RESULT_CHARS: usize = 3_000;
 
 /// The input of a loop.
 pub struct Task<'a> {
@@ -66,8 +61,9 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     if acts && !changes {
         host.notice(&ending::why_not(toolkit.mode, &model, probe::known_tier(toolkit), trouble));
     }
-    let mut opening = prompt::opening(request, plan, evidence, trouble);
-    if let Some(known) = prompt::background(toolkit, &model, request, vector.as_deref()) {
+    let limits = Weak::of(Pace::of(toolkit, &model));
+    let mut opening = prompt::opening(request, plan, evidence, trouble, &limits);
+    if let Some(known) = prompt::background(toolkit, &model, request, vector.as_deref(), &limits) {
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
     let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, rights);
@@ -83,6 +79,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         shelf,
         model,
         capability,
+        limits,
         constrained: measured.is_some_and(|measured| measured.grammar_helps()),
         rights,
         changes,
@@ -122,6 +119,7 @@ struct Loop<'a> {
     shelf: RankedTools,
     model: Player,
     capability: ModelCapability,
+    limits: Weak,
     /// Calls are generated inside a grammar, because that was measured to help.
     constrained: bool,
     rights: LoopRights,
@@ -178,7 +176,7 @@ impl<'a> Loop<'a> {
                 Verdict::Say(stall, remedy) => {
                     let example = prompt::example(&self.model, &offer::texts(&offered));
                     let open = self.open();
-                    let text = prompt::correction(stall, remedy, self.changes, &open, &example);
+                    let text = prompt::correction(stall, remedy, self.changes, &open, &example, self.limits.open);
                     let cut = cut.filter(|_| silent).map(|why| prompt::cut_short(&why)).unwrap_or_default();
                     self.messages.push(Message::user(format!("{cut}{text}")));
                 }
@@ -198,7 +196,7 @@ impl<'a> Loop<'a> {
     async fn reply(&mut self, offered: &[&ToolSpec]) -> Result<Output, TurnError> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
         self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
-        let reply = if capability.supports_complex_reasoning { REPLY_TOKENS } else { SMALL_REPLY_TOKENS };
+        let reply = if capability.supports_complex_reasoning { self.limits.reply } else { self.limits.small_reply };
         let context = model.context().min(capability.max_context_tokens);
         let thinks = self.scene.toolkit.switch(model);
         let count =
@@ -300,7 +298,7 @@ impl<'a> Loop<'a> {
         self.scene.host.emit(Event::StepExecuting { step, description: tool.clone() });
         self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
         let entry = execute::perform(self.scene, step, call, spec, self.evidence).await?;
-        let text = words::shorten(&entry.outcome.text, RESULT_CHARS);
+        let text = words::shorten(&entry.outcome.text, self.limits.result_bytes);
         batch.repeated += usize::from(known);
         batch.executed += usize::from(spec.mutates && !known);
         Ok(match entry.status {

@@ -5,6 +5,7 @@ use crate::models::dialect::{Message, Speaker, ToolText};
 use crate::protocol::{Remedy, Stall};
 use crate::retrieve;
 
+use crate::agent::budget::Weak;
 use crate::agent::evidence::{Evidence, GIVEN};
 use crate::agent::plan::Plan;
 use crate::agent::player::Player;
@@ -24,16 +25,8 @@ pub const HINT: &str = "You've gathered context. Consider proceeding to executio
 /// The advice to the model after a call that was cut.
 pub const IN_PARTS: &str =
     "Write less in one reply: a long file in parts, its beginning with write_file and the rest with replace_in_file.";
-/// Hits packed as background. They may take 1/16 of a slot and at most 4,000 tokens: 4,000 to 6,000 tokens of context are the aim.
-const BACKGROUND_HITS: usize = 8;
-const BACKGROUND_SHARE: usize = 16;
-const BACKGROUND_TOKENS_MAX: usize = 4_000;
-/// Longest part of a handed-over text that the model reads, in characters (about 3,000 tokens, within the same aim).
-const GIVEN_CHARS: usize = 12_000;
 /// Characters that are left of a message cut to make room for later ones.
 const STUB_CHARS: usize = 160;
-/// Maximum number of open steps named to the model.
-const OPEN_SHOWN: usize = 5;
 
 /// The system message; `short` picks the version for weak models, which a long one confuses.
 pub fn system(changes: bool, short: bool) -> String {
@@ -60,8 +53,8 @@ pub fn without_reasoning(text: &str, mut take: impl FnMut(&str)) -> String {
 }
 
 /// The first user message: the request, with the plan, what is still open, and the results so far.
-pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -> String {
-    let mut text = words::shorten(request, 4_000);
+pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str, limits: &Weak) -> String {
+    let mut text = words::shorten(request, limits.request_bytes);
     if !plan.steps.is_empty() && !trouble.is_empty() {
         text.push_str("\n\nPlan:");
         for step in &plan.steps {
@@ -72,23 +65,28 @@ pub fn opening(request: &str, plan: &Plan, evidence: &Evidence, trouble: &str) -
     }
     for entry in evidence.entries() {
         let shown =
-            if entry.tool == GIVEN { words::shorten(&entry.outcome.text, GIVEN_CHARS) } else { entry.summary() };
+            if entry.tool == GIVEN { words::shorten(&entry.outcome.text, limits.given_bytes) } else { entry.summary() };
         text.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }
     text
 }
 
 /// Code that matches the request, packed into the tokens that a slot can spare; `None` if nothing is found.
-pub fn background(toolkit: &Toolkit, model: &Player, request: &str, vector: Option<&[f32]>) -> Option<String> {
+pub fn background(
+    toolkit: &Toolkit,
+    model: &Player,
+    request: &str,
+    vector: Option<&[f32]>,
+    limits: &Weak,
+) -> Option<String> {
     let index = toolkit.index.as_ref()?;
-    let found = retrieve::search(index, request, vector, BACKGROUND_HITS).ok()?;
-    let budget = (model.context() / BACKGROUND_SHARE).min(BACKGROUND_TOKENS_MAX);
-    let pack = retrieve::pack(&found.hits, budget, &|text| model.count(text));
+    let found = retrieve::search(index, request, vector, limits.hits).ok()?;
+    let pack = retrieve::pack(&found.hits, limits.background, &|text| model.count(text));
     (!pack.items.is_empty()).then(|| pack.text())
 }
 
 /// The message that tells a stalled model what to do next.
-pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str) -> String {
+pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str, most: usize) -> String {
     let mut text = match (remedy, stall) {
         (Remedy::Nudge, _) if changes => NUDGE.to_owned(),
         (Remedy::Nudge, _) => NUDGE_QUESTION.to_owned(),
@@ -112,7 +110,7 @@ pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], e
     };
     if remedy != Remedy::Nudge && !open.is_empty() {
         let open: Vec<String> =
-            open.iter().take(OPEN_SHOWN).map(|step| format!("\n- {}", words::shorten(&step.text, 300))).collect();
+            open.iter().take(most).map(|step| format!("\n- {}", words::shorten(&step.text, 300))).collect();
         text.push_str(&format!("\nStill open:{}", open.concat()));
     }
     text

@@ -16,10 +16,6 @@ use crate::tools::builtin::Builtin;
 use super::{Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
-/// Longest answer, in tokens: one to three sentences. With more room a model repeats itself.
-const TOKENS_MAX: usize = 150;
-/// Most characters of a tool's result in the prompt.
-const RESULT_CHARS: usize = 2_000;
 /// The answer if the code shown backs no sentence of the model.
 const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
 /// Places that are listed under an answer, and lines from each on that count as its own.
@@ -82,7 +78,8 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
             // The places are the answer; they are listed with the facts.
             return Ok(String::new());
         }
-        let text = |entry: &Entry| words::shorten(&entry.outcome.text, RESULT_CHARS);
+        let bytes = job.limits().result_bytes;
+        let text = |entry: &Entry| words::shorten(&entry.outcome.text, bytes);
         let found: Vec<String> = evidence.entries()[known..].iter().map(text).collect();
         result = found.join("\n");
     }
@@ -118,8 +115,11 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     let model = job.model().await?;
     let mut messages = change::opening(job, &model, PROMPT);
     messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
-    let query =
-        Query { priority: Priority::User, sampling: scene.toolkit.manner(&model), ..Query::of(&messages, TOKENS_MAX) };
+    let query = Query {
+        priority: Priority::User,
+        sampling: scene.toolkit.manner(&model),
+        ..Query::of(&messages, job.limits().answer)
+    };
     let mut answer = String::new();
     for name in known.unknown {
         answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));

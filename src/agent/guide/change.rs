@@ -3,6 +3,7 @@
 mod docs;
 mod text;
 
+use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::player::{Form, Player, Query};
 use crate::agent::toolkit::TurnError;
@@ -24,10 +25,6 @@ const CREATE: &str = include_str!("../prompts/create.md");
 const NO_TEXT: &str = "There is no text in the answer.";
 /// Words that ask for an empty file.
 const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
-/// Longest passage or new file, in tokens.
-const TEXT_TOKENS: usize = 600;
-/// Attempts of the model at one change; the message of a failed check goes into the next prompt.
-const ROUNDS_MAX: usize = 3;
 /// From this round on answers are sampled, because greedy decoding would repeat the refused answer.
 const DRAWN_FROM: usize = 2;
 
@@ -255,8 +252,9 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
     let before = job.text(path);
     let mut messages = opening(job, &job.model().await?, CREATE);
     messages.push(Message::user(format!("{}{}\nWrite the file {path}.", pack.text, task(job))));
-    let forms = (0..ROUNDS_MAX).map(|round| {
-        let form = text_ask(true, TEXT_TOKENS, round, "writing a file");
+    let tokens = job.limits().text;
+    let forms = (0..Guided::TEXT_ROUNDS).map(|round| {
+        let form = text_ask(true, tokens, round, "writing a file");
         // Only documentation contains fenced blocks.
         let is_text = matches!(language_of(path), "markdown" | "text");
         if is_text { form } else { Ask { form: Form::Lark(grammar::of_any_code(path, "")), ..form } }

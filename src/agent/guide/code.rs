@@ -6,8 +6,9 @@ mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::agent::budget::{self, Guided};
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::player::Player;
 use crate::agent::probe;
@@ -30,14 +31,6 @@ use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
-/// Attempts of the model at one change; what a check found goes into the next prompt.
-const ROUNDS_MAX: usize = 4;
-/// Attempts if the request reports a mistake and has failing examples, which small changes did not repair.
-const REPORT_ROUNDS: usize = 2;
-/// No further round begins after this time.
-const ROUNDS_TIME: Duration = Duration::from_secs(60);
-/// Time for small changes of the first version if an example fails, and the same again for lines that are filled in.
-const TRIALS_TIME: Duration = Duration::from_secs(8);
 /// Most characters of what a check found in the next prompt.
 const TROUBLE_CHARS: usize = 900;
 
@@ -55,7 +48,7 @@ pub struct Order<'a> {
 /// if no round succeeds.
 pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let mut rounds = Rounds::begin(job, order, evidence).await?;
-    let until = Instant::now() + ROUNDS_TIME;
+    let until = budget::until(job.limits().rounds_time);
     for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
         match rounds.round(round, until, evidence).await? {
             Outcome::Accepted(more) => return Ok(rounds.done(more)),
@@ -139,7 +132,7 @@ impl<'a> Rounds<'a> {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && kind::is_report(&asked) { REPORT_ROUNDS } else { ROUNDS_MAX },
+            count: if is_clear && kind::is_report(&asked) { Guided::REPORT_ROUNDS } else { Guided::ROUNDS },
             items_max: choice::items_max(mentions, &asked),
             may_be_data: choice::may_be_data(&order, &asked),
             next: choice::decided(job, &order, &files, &choices, &asked),
@@ -303,7 +296,10 @@ impl<'a> Rounds<'a> {
         let Some(wrong) = wrong else { return Ok(ControlFlow::Continue(None)) };
         // For a reported mistake, small changes were tried before.
         let may_mend = attempt.round == 0 && !kind::is_report(&self.asked) && !wrong.is_vague;
-        if may_mend && let Some(mended) = repair::examples(self.job, &wrong, None, TRIALS_TIME, evidence).await? {
+        if may_mend
+            && let Some(mended) =
+                repair::examples(self.job, &wrong, None, self.job.limits().trials_time, evidence).await?
+        {
             return Ok(ControlFlow::Break(Outcome::Accepted(Done { said: String::new(), ..mended })));
         }
         // A correct change need not show in a call without an expected result.
@@ -343,7 +339,7 @@ impl<'a> Rounds<'a> {
             return Ok(Outcome::Refused(trouble));
         }
         if !self.before.contains_key(&ran.line) {
-            let failed = copy::failing_before(job, &ran.line, verify::LIMIT, self.files.as_they_were()).await?;
+            let failed = copy::failing_before(job, &ran.line, Guided::CHECK_TIME, self.files.as_they_were()).await?;
             self.before.insert(ran.line.clone(), failed);
         }
         if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Deserializer, Value};
 
+use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
@@ -28,14 +29,10 @@ const EXAMPLE: [&str; 2] = [
 ];
 /// Stands between two keys of a path.
 const BELOW: &str = " > ";
-/// Longest file that is shown whole, and longest answer, in tokens; most entries of a file in the grammar.
-const FILE_TOKENS: usize = 1_500;
-const TOKENS: usize = 200;
+/// Most entries of a file in the grammar.
 const ENTRIES_MAX: usize = 200;
 /// Most entries that one step changes.
 const CHANGES_MAX: usize = 6;
-/// Attempts of the model; what was wrong with one goes into the next prompt.
-const ROUNDS_MAX: usize = 2;
 
 /// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
 pub async fn change(
@@ -46,7 +43,7 @@ pub async fn change(
 ) -> Result<Option<Done>, TurnError> {
     let Some(mut entries) = keyed::entries(path, before) else { return Ok(None) };
     let whole = Passage { lines: (1, before.lines().count()), title: String::new() };
-    let shown = if retrieve::tokens(before) > FILE_TOKENS {
+    let shown = if retrieve::tokens(before) > job.limits().data {
         passage::lines_of(before, &passage::narrowed(before, &whole, &job.step.text))
     } else {
         before.trim_end().to_owned()
@@ -57,9 +54,10 @@ pub async fn change(
     messages.extend([Message::user(EXAMPLE[0].to_owned()), Message::assistant(EXAMPLE[1].to_owned())]);
     messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
     let form = Form::Lark(grammar(&entries));
-    let forms = (0..ROUNDS_MAX).map(|_| Ask {
+    let tokens = job.limits().entry;
+    let forms = (0..Guided::DATA_ROUNDS).map(|_| Ask {
         form: form.clone(),
-        tokens: TOKENS,
+        tokens,
         lines: usize::MAX,
         seed: None,
         phase: "changing entries",

@@ -4,8 +4,7 @@
 //! A small model writes a changed function that does what the old one did, or that fails, as often as a right one. Which result would be right it
 //! tells no better than the change; which call the request is about, it tells well.
 
-use std::time::Duration;
-
+use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
@@ -21,11 +20,8 @@ use super::copy::{self, Copy};
 use super::files::Files;
 use super::{Job, command, reply};
 
-/// Calls that have to speak against a change, most lines before the call, longest program, and time that it may take.
-const DRAWS: usize = 3;
+/// Most lines before the call.
 const LINES_MAX: usize = 6;
-const TOKENS: usize = 110;
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// A changed function that can be called.
 struct Target {
@@ -48,12 +44,12 @@ pub async fn missing(
         return Ok(None);
     }
     let mut problem = None;
-    for draw in 0..DRAWS {
+    for draw in 0..Guided::DRAFTS {
         let Some(code) = written(job, opening, &target, draw).await? else { return Ok(None) };
         let Some(line) = program::command(&target.path, &target.name, &code) else { return Ok(None) };
-        let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
+        let entry = command::perform(job, &line, Some(Guided::EXAMPLE_TIME), evidence).await?;
         let (id, is_refused, now) = (entry.id, entry.status.is_refused(), Gave::read(&entry.outcome.text));
-        let right = copy::right(job, &line, LIMIT).filter(|_| !is_refused);
+        let right = copy::right(job, &line, Guided::EXAMPLE_TIME).filter(|_| !is_refused);
         let Some(right) = right else { return Ok(None) };
         evidence.note_check(id, Check::Looks);
         let before = Gave::read(&copy.run(right).await.text);
@@ -140,7 +136,7 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
     );
     let form = Ask {
         form: Form::Lark(grammar),
-        tokens: TOKENS,
+        tokens: job.limits().calls,
         lines: usize::MAX,
         seed: (draw > 0).then_some(draw),
         phase: "trying it",

@@ -16,8 +16,6 @@ const MARKS: &[[&str; 3]] = &[
     ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
     ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
 ];
-/// Longest answer, in tokens: a few lines, because more than one line may be missing.
-const TOKENS_MAX: usize = 48;
 /// Shortest definition that is tried, in lines; a shorter one says too little about the missing line.
 const LINES_MIN: usize = 4;
 /// Most lines of one definition that are tried.
@@ -80,7 +78,7 @@ pub async fn fill(job: Job<'_>, spot: Spot<'_>, shows_old: bool) -> Result<Vec<S
         .special(*behind)
         .text(&text[line.end..within.end])
         .special(*here);
-    let request = engine.request(&prompt, TOKENS_MAX);
+    let request = engine.request(&prompt, job.limits().fill);
     let output = job.scene.toolkit.complete(model, request, "finding what is wrong", job.scene.host).await?;
     let next = text[line.end..].lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let has_ended = output.finish == Finish::End;

@@ -5,6 +5,7 @@
 mod listing;
 mod notation;
 
+use crate::agent::budget::Guided;
 use crate::base::is_listed;
 use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
@@ -17,8 +18,6 @@ use crate::language::words;
 use super::files::Files;
 use super::passage;
 
-/// Most definitions of one change.
-pub const ITEMS_MAX: usize = 3;
 /// The module of a Rust file that has its tests.
 const RUST_TESTS: &str = "tests";
 /// Words that hint at changes beside what is named.
@@ -229,7 +228,8 @@ impl Choices {
     pub fn said(&self, mentions: &Mentions, asked: &str) -> Option<(Vec<Item>, bool)> {
         if !mentions.new_names.is_empty() && mentions.adds {
             let is_so = |name: &String| name.starts_with(self.prefix.as_str());
-            if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > ITEMS_MAX {
+            if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > Guided::ITEMS
+            {
                 return None;
             }
             let more = words::split(asked).iter().any(|word| is_listed(MORE, word));

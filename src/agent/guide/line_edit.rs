@@ -24,8 +24,6 @@ const STRETCH_LINES_MAX: usize = 12;
 const MORE_LINES: usize = 10;
 /// Most stretches of one change.
 const STRETCHES_MAX: usize = 2;
-const NAMES_TOKENS: usize = 90;
-const CODE_TOKENS: usize = 300;
 
 /// The stretches of a long function.
 pub struct Within<'a> {
@@ -65,13 +63,13 @@ impl<'a> Within<'a> {
     }
 
     /// How the model names the lines to change.
-    fn names(&self) -> Ask {
+    fn names(&self, tokens: usize) -> Ask {
         let titles: Vec<String> =
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
         let more = STRETCHES_MAX - 1;
         let form = Form::Lark(format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | ")));
         let lines = usize::MAX;
-        Ask { form, tokens: NAMES_TOKENS, lines, seed: None, phase: "finding the lines to change" }
+        Ask { form, tokens, lines, seed: None, phase: "finding the lines to change" }
     }
 
     /// The stretches that an answer names, in the order of the function, without those inside another one.
@@ -97,7 +95,7 @@ impl<'a> Within<'a> {
             "{purpose}\n`{name}` is long.{text}\nWhich line of it has to change, or stands right before what is new? Copy that line; a second one only \
              if two places change."
         )));
-        let answer = ask(job, messages, Ask { seed, ..self.names() }).await?;
+        let answer = ask(job, messages, Ask { seed, ..self.names(job.limits().line_names) }).await?;
         tracing::debug!(answer.text, "lines");
         let named = self.named(answer.whole_lines());
         messages.push(Message::assistant(answer.text.clone()));
@@ -113,7 +111,7 @@ impl<'a> Within<'a> {
             let lines = 2 * old.lines().count() + MORE_LINES;
             let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent, lines));
             let lines = lines + 1 + grammar::FENCES;
-            let ask_for = Ask { form, tokens: CODE_TOKENS, lines, seed, phase: "writing code" };
+            let ask_for = Ask { form, tokens: job.limits().lines, lines, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer.text, "written");
             let code = answer.whole().map(|text| reply::first(text).unwrap_or_default());

@@ -36,6 +36,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::agent::budget::{Guided, Pace};
 use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
 use crate::context::{self, Pack, Purpose, Stretch, text_of};
@@ -61,10 +62,6 @@ pub use explicit::Change;
 /// Words of a request that put new tests into the file of the code.
 const SAME_FILE: &[&str] =
     &["same file", "selben datei", "gleichen datei", "même fichier", "mismo archivo", "mismo fichero"];
-/// Most tokens of code in the prompt of one step: about seven seconds of prefill on two cores with a 1.5B model.
-const CONTEXT_TOKENS: usize = 1_600;
-/// Code takes at most one part in this many of the model's context window.
-const SLOT_SHARE: usize = 3;
 
 /// A step that is carried out, and what that takes.
 #[derive(Clone, Copy)]
@@ -118,6 +115,11 @@ impl<'a> Job<'a> {
     /// The planner, loaded now if it is not yet.
     pub async fn model(self) -> Result<Player, TurnError> {
         self.scene.toolkit.model(Role::Planner, self.scene.host).await
+    }
+
+    /// The limits of the step; those of a slow machine until the planner is loaded.
+    pub fn limits(self) -> Guided {
+        Guided::of(Pace::of_planner(self.scene.toolkit))
     }
 
     /// Calls a built-in tool for the step, with consent, checkpoint and evidence.
@@ -300,7 +302,7 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
-    let tokens = CONTEXT_TOKENS.min(job.model().await?.context() / SLOT_SHARE);
+    let tokens = Guided::of(Pace::of(scene.toolkit, &job.model().await?)).pack;
     let wanted = context::Wanted {
         context: scene.context,
         index,

@@ -1,5 +1,6 @@
 //! Has the model split a request into steps where rules cannot: each step has a kind and its words of the request.
 
+use crate::agent::budget::{Guided, Pace};
 use crate::agent::player::{Form, Output};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
@@ -13,8 +14,6 @@ use crate::request::{named, steps};
 const PROMPT: &str = include_str!("../prompts/read.md");
 /// Name of this phase in events and in the cost report.
 pub const PHASE: &str = "reading the request";
-/// Longest answer, in tokens: every step repeats its words of the request.
-const TOKENS_MAX: usize = 400;
 /// Longest request that the model reads, in bytes: the grammar contains its words, and more of them make it slow. A longer one is split into its
 /// clauses.
 const REQUEST_BYTES_MAX: usize = 2_000;
@@ -37,7 +36,8 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
     }
     let planner = toolkit.model(Role::Planner, host).await?;
     let asked = Question { toolkit, model: &planner, host, phase: PHASE };
-    let output = reading(asked, &request, &toolkit.earlier, TOKENS_MAX).await?;
+    let tokens = Guided::of(Pace::of(toolkit, &planner)).steps;
+    let output = reading(asked, &request, &toolkit.earlier, tokens).await?;
     // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.
     let text = if whole::why_cut(&output).is_none() { &output.text } else { whole::lines(&output.text) };
     Ok(complete::covered(steps::read(text), &request))

@@ -19,8 +19,6 @@ use crate::request::kind::{self, is_report};
 use super::files::Files;
 use super::{Done, Job, Stretch, code, trial, verify};
 
-/// Time for small changes made by code, and the same again for lines that the model fills in.
-const TIME: Duration = Duration::from_secs(25);
 /// Most failures whose place is shown to the model.
 const TESTS_SHOWN: usize = 2;
 /// Most definitions of one name, and most files with failures, that are searched for the mistake.
@@ -71,7 +69,7 @@ pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
         (ran, Some(wrong)) => {
             // Tests that pass now have to pass after the change, too.
             let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
-            examples(job, &wrong, passed.as_deref(), TIME, evidence).await
+            examples(job, &wrong, passed.as_deref(), job.limits().repair_time, evidence).await
         }
         (_, None) => Ok(None),
     }
@@ -171,11 +169,11 @@ async fn repaired(
             said: &format!("{}\n{trouble}", wrong.said),
             took: wrong.took + ran.took,
             may_fail: Some(&ran.report),
-            time: TIME,
+            time: job.limits().repair_time,
         },
         None => {
             let may_fail = Some(&lacking).filter(|lacking| lacking.failed > 0);
-            trial::Check { line: &ran.line, said: &trouble, took: ran.took, may_fail, time: TIME }
+            trial::Check { line: &ran.line, said: &trouble, took: ran.took, may_fail, time: job.limits().repair_time }
         }
     };
     let may_be_wrong = may_be_wrong(job, named, &places, &report, &graph);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::budget::Guided;
 use crate::agent::consent::Wanted;
 use crate::agent::evidence::Evidence;
 use crate::agent::execute::{self, Made};
@@ -9,9 +10,6 @@ use crate::agent::toolkit::TurnError;
 use crate::tools::builtin::Builtin;
 
 use super::{Done, Job};
-
-/// Times that a change is worked out anew because a file was changed meanwhile; then somebody else is at work on it.
-const ROUNDS_MAX: usize = 3;
 
 impl Job<'_> {
     /// Makes changes that belong together: all of them or none. `notes` tell the user which places they leave out.
@@ -42,7 +40,7 @@ impl Job<'_> {
         evidence: &mut Evidence,
     ) -> Result<Result<(Made, T), String>, TurnError> {
         let mut stale = String::new();
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..Guided::STALE_ROUNDS {
             let (edits, notes, more) = match work_out() {
                 Ok(worked_out) => worked_out,
                 Err(why) if stale.is_empty() => return Ok(Err(why)),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+use crate::agent::budget::Guided;
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::execute::Made;
 use crate::agent::toolkit::TurnError;
@@ -80,7 +81,7 @@ pub struct Mended {
 pub async fn mend(job: Job<'_>, check: Check<'_>, places: &[Stretch]) -> Result<Option<Mended>, TurnError> {
     let mut places = definitions(job, places);
     let mut bench = Bench { job, check, copies: Vec::new() };
-    if places.is_empty() || bench.right(verify::LIMIT).is_none() {
+    if places.is_empty() || bench.right(Guided::CHECK_TIME).is_none() {
         return Ok(None);
     }
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(COPIES_MAX);
@@ -282,7 +283,7 @@ impl Bench<'_> {
     async fn fails_as_it_is(&mut self) -> Result<bool, TurnError> {
         let mut running = JoinSet::new();
         for copy in std::mem::take(&mut self.copies) {
-            let Some(right) = self.right(verify::LIMIT) else { return Ok(false) };
+            let Some(right) = self.right(Guided::CHECK_TIME) else { return Ok(false) };
             let may_fail = self.check.may_fail.cloned();
             running.spawn(async move { (failures_left(&copy, right, may_fail.as_ref()).await.is_some(), copy) });
         }
@@ -336,7 +337,7 @@ impl Bench<'_> {
 
     /// How long the check may run on a copy that is built.
     fn limit(&self) -> Duration {
-        (2 * self.check.took + GRACE).min(verify::LIMIT)
+        (2 * self.check.took + GRACE).min(Guided::CHECK_TIME)
     }
 
     /// The right to run the check once more; the user gave it when the check ran in the project.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
 use crate::context::mentions::Mentions;
@@ -23,8 +24,6 @@ const SUMMARY_CHARS: usize = 700;
 const TESTS_MAX: usize = 4;
 /// Errors of Python and Node for a module that is not found.
 const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
-/// Time limit of one check.
-pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// The result of a command that checks the project.
 pub struct Ran {
@@ -107,7 +106,7 @@ pub fn why_untested(job: Job<'_>) -> Option<String> {
 /// Runs a check and parses its output; `None` if the user does not consent. Failures that only lack a package are no failures: the run counts
 /// as passed, or as missing if no test passed.
 pub async fn run(job: Job<'_>, line: &str, check: Check, evidence: &mut Evidence) -> Result<Option<Ran>, TurnError> {
-    let entry = command::perform(job, line, Some(LIMIT), evidence).await?;
+    let entry = command::perform(job, line, Some(Guided::CHECK_TIME), evidence).await?;
     if entry.status.is_refused() {
         return Ok(None);
     }
@@ -204,7 +203,7 @@ async fn run_examples(
     let here: Vec<Example> =
         all.iter().filter(|one| files.place_of(&one.name).as_ref() == Some(&path)).cloned().collect();
     let Some(line) = examples::command(&path, &here) else { return Ok(None) };
-    let entry = command::perform(job, &line, Some(LIMIT), evidence).await?;
+    let entry = command::perform(job, &line, Some(Guided::CHECK_TIME), evidence).await?;
     let (id, is_over) = (entry.id, entry.status.is_refused() || entry.succeeded());
     let names = here.iter().map(|one| one.name.clone()).collect();
     let took = Duration::from_millis(entry.wall_ms);

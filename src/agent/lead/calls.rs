@@ -68,6 +68,9 @@ impl Lead<'_> {
             }
             if at >= self.budget.calls {
                 let most = self.budget.calls;
+                if at == most {
+                    self.scene.host.notice(&format!("of one reply the first {most} calls are run; the model is told"));
+                }
                 round.results[at] = format!("not run: of one reply the first {most} calls are run; call this again");
                 continue;
             }
@@ -148,8 +151,15 @@ impl Lead<'_> {
     fn result(&self, entry: &Entry, is_known: bool) -> String {
         let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
         let outcome = &entry.outcome;
-        let bytes = budget::bytes(self.budget.result, &outcome.text, |text| self.model.count(text));
-        let mut text = fitted(&outcome.text, bytes, keep);
+        let count = |text: &str| self.model.count(text);
+        let mut text = match self.budget.is_long_result(count(&outcome.text)) {
+            false => outcome.text.clone(),
+            true => {
+                let text = fitted(&outcome.text, budget::bytes(self.budget.result, &outcome.text, count), keep);
+                let next = last_line(&text).filter(|_| entry.tool == Builtin::ReadFile.name());
+                text + &next.map_or(String::new(), |last| format!("\n[start_line = {} goes on]", last + 1))
+            }
+        };
         let is_shown = |message: &Message| message.speaker == Speaker::Tool && message.content.contains(&text);
         if is_known && entry.succeeded() && self.messages.iter().any(is_shown) {
             return "The same as the result of this call before; nothing has changed since.".to_owned();
@@ -188,4 +198,9 @@ impl Lead<'_> {
         self.scene.host.notice(&format!("`{tool}` was not run: {why}"));
         Some(format!("`{tool}` was not run: {why}. {advice}"))
     }
+}
+
+/// The number of the last numbered line (`14| let a = 1;`) of a text.
+fn last_line(text: &str) -> Option<usize> {
+    text.lines().rev().find_map(|line| line.split_once('|')?.0.parse().ok())
 }

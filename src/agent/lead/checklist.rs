@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::Host;
+use crate::agent::budget::Budget;
 use crate::agent::evidence::{Entry, Evidence};
-use crate::agent::plan::{self, Plan};
+use crate::agent::plan::Plan;
 use crate::base::StepId;
-use crate::language::clauses::Part;
 use crate::language::words;
 use crate::models::dialect::RawCall;
 use crate::protocol::{Event, PlanStatus, StepState};
@@ -14,8 +14,9 @@ use crate::request::{Kind, Step};
 use crate::tools::ToolSpec;
 use crate::tools::builtin::Builtin;
 
-/// The largest number of items, and the longest text of one in bytes.
-const ITEMS_MAX: usize = 40;
+use super::items;
+
+/// The longest text of an item, in bytes.
 const TEXT_MAX: usize = 300;
 /// The call by which planners of the LFM2 family add a step to their plan, a line each: `[plan.add_step(description="Read the file a")]`. It is not
 /// listed, but read.
@@ -80,10 +81,14 @@ pub struct Checklist {
 
 impl Checklist {
     /// The parts of a request; nothing if it has one part only.
-    pub fn of(parts: &[Part]) -> Checklist {
-        let steps = plan::floor(parts).steps;
+    pub fn of(request: &str) -> Checklist {
+        let mut steps = items::of(request);
         if steps.len() < 2 {
             return Checklist::default();
+        }
+        steps.truncate(Budget::ITEMS);
+        for step in &mut steps {
+            step.text = words::shorten(&step.text, TEXT_MAX);
         }
         let last = steps.len();
         let items = steps.into_iter().map(|step| Item { step, mark: Mark::Open }).collect();
@@ -119,8 +124,8 @@ impl Checklist {
     /// The fault of the call; nothing was changed.
     pub fn set(&mut self, arguments: &Map<String, Value>, host: &dyn Host) -> Result<String, String> {
         let given = arguments.get("items").and_then(Value::as_array).ok_or("`plan` needs the list `items`")?;
-        if given.len() > ITEMS_MAX {
-            return Err(format!("{} items are too many; {ITEMS_MAX} are taken", given.len()));
+        if given.len() > Budget::ITEMS {
+            return Err(format!("{} items are too many; {} are taken", given.len(), Budget::ITEMS));
         }
         let mut items = Vec::new();
         let mut last = self.last;
@@ -181,12 +186,21 @@ impl Checklist {
     }
 
     /// The items that are open: by the word of the model if it has set the list, else those that no call has carried out.
-    pub fn open(&self, evidence: &Evidence) -> Vec<&str> {
+    pub fn open<'a>(&'a self, evidence: &Evidence) -> Vec<&'a str> {
+        self.open_items(evidence).into_iter().map(|item| item.step.text.as_str()).collect()
+    }
+
+    /// The same as steps.
+    pub fn open_steps(&self, evidence: &Evidence) -> Vec<Step> {
+        self.open_items(evidence).into_iter().map(|item| item.step.clone()).collect()
+    }
+
+    fn open_items<'a>(&'a self, evidence: &Evidence) -> Vec<&'a Item> {
         let is_open = |item: &&Item| match self.by_model {
             true => item.mark == Mark::Open,
             false => !is_covered(&item.step, evidence),
         };
-        self.items.iter().filter(is_open).map(|item| item.step.text.as_str()).collect()
+        self.items.iter().filter(is_open).collect()
     }
 
     /// The items that the model has dropped.
@@ -217,7 +231,6 @@ fn is_covered(step: &Step, evidence: &Evidence) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::clauses;
     use crate::protocol::Decision;
     use crate::tools::Outcome;
     use crate::tools::policy::Policy;
@@ -246,8 +259,7 @@ mod tests {
 
     #[test]
     fn the_model_changes_the_list_and_the_user_sees_what_is_new() {
-        let parts = clauses::parts("Add a flag to src/a.rs and document it in README.md");
-        let (mut list, host) = (Checklist::of(&parts), Seen::default());
+        let (mut list, host) = (Checklist::of("Add a flag to src/a.rs and document it in README.md"), Seen::default());
         let texts: Vec<String> = list.texts().map(str::to_owned).collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         let told = set(&mut list, &host, json!([{"text": texts[0], "state": "done"}, {"text": "Test it"}]));
@@ -288,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_part_is_done_when_a_call_that_names_what_it_names_has_changed_something() {
-        let list = Checklist::of(&clauses::parts("Add a flag to src/a.rs and document it in README.md"));
+        let list = Checklist::of("Add a flag to src/a.rs and document it in README.md");
         let mut evidence = Evidence::default();
         let mut write = |path: &str| {
             let arguments = json!({ "path": path }).as_object().cloned().unwrap();

@@ -12,7 +12,7 @@ use crate::protocol::Mode;
 use crate::tools::builtin::Builtin;
 use crate::tools::shell;
 
-use super::Lead;
+use super::{Lead, claimed};
 
 /// Commands that are listed, and marks that occur in no result.
 const COMMANDS_SHOWN: usize = 8;
@@ -23,21 +23,22 @@ const MARKS_SHOWN: usize = 8;
 pub enum Need {
     /// Items of the checklist are open.
     Open(Vec<String>),
-    /// Code was changed after the last check; this command checks it.
-    Check(String),
+    /// Code was changed after the last check; this command checks it, or none can, for this reason.
+    Check(Result<String, String>),
 }
 
 impl Need {
-    /// For the model.
-    fn asked(&self) -> String {
+    /// For the model; `None` if it can do nothing about it.
+    fn asked(&self) -> Option<String> {
         match self {
-            Need::Open(items) => format!(
+            Need::Open(items) => Some(format!(
                 "Open on the checklist: {}. Carry it out, or mark what is done or dropped with `plan`.",
                 items.join("; ")
-            ),
-            Need::Check(command) => {
-                format!("Code was changed after the last check. Run what shows that it works, for example `{command}`.")
-            }
+            )),
+            Need::Check(Ok(command)) => Some(format!(
+                "Code was changed after the last check. Run what shows that it works, for example `{command}`."
+            )),
+            Need::Check(Err(_)) => None,
         }
     }
 
@@ -45,18 +46,19 @@ impl Need {
     fn told(&self) -> String {
         match self {
             Need::Open(items) => format!("- needs work: still open: {}", items.join("; ")),
-            Need::Check(command) => format!("- needs work: not checked after the last change; `{command}` does it"),
+            Need::Check(Ok(command)) => format!("- needs work: not checked after the last change; `{command}` does it"),
+            Need::Check(Err(why)) => format!("- not checked after the last change: {why}"),
         }
     }
 }
 
-/// The question to the model before its turn ends.
-pub fn question(needs: &[Need]) -> String {
-    let asked: Vec<String> = needs.iter().map(Need::asked).collect();
-    format!(
+/// The question to the model before its turn ends; `None` if it can do nothing more.
+pub fn question(needs: &[Need]) -> Option<String> {
+    let asked: Vec<String> = needs.iter().filter_map(Need::asked).collect();
+    (!asked.is_empty()).then(|| format!(
         "Before this ends: {} The user has read your words so far; do not repeat them. If something cannot be done, say so in a sentence.",
         asked.join(" ")
-    )
+    ))
 }
 
 impl Lead<'_> {
@@ -71,8 +73,8 @@ impl Lead<'_> {
             needs.push(Need::Open(open));
         }
         if is_unchecked(self.evidence) {
-            let command = testing::of(self.scene.context.root.path()).command(Task::Test);
-            needs.extend(command.map(Need::Check));
+            let root = self.scene.context.root.path();
+            needs.push(Need::Check(testing::of(root).ready(root, Task::Test)));
         }
         needs
     }
@@ -84,6 +86,11 @@ impl Lead<'_> {
         if !unseen.is_empty() {
             let named: Vec<String> = unseen.iter().map(|mark| format!("`{mark}`")).collect();
             facts.push(format!("- not seen in any result: {}", named.join(", ")));
+        }
+        if !self.evidence.entries().iter().any(is_check)
+            && let Some(claim) = claimed::of_run(said)
+        {
+            facts.push(format!("- no command of this turn ran a test or check, so nothing shows this: {claim}"));
         }
         facts.extend(done(self.evidence));
         facts.extend(self.checklist.dropped().map(|item| format!("- dropped: {item}")));

@@ -2,7 +2,11 @@
 
 mod calls;
 mod checklist;
+mod claimed;
+mod condense;
+mod earlier;
 mod ending;
+mod items;
 mod offer;
 mod opening;
 mod reply;
@@ -10,15 +14,19 @@ mod room;
 pub mod spelled;
 mod watch;
 
+pub use earlier::Notes;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::language::clauses::Part;
 use crate::models::Role;
-use crate::models::dialect::{Chat, Message, Speaker};
+use crate::models::dialect::{Message, Speaker};
 use crate::protocol::{Remedy, Stall};
+use crate::request::Step;
+use crate::tools::Context;
 
-use super::budget::Budget;
+use super::budget::{self, Budget};
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::player::Player;
@@ -29,33 +37,54 @@ use offer::Offer;
 use reply::{Kind, Said};
 use watch::{Unusable, Verdict, Watch};
 
-/// Times in a row that words which were cut are gone on with.
-const CONTINUED_MAX: usize = 4;
-
 /// The input of a turn.
 pub struct Task<'a> {
     pub parts: &'a [Part],
-    /// The parts make a checklist.
+    /// The request makes a checklist.
     pub with_checklist: bool,
     pub evidence: &'a mut Evidence,
     /// The parts that code has tried and could not do; empty if nothing was tried.
     pub trouble: &'a str,
 }
 
-/// Has the model carry out the request. Returns the answer, which was sent to the host piece by piece.
-pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<String, TurnError> {
+/// How a turn ended.
+pub enum Ended {
+    /// With this answer, which was sent to the host piece by piece.
+    Answered(String),
+    /// The server of the model went away, and a model of this process plays the planner now.
+    Left(Left),
+}
+
+/// The state in which a model left its turn.
+pub struct Left {
+    /// The words that the user has read so far.
+    pub said: String,
+    /// What its calls have changed and run, a line each.
+    pub done: Vec<String>,
+    /// The items of the checklist that are open.
+    pub open: Vec<Step>,
+}
+
+/// Has the model carry out the request.
+pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let Scene { toolkit, request, host, .. } = scene;
     let Task { parts, with_checklist, evidence, trouble } = task;
     let model = toolkit.model(Role::Planner, host).await?;
     let budget = Budget::for_player(toolkit, &model);
-    let checklist = if with_checklist { Checklist::of(parts) } else { Checklist::default() };
+    let checklist = if with_checklist { Checklist::of(request) } else { Checklist::default() };
     checklist.show(host);
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
     let given = opening::Given { parts, checklist: &checklist, evidence, trouble, vector: vector.as_deref() };
-    let messages = opening::messages(scene, &model, &budget, given).await;
+    let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
+    // Tools keep to the length of a result themselves, because each knows how the rest is got.
+    let sample = &messages[request_at].content;
+    let text_max_bytes =
+        budget::bytes(budget.result, sample, |text| model.count(text)).min(scene.context.text_max_bytes);
+    let context = Context { text_max_bytes, ..scene.context.clone() };
+    let scene = Scene { context: &context, ..scene };
     let lead = Lead {
         scene,
         evidence,
@@ -95,34 +124,37 @@ struct Lead<'a> {
 
 impl Lead<'_> {
     /// Rounds until the model answers, goes nowhere, or has used up rounds or time.
-    async fn turn(mut self) -> Result<String, TurnError> {
+    async fn turn(mut self) -> Result<Ended, TurnError> {
         let started = Instant::now();
         let most = self.scene.toolkit.iterations_max.unwrap_or(self.budget.rounds);
         let (mut is_asked, mut continued, mut stopped) = (false, 0, None);
         for round in 1..=most {
-            if started.elapsed() > self.budget.time {
-                stopped = Some(format!("its time of {} minutes is over", self.budget.time.as_secs() / 60));
+            if let Some(time) = self.budget.time.filter(|time| started.elapsed() > *time) {
+                stopped = Some(format!("its time of {} s is over (turn_time_s)", time.as_secs()));
                 break;
             }
             self.watch.round = round;
-            self.make_room();
-            let said = self.ask().await?;
+            let said = match self.next().await {
+                Ok(said) => said,
+                Err(why) => return self.left(why).await.map(Ended::Left),
+            };
             let cut = if let Kind::CutWords(why) = &said.kind { Some(why.clone()) } else { None };
             continued = if cut.is_some() { continued + 1 } else { 0 };
             let verdict = match self.take(said).await? {
                 Some(verdict) => verdict,
-                None if continued > CONTINUED_MAX => {
+                None if continued > self.budget.continued => {
                     Verdict::End(format!("the answer was cut {continued} times at {} tokens", self.budget.reply))
                 }
                 None if let Some(why) = cut => Verdict::Say(format!(
                     "Your answer did not come to its end, {why}. Go on exactly where it ends, without repeating anything."
                 )),
-                None => match self.needs() {
-                    needs if needs.is_empty() || is_asked => break,
-                    needs => {
+                None if is_asked => break,
+                None => match ending::question(&self.needs()) {
+                    None => break,
+                    Some(question) => {
                         is_asked = true;
                         self.watch.detected(Stall::OpenSteps, Remedy::AskedAgain);
-                        Verdict::Say(ending::question(&needs))
+                        Verdict::Say(question)
                     }
                 },
             };
@@ -141,11 +173,24 @@ impl Lead<'_> {
             }
         }
         self.report();
-        Ok(self.answer(stopped.as_deref()))
+        Ok(Ended::Answered(self.answer(stopped.as_deref())))
     }
 
-    /// The model's next reply.
-    async fn ask(&mut self) -> Result<Said, TurnError> {
+    /// Leaves the turn to the model of this process, if there is one, because the server of this one went away.
+    async fn left(mut self, why: TurnError) -> Result<Left, TurnError> {
+        let Scene { toolkit, host, .. } = self.scene;
+        if self.model.here().is_some() {
+            return Err(why);
+        }
+        toolkit.stand_in(Role::Planner, why, host).await?;
+        self.report();
+        let (done, open) = (ending::done(self.evidence), self.checklist.open_steps(self.evidence));
+        Ok(Left { said: self.said.trim_end().to_owned(), done, open })
+    }
+
+    /// The model's next reply, after its conversation was condensed if that was about to outgrow the context.
+    async fn next(&mut self) -> Result<Said, TurnError> {
+        self.make_room().await?;
         let gap = if self.gap { "\n\n" } else { "" };
         let said = reply::ask(self.scene, &self.model, &self.messages, &self.offer, self.budget.reply, gap).await?;
         self.gap &= said.words.is_empty();
@@ -245,22 +290,6 @@ impl Lead<'_> {
         match self.messages.last_mut().filter(|last| last.speaker != Speaker::Assistant) {
             Some(last) => last.content.push_str(&format!("\n\n{text}")),
             None => self.messages.push(Message::user(text)),
-        }
-    }
-
-    /// Condenses the conversation if it is about to outgrow the context.
-    fn make_room(&mut self) {
-        let done = ending::done(self.evidence);
-        let open = self.checklist.text();
-        let done = format!(
-            "{}\n{open}",
-            if done.is_empty() { "nothing was changed or run".to_owned() } else { done.join("\n") }
-        );
-        let (model, tools) = (&self.model, &self.offer.texts);
-        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools, ..Chat::default() });
-        let limits = room::Limits { full: self.budget.full, condensed: self.budget.condensed, count: &count };
-        if room::make(&mut self.messages, &mut self.request_at, done.trim_end(), &limits) {
-            self.scene.host.notice("the conversation of this turn was condensed: it had outgrown the model's context");
         }
     }
 

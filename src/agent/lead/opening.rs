@@ -3,11 +3,12 @@
 use std::path::{Component, Path};
 
 use super::checklist::Checklist;
+use super::earlier;
 use crate::agent::budget::Budget;
-use crate::agent::conversation;
 use crate::agent::evidence::{Evidence, GIVEN};
 use crate::agent::execute::Scene;
 use crate::agent::player::Player;
+use crate::agent::toolkit::TurnError;
 use crate::base::StepId;
 use crate::context::text_of;
 use crate::language::clauses::Part;
@@ -35,20 +36,36 @@ pub struct Given<'a> {
 }
 
 /// The first messages. The system message is the same for every request of a session.
-pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget, given: Given<'_>) -> Vec<Message> {
+pub async fn messages(
+    scene: Scene<'_>,
+    model: &Player,
+    budget: &Budget,
+    given: Given<'_>,
+) -> Result<Vec<Message>, TurnError> {
     let count = |text: &str| model.count(text);
-    let fitted = |text: &str, tokens: usize| lines_within(text, tokens, &count);
+    let fitted = |name: &str, text: &str, tokens: usize| {
+        let shown = lines_within(text, tokens, &count);
+        if shown.len() < text.trim().len() {
+            scene.host.notice(&format!("{name} is longer than the model is shown at once: its end is left out"));
+        }
+        shown
+    };
     let (root, nested) = instructions(scene.context, given.parts);
     let mut system = about(scene, budget);
     // The root folder's part does not depend on the request, so that system messages are alike.
     let mut left = budget.instructions / 3;
     if let Some((path, text)) = root {
-        let text = fitted(&text, budget.instructions - left);
+        let text = fitted(&path, &text, budget.instructions - left);
         system.push_str(&of_project(&path, &text));
     }
     let mut user = words::shorten(scene.request, crate::agent::budget::bytes(budget.request, scene.request, count));
+    if user.len() < scene.request.len() {
+        let cut = format!("the request was cut: {} of its {} bytes are read", user.len(), scene.request.len());
+        scene.host.notice(&format!("{cut}; put the rest into a file that it names"));
+        user.push_str(&format!("\n[{cut}]"));
+    }
     for (path, text) in nested {
-        let text = fitted(&text, left);
+        let text = fitted(&path, &text, left);
         left = left.saturating_sub(count(&text));
         user.push_str(&of_project(&path, &text));
     }
@@ -59,7 +76,11 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget, given: 
         user.push_str(&format!("\n\nNot done so far: {}", given.trouble));
     }
     for entry in given.evidence.entries() {
-        let shown = if entry.tool == GIVEN { fitted(&entry.outcome.text, budget.request) } else { entry.summary() };
+        let shown = if entry.tool == GIVEN {
+            fitted(&entry.summary(), &entry.outcome.text, budget.request)
+        } else {
+            entry.summary()
+        };
         user.push_str(&format!("\n[{}] {}: {shown}", entry.id, entry.tool));
     }
     if let Some(state) = git(scene.context).await {
@@ -69,9 +90,9 @@ pub async fn messages(scene: Scene<'_>, model: &Player, budget: &Budget, given: 
         user.push_str(&format!("\n\nFrom the index of the project, what fits the request best:\n{code}"));
     }
     let mut messages = vec![Message::system(system)];
-    messages.extend(conversation::whole(&scene.toolkit.earlier, budget.earlier, &count));
+    messages.extend(earlier::messages(scene, model, budget).await?);
     messages.push(Message::user(user));
-    messages
+    Ok(messages)
 }
 
 /// Who the model is and how it works.

@@ -63,6 +63,7 @@ pub async fn ask(
         sampling: toolkit.manner(model),
         reuse: Reuse::Continue,
         repeats: true,
+        hands_over: true,
         ..Query::of(chat, tokens_max)
     };
     let dialect = model.here().map(|model| model.dialect.clone());

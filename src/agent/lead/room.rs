@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
+use crate::agent::budget::Budget;
 use crate::language::words;
 use crate::models::dialect::{Message, Speaker};
 
-/// The newest rounds that stay.
-const ROUNDS_KEPT: usize = 2;
 /// Bytes that are left of a result or of an argument of an old round.
 const STUB: usize = 200;
 const NOTE: &str = "\n\n[Earlier rounds of this task were left out to make room. So far:\n";
@@ -15,35 +14,98 @@ const NOTE: &str = "\n\n[Earlier rounds of this task were left out to make room.
 pub struct Limits<'a> {
     pub full: usize,
     pub condensed: usize,
+    /// The newest rounds that stay.
+    pub kept: usize,
     pub count: &'a dyn Fn(&[Message]) -> usize,
+}
+
+impl<'a> Limits<'a> {
+    pub fn of(budget: &Budget, count: &'a dyn Fn(&[Message]) -> usize) -> Limits<'a> {
+        Limits { full: budget.full, condensed: budget.condensed, kept: budget.rounds_kept, count }
+    }
+
+    fn fits(&self, messages: &[Message], most: usize) -> bool {
+        (self.count)(messages) <= most
+    }
+}
+
+/// How many rounds there were since the request.
+pub fn rounds(messages: &[Message], request_at: usize) -> usize {
+    starts(messages, request_at).len()
+}
+
+/// Where the rounds since the request begin: with the model's words or calls.
+fn starts(messages: &[Message], request_at: usize) -> Vec<usize> {
+    (request_at + 1..messages.len()).filter(|at| messages[*at].speaker == Speaker::Assistant).collect()
+}
+
+/// Drops earlier turns, and all rounds but the newest; the request says what was done in them.
+pub fn leave_rounds(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) {
+    messages.drain(1..*request_at);
+    *request_at = 1;
+    let starts = starts(messages, *request_at);
+    if starts.len() > limits.kept {
+        messages.drain(starts[0]..starts[starts.len() - limits.kept]);
+    }
+    note(&mut messages[1].content, done);
+}
+
+/// Ends the message with the request by what was done in rounds that went.
+fn note(opening: &mut String, done: &str) {
+    opening.truncate(opening.find(NOTE).unwrap_or(opening.len()));
+    opening.push_str(&format!("{NOTE}{done}]"));
+}
+
+/// Leaves the first lines of results, the oldest first, and only as many as it takes; the newest round is yet to be read. True if that is enough.
+fn stub_old(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) -> bool {
+    let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(request_at);
+    for at in request_at + 1..newest.max(request_at + 1) {
+        if limits.fits(messages, limits.condensed) {
+            return true;
+        }
+        match is_result(&messages[at]) {
+            true => stub(&mut messages[at]),
+            false => shorten_calls(&mut messages[at]),
+        }
+    }
+    limits.fits(messages, limits.condensed)
+}
+
+/// Shortens messages until they fit, without leaving one out.
+pub fn shorten(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) {
+    if !stub_old(messages, request_at, limits) {
+        cut(messages, limits);
+    }
+}
+
+/// Cuts every message but the first until all fit.
+fn cut(messages: &mut [Message], limits: &Limits<'_>) {
+    let mut bytes = 8 * limits.full;
+    while !limits.fits(messages, limits.full) && bytes > STUB {
+        bytes /= 2;
+        for message in messages.iter_mut().skip(1) {
+            message.content = words::shorten(&message.content, bytes);
+            shorten_arguments(message, bytes);
+        }
+    }
 }
 
 /// Shortens `messages` to `condensed` tokens if they have more than `full`; true if it did. `request_at` is the place of the message with the
 /// request, before which there are earlier turns; `done` says what was done so far.
 pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, limits: &Limits<'_>) -> bool {
-    let fits = |messages: &[Message], most: usize| (limits.count)(messages) <= most;
-    if fits(messages, limits.full) {
+    if limits.fits(messages, limits.full) {
         return false;
     }
     messages.iter_mut().for_each(|message| message.thinking.clear());
-    // The oldest first, and only as many as it takes; the newest round is yet to be read.
-    let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(*request_at);
-    for at in *request_at + 1..newest.max(*request_at + 1) {
-        match is_result(&messages[at]) {
-            true => stub(&mut messages[at]),
-            false => shorten_calls(&mut messages[at]),
-        }
-        if fits(messages, limits.condensed) {
-            return true;
-        }
+    if stub_old(messages, *request_at, limits) {
+        return true;
     }
     messages.drain(1..*request_at);
     *request_at = 1;
-    if !fits(messages, limits.condensed) {
-        let mut starts: Vec<usize> =
-            (2..messages.len()).filter(|at| messages[*at].speaker == Speaker::Assistant).collect();
+    if !limits.fits(messages, limits.condensed) {
+        let mut starts = starts(messages, *request_at);
         let mut dropped = false;
-        while starts.len() > ROUNDS_KEPT && !fits(messages, limits.condensed) {
+        while starts.len() > limits.kept && !limits.fits(messages, limits.condensed) {
             let length = starts[1] - starts[0];
             messages.drain(starts[0]..starts[1]);
             starts.remove(0);
@@ -51,20 +113,11 @@ pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, lim
             dropped = true;
         }
         if dropped {
-            let opening = &mut messages[1].content;
-            opening.truncate(opening.find(NOTE).unwrap_or(opening.len()));
-            opening.push_str(&format!("{NOTE}{done}]"));
+            note(&mut messages[1].content, done);
         }
     }
     // Whatever is left is the opening and the newest rounds.
-    let mut bytes = 8 * limits.full;
-    while !fits(messages, limits.full) && bytes > STUB {
-        bytes /= 2;
-        for message in messages.iter_mut().skip(1) {
-            message.content = words::shorten(&message.content, bytes);
-            shorten_arguments(message, bytes);
-        }
-    }
+    cut(messages, limits);
     true
 }
 
@@ -127,7 +180,7 @@ mod tests {
     #[test]
     fn old_results_go_first_and_a_call_keeps_its_result() {
         let (mut messages, mut request_at) = (conversation(12, 2_000), 3);
-        let limits = Limits { full: 6_000, condensed: 4_000, count: &count };
+        let limits = Limits { full: 6_000, condensed: 4_000, kept: 2, count: &count };
         assert!(make(&mut messages, &mut request_at, "- changed a.rs", &limits));
         assert!(count(&messages) <= 4_000);
         assert_eq!((request_at, messages.len()), (3, 4 + 24), "nothing but texts went");
@@ -138,7 +191,7 @@ mod tests {
     #[test]
     fn rounds_that_go_leave_what_was_done_in_them() {
         let (mut messages, mut request_at) = (conversation(40, 4_000), 3);
-        let limits = Limits { full: 5_000, condensed: 3_500, count: &count };
+        let limits = Limits { full: 5_000, condensed: 3_500, kept: 2, count: &count };
         for done in ["- changed a.rs", "- changed a.rs and b.rs"] {
             messages.extend(conversation(6, 4_000).split_off(4));
             assert!(make(&mut messages, &mut request_at, done, &limits));
@@ -151,9 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn rounds_that_the_model_has_noted_go_but_for_the_newest() {
+        let (mut messages, mut request_at) = (conversation(10, 2_000), 3);
+        let limits = Limits { full: 6_000, condensed: 4_000, kept: 2, count: &count };
+        leave_rounds(&mut messages, &mut request_at, "- changed a.rs\nYour notes:\nit is in b.rs", &limits);
+        let opening = &messages[request_at].content;
+        assert!(opening.starts_with("request\n\n[Earlier rounds") && opening.ends_with("it is in b.rs]"), "{opening}");
+        let rest: Vec<&str> = messages[2..].iter().map(|one| one.content.lines().next().unwrap_or_default()).collect();
+        assert_eq!(rest, ["round 8", "result 8", "round 9", "result 9"]);
+    }
+
+    #[test]
     fn one_result_that_is_too_long_is_cut() {
         let (mut messages, mut request_at) = (conversation(1, 400_000), 3);
-        let limits = Limits { full: 2_000, condensed: 1_000, count: &count };
+        let limits = Limits { full: 2_000, condensed: 1_000, kept: 2, count: &count };
         assert!(make(&mut messages, &mut request_at, "", &limits));
         assert!(count(&messages) <= 2_000, "{}", count(&messages));
     }

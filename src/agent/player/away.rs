@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::query::in_the_form_of;
 use super::{Form, Output, Query, gbnf};
 use crate::agent::Host;
-use crate::agent::allowance;
+use crate::agent::budget::thought;
 use crate::agent::notation::Reply;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::base::config::{SamplingWish, Think};
@@ -86,13 +86,13 @@ impl Away {
                 }
             },
         };
-        let is_worth_it = query.form == Form::Free || query.tokens_max >= allowance::LONG_ANSWER;
+        let is_worth_it = query.form == Form::Free || query.tokens_max >= thought::LONG_ANSWER;
         let think = if is_worth_it { think } else { Think::Off };
         let room = THOUGHT_MAX.min(can.context / THOUGHT_SHARE);
         let thought = match think {
             Think::Off => 0,
             Think::Tokens(tokens) => tokens,
-            Think::Auto if allowance::is_spent(spent) => 0,
+            Think::Auto if thought::is_spent(spent) => 0,
             Think::Auto => room,
         };
         // A thought that nothing switches off takes tokens all the same.

@@ -9,7 +9,7 @@ use crate::protocol::Event;
 
 /// The query as the engine takes it.
 pub fn request(model: &Leased, query: &Query<'_>) -> Request {
-    let Query { chat, form, tokens_max, sampling, priority, reuse, repeats } = query;
+    let Query { chat, form, tokens_max, sampling, priority, reuse, repeats, hands_over: _ } = query;
     let grammar = match form {
         Form::Free => None,
         Form::Lark(text) | Form::Lines(_, text) => Some(Grammar::Lark(text.clone())),

@@ -195,7 +195,7 @@ impl Toolkit {
             take(part);
         };
         let why = match away::stream(self, (player.role, away), &query, phase, host, told).await {
-            Err(why) => why,
+            Err(why) if !query.hands_over => why,
             output => return output,
         };
         let model = self.stand_in(player.role, why, host).await?;

@@ -25,6 +25,8 @@ pub struct Query<'a> {
     pub reuse: Reuse,
     /// The answer repeats much of the prompt.
     pub repeats: bool,
+    /// If the server of the model goes away, that is an error, and the caller decides who goes on; else a model of this process answers.
+    pub hands_over: bool,
 }
 
 /// The form of an answer.
@@ -54,6 +56,7 @@ impl<'a> Query<'a> {
             priority: Priority::Step,
             reuse: Reuse::Exact,
             repeats: false,
+            hands_over: false,
         }
     }
 }

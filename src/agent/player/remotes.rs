@@ -191,7 +191,12 @@ impl Toolkit {
 
     /// The model of this process that plays a role whose server cannot be asked; `why` if there is none, or if it is
     /// not a reason for another.
-    pub(super) async fn stand_in(&self, role: Role, why: TurnError, host: &dyn Host) -> Result<Leased, TurnError> {
+    pub(in crate::agent) async fn stand_in(
+        &self,
+        role: Role,
+        why: TurnError,
+        host: &dyn Host,
+    ) -> Result<Leased, TurnError> {
         if !self.remotes.gives_way(role, &self.pool, &why) {
             return Err(why);
         }

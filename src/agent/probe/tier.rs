@@ -114,6 +114,10 @@ pub async fn tier(toolkit: &Toolkit, host: &dyn Host) -> Result<Tier, TurnError>
 
 /// Whether the planner leads its turns: its tier is `Acts`. A model of a size that may act is measured for it once.
 pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError> {
+    if known(toolkit) == Some(Tier::Acts) && toolkit.is_away(Role::Planner) {
+        // A server that cannot be asked leaves its role to the model here, which has a tier of its own.
+        toolkit.model(Role::Planner, host).await?;
+    }
     if known(toolkit) == Some(Tier::Acts) {
         return Ok(true);
     }

@@ -9,6 +9,7 @@ pub(crate) mod server;
 pub mod setting;
 pub(crate) mod table;
 mod think;
+mod turn_time;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use rule::{Consent, Example, Rule};
 pub use sampling::SamplingWish;
 pub use server::Server;
 pub use think::Think;
+pub use turn_time::TurnTime;
 
 use crate::base::{Bytes, Hidden};
 
@@ -63,6 +65,8 @@ pub struct Config {
     pub orchestrate: bool,
     /// Maximum number of rounds of the single-model loop; `None` derives it from the model's capability.
     pub iterations_max: Option<usize>,
+    /// How much time a turn may take.
+    pub turn_time: TurnTime,
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,

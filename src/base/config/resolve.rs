@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, Think, consent};
+use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, Think, TurnTime, consent};
 use crate::base::near::nearest;
 use crate::base::{Bytes, Hidden};
 
@@ -342,6 +342,7 @@ impl Settings {
             tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
             iterations_max: self.number("max_iterations"),
+            turn_time: TurnTime::of(self.number("turn_time_s")),
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
             think: self.think(),

@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 52] = settings! {
+pub const SETTINGS: [Setting; 53] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -77,6 +77,10 @@ pub const SETTINGS: [Setting; 52] = settings! {
         "Use the plain single-model loop instead of plan, execute, answer";
     "max_iterations", "MONOBLOC_MAX_ITERATIONS", "max-iterations", Count(1, 100), None, Lower,
         "Rounds of the single-model loop [default: 12 for a capable model, 3 for a small one]";
+    "turn_time_s", "MONOBLOC_TURN_TIME_S", "turn-time", Count(0, 7 * 24 * 3_600), None, Free,
+        "Seconds after which a turn begins no further round and says what is left, 0 for no limit; prompts and answers are \
+         kept so short that a slow machine begins a change within a minute of it [default: no limit; the minute holds \
+         where somebody waits, at a terminal, in an editor or on the page]";
     "lessons.enabled", "MONOBLOC_NO_LESSONS", "no-lessons", Switch, Some("true"), Free,
         "Neither use lessons from earlier turns nor record new ones";
     "cognitive", "MONOBLOC_COGNITIVE", "cognitive", Choice(&COGNITIVE), Some("auto"), Free,

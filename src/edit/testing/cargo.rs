@@ -19,6 +19,7 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
     let packages = packages(files);
     files.has("Cargo.toml").then(|| Kit {
         whole: whole.map(|(task, line)| (task, line.to_owned())).into(),
+        lacks: None,
         runs: |path| path.ends_with(".rs") && stem(path) != "build",
         covering: Box::new(move |files| covering(&packages, files)),
     })

@@ -38,3 +38,16 @@ pub fn quoted(path: &str) -> String {
 pub fn all_quoted(paths: &[&str]) -> String {
     paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
 }
+
+/// Why the program of a shell command cannot be started in `root`; `None` if it is there.
+pub fn missing_program(root: &Path, line: &str) -> Option<String> {
+    let is_assignment =
+        |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
+    let program = line.split_whitespace().find(|word| !is_assignment(word))?;
+    if program.contains('/') {
+        return (!root.join(program).exists()).then(|| format!("`{program}` is not there"));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    (!is_there).then(|| format!("`{program}` is not installed"))
+}

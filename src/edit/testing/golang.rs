@@ -23,6 +23,7 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
     };
     files.has("go.mod").then(|| Kit {
         whole: whole.map(|(task, line)| (task, line.to_owned())).into(),
+        lacks: None,
         runs: |path| path.ends_with("_test.go"),
         covering: Box::new(covering),
     })

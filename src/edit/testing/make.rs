@@ -20,5 +20,5 @@ pub fn kit(files: &Files<'_>) -> Option<Kit> {
         let name = names.iter().find(|name| targets.contains(name))?;
         Some((*task, format!("make {name}")))
     });
-    Some(Kit { whole: known.collect(), runs: |_| false, covering: Box::new(|_| None) })
+    Some(Kit { whole: known.collect(), lacks: None, runs: |_| false, covering: Box::new(|_| None) })
 }

@@ -32,6 +32,8 @@ pub enum Task {
 struct Kit {
     /// The command of a task for the whole project.
     whole: Vec<(Task, String)>,
+    /// Why none of these commands can run here, as far as the project's files tell.
+    lacks: Option<String>,
     /// Whether this test file is one that `covering` can run.
     runs: fn(&str) -> bool,
     covering: Box<Covering>,
@@ -78,6 +80,23 @@ impl Checks {
     pub fn command(&self, task: Task) -> Option<String> {
         let mut commands = self.kits.iter().flat_map(|kit| &kit.whole);
         commands.find(|(known, _)| *known == task).map(|(_, line)| line.clone())
+    }
+
+    /// The same if it can run here; else the reason why it cannot.
+    ///
+    /// # Errors
+    /// No command is known, its program is not installed, or what it needs of the project is not there.
+    pub fn ready(&self, root: &Path, task: Task) -> Result<String, String> {
+        let mut why = self.notes.clone();
+        for kit in &self.kits {
+            for (_, line) in kit.whole.iter().filter(|(known, _)| *known == task) {
+                match kit.lacks.clone().or_else(|| files::missing_program(root, line)) {
+                    None => return Ok(line.clone()),
+                    Some(lacks) => why.push(format!("`{line}` cannot run here: {lacks}")),
+                }
+            }
+        }
+        Err(if why.is_empty() { "the project has no check that is known".to_owned() } else { why.join("; ") })
     }
 
     /// The narrowest command that runs these test files (see [`tests_of()`]). If they are in several languages, only the

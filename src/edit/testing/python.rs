@@ -68,7 +68,7 @@ pub fn kit(files: &Files<'_>, imports_pytest: &dyn Fn(&Path, &str) -> bool, note
             }
         },
     };
-    Some(Kit { whole, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
+    Some(Kit { whole, lacks: None, runs: |path| path.ends_with(".py"), covering: Box::new(covering) })
 }
 
 /// Runs the functions `test_…` of files, for tests that are plain functions where pytest is not there; those with fixtures are left out.

@@ -1,5 +1,7 @@
 //! Commands that test, compile, build, lint and format a JavaScript or TypeScript project.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::files::{Files, all_quoted, quoted};
@@ -38,13 +40,16 @@ pub struct Script {
     /// Those of the known programs that are in node_modules/.bin.
     installed: Vec<&'static str>,
     has_typescript: bool,
+    /// Whether it depends on packages, and for development.
+    needed: (bool, bool),
 }
 
 pub fn kit(files: &Files<'_>) -> Option<Kit> {
     let script = read(files)?;
     let all = [Task::Test, Task::Compile, Task::Build, Task::Lint, Task::Format];
     let whole = all.into_iter().filter_map(|task| Some((task, script.whole(task)?))).collect();
-    Some(Kit { whole, runs: is_script, covering: Box::new(move |files| script.covering(files)) })
+    let lacks = script.lacks(files);
+    Some(Kit { whole, lacks, runs: is_script, covering: Box::new(move |files| script.covering(files)) })
 }
 
 /// The scripts and test runner of the project; `None` if it has neither a package.json nor tests.
@@ -71,7 +76,9 @@ pub fn read(files: &Files<'_>) -> Option<Script> {
     let programs = ["jest", "vitest", "mocha", "tsc", "eslint"];
     let installed = programs.into_iter().filter(|name| files.has(&format!("node_modules/.bin/{name}"))).collect();
     let has_typescript = files.has("tsconfig.json");
-    Some(Script { scripts, manager, style, node, tests, of_node, installed, has_typescript })
+    let has = |kind: &str| manifest[kind].as_object().is_some_and(|all| !all.is_empty());
+    let needed = (has("dependencies"), has("devDependencies"));
+    Some(Script { scripts, manager, style, node, tests, of_node, installed, has_typescript, needed })
 }
 
 pub fn is_script(path: &str) -> bool {
@@ -124,6 +131,18 @@ fn node_of(script: &str) -> String {
 }
 
 impl Script {
+    /// Why scripts of the project cannot run: packages that they need are not installed, neither in it nor in a folder above, as in workspaces.
+    fn lacks(&self, files: &Files<'_>) -> Option<String> {
+        let test = self.scripts.iter().find(|(name, _)| name == "test").map_or("node", |(_, line)| line.as_str());
+        let is_by_node = self.style == Some(Style::Node) || self.style.is_none();
+        // Tests that Node.js runs by itself need no package that is for development alone.
+        let of_development = !(is_by_node && test.starts_with("node"));
+        let needed = self.needed.0 || (of_development && self.needed.1);
+        let is_there = |folder: &Path| folder.join("node_modules").is_dir() || folder.join(".pnp.cjs").is_file();
+        let lacks = needed && !files.root.ancestors().any(is_there);
+        lacks.then(|| "its packages are not installed (no `node_modules`)".to_owned())
+    }
+
     /// The command for the first of these scripts that package.json has.
     fn script(&self, names: &[&str]) -> Option<String> {
         let name = names.iter().find(|name| self.scripts.iter().any(|(own, _)| own == *name))?;

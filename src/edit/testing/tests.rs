@@ -52,6 +52,28 @@ fn python_tests_run_with_pytest_if_it_is_installed_and_used() {
 }
 
 #[test]
+fn a_check_that_cannot_run_here_says_why() {
+    let check = |project: Project<'_>, expected: Result<&str, &str>| {
+        let (folder, checks) = checks(project, false);
+        let found = checks.ready(folder.path(), Task::Test);
+        match expected {
+            Ok(line) => assert_eq!(found.as_deref(), Ok(line), "{project:?}"),
+            Err(why) => assert!(found.as_ref().is_err_and(|found| found.contains(why)), "{project:?}: {found:?}"),
+        }
+    };
+    let vitest = r#"{"scripts":{"test":"vitest run"},"devDependencies":{"vitest":"3"}}"#;
+    check(&[("package.json", vitest)], Err("`npm test` cannot run here: "));
+    check(&[("package.json", vitest)], Err("no `node_modules`"));
+    let by_node = r#"{"scripts":{"test":"node --test"},"dependencies":{"a":"1"}}"#;
+    check(&[("package.json", by_node)], Err("no `node_modules`"));
+    check(&[("package.json", vitest), ("test_a.py", UNITTEST)], Ok("python3 -m unittest"));
+    check(&[("a.py", "")], Err("no check that is known"));
+    check(&[("test_a.py", PYTEST)], Err("which python3 does not have"));
+    let missing = files::missing_program(std::path::Path::new("/"), "A=1 monobloc-no-such-program -v");
+    assert_eq!(missing.as_deref(), Some("`monobloc-no-such-program` is not installed"));
+}
+
+#[test]
 fn plain_functions_are_run_without_pytest() {
     let right = "from a import two\n\n\ndef test_two():\n    assert two() == 2\n\n\ndef test_later(tmp_path):\n    assert False\n";
     let run = |test: &str| {

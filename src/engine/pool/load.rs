@@ -235,7 +235,7 @@ impl Inner {
                 manner: Manner::of(&spec),
                 think: spec.think,
                 last_words: last_words(&spec.header),
-                rate: speed.map(|speed| speed.decode),
+                speed,
                 parameters: spec.header.parameters,
                 rung: need.rung,
                 used: Mutex::new(Instant::now()),

@@ -143,7 +143,7 @@ impl Pool {
                 manner: Manner::greedy(),
                 think: Think::default(),
                 last_words: "",
-                rate: None,
+                speed: None,
                 parameters: 0,
                 rung: None,
                 used,

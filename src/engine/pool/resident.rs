@@ -16,6 +16,7 @@ use crate::engine::Manner;
 use crate::engine::handle::Engine;
 use crate::engine::llama::Shape;
 use crate::models::dialect::Dialect;
+use crate::models::speed::Speed;
 use crate::models::{Measured, ModelCapability, ModelSpec, Role};
 
 /// Identifies a context, which is shared by all callers that ask for the same file, settings and adapters.
@@ -40,8 +41,8 @@ pub struct Model {
     /// How far it thinks, and the last words of a thought that is cut.
     pub think: Think,
     pub last_words: &'static str,
-    /// Tokens that it writes a second, if it was measured on this machine before it was loaded.
-    pub rate: Option<f64>,
+    /// How fast it reads and writes, if that was measured on this machine before it was loaded.
+    pub speed: Option<Speed>,
     /// Number of its weights, by the file's header; 0 for a scripted model.
     pub parameters: u64,
     /// The concession made to fit it, in words; `None` without one.

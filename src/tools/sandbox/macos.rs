@@ -47,7 +47,7 @@ fn profile(confines: &Confines<'_>) -> io::Result<String> {
         places.open.iter().filter(|(_, one)| may.contains(one)).map(|(path, _)| quoted(path)).collect()
     };
     let (unmade, _) = places::unmade(confines.project);
-    let kept: String = places.kept.iter().chain(&unmade).map(|path| quoted(path)).collect();
+    let kept: String = places.kept.iter().chain(&places.own).chain(&unmade).map(|path| quoted(path)).collect();
     let system = "(subpath \"/System\")(subpath \"/Library\")(subpath \"/private/etc\")(subpath \"/private/var/db\")";
     let mut profile = format!(
         "(version 1)(deny default)(import \"system.sb\")(allow process*)(allow sysctl-read)(allow signal (target same-sandbox))\
@@ -62,6 +62,11 @@ fn profile(confines: &Confines<'_>) -> io::Result<String> {
     if !hidden.is_empty() {
         let all: String = hidden.iter().map(|path| quoted(path)).collect();
         profile.push_str(&format!("(deny file-read* {all})"));
+    }
+    if let Some(own) = &places.own {
+        let literal = |file: &str| format!("(literal {:?})", own.join(file).display().to_string());
+        let of_people: String = places::OF_PEOPLE.map(literal).concat();
+        profile.push_str(&format!("(deny file-read* {})(allow file-read* {of_people})", quoted(own)));
     }
     profile.push_str(if confines.network { "(allow network*)" } else { "(deny network*)" });
     Ok(profile)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::Confines;
-use crate::base::Hidden;
+use crate::base::{Hidden, state};
 
 /// Access to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,13 @@ pub struct Places {
     pub pinned: Vec<PathBuf>,
     /// Read-only, although inside a writable path.
     pub kept: Vec<PathBuf>,
+    /// The folder of this program in the project: read-only too, and only what people write into it is seen ([`OF_PEOPLE`]). A search by a
+    /// command does not find requests and answers of the journal.
+    pub own: Option<PathBuf>,
 }
+
+/// The files of that folder that people write.
+pub const OF_PEOPLE: [&str; 2] = ["config.toml", ".gitignore"];
 
 /// Folders of programs and of information about the system.
 const SYSTEM: [&str; 12] =
@@ -58,10 +64,7 @@ pub fn of(confines: &Confines<'_>) -> Places {
     may(May::Read, &mut commands.reads.iter().cloned());
     may(May::Write, &mut commands.writes.iter().cloned());
     may(May::Write, &mut [project.to_owned(), temp.to_owned()].into_iter());
-    let own = project.join(".monobloc");
-    if own.is_dir() {
-        places.kept.push(own);
-    }
+    places.own = Some(project.join(state::OWN)).filter(|own| own.is_dir());
     if let Some(repository) = Repository::of(project) {
         repository.keep(confines.git, &mut places);
     }
@@ -241,9 +244,10 @@ mod tests {
         fs::create_dir_all(project.join(".monobloc")).unwrap();
         fs::write(project.join(".git/config"), "").unwrap();
         let kept = places(&project).kept;
-        assert_eq!(kept, [".monobloc", ".git/hooks", ".git/config"].map(|name| project.join(name)));
+        assert_eq!(kept, [".git/hooks", ".git/config"].map(|name| project.join(name)));
+        assert_eq!(places(&project).own, Some(project.join(".monobloc")));
         assert_eq!(places(&project).pinned, [project.join(".git")]);
-        assert_eq!(granted(&project, false).kept, [".monobloc", ".git"].map(|name| project.join(name)));
+        assert_eq!(granted(&project, false).kept, [project.join(".git")]);
         // A project that is a part of a repository may read all of it.
         let part = project.join("parts/one");
         assert!(places(&part).open.contains(&(project.clone(), May::Read)));

@@ -127,6 +127,24 @@ async fn nothing_outside_the_project_is_written_or_read() {
 }
 
 #[tokio::test]
+async fn a_command_finds_nothing_of_the_journal_and_sees_the_settings_of_the_project() {
+    let Some(bench) = bench().map(Bench::git) else { return };
+    let own = bench.project.dir.path().join(".monobloc");
+    for (file, text) in
+        [("journal.ndjson", "a long forgotten needle"), ("config.toml", "# a needle"), (".gitignore", "*\n")]
+    {
+        std::fs::write(own.join(file), text).unwrap();
+    }
+    bench.works("grep -rn needle . | sort", "./.monobloc/config.toml:1:# a needle").await;
+    let text = bench.run("grep -rn forgotten . ; ls -A .monobloc").await.text;
+    assert!(!text.contains("journal.ndjson"), "{text}");
+    bench.refused("echo x >> .monobloc/config.toml").await;
+    bench.refused("echo x > .monobloc/new").await;
+    bench.works("git status --short; echo end", "end").await;
+    assert_eq!(std::fs::read_to_string(own.join("journal.ndjson")).unwrap(), "a long forgotten needle");
+}
+
+#[tokio::test]
 async fn hooks_and_settings_of_git_and_the_database_cannot_be_changed() {
     let Some(bench) = bench().map(Bench::git) else { return };
     let kept = [".monobloc", ".git/hooks", ".git/config"].map(|name| bench.project.dir.path().join(name));

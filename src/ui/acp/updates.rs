@@ -104,7 +104,7 @@ impl Updates {
                 self.loading = Some(file.clone());
                 Some(format!("loading {role} {file}"))
             }
-            Event::CheckpointMade { .. } => words::remark(event, "`monobloc undo`"),
+            Event::CheckpointMade { .. } => words::remark(event),
             _ => None,
         }
     }

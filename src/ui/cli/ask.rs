@@ -1,6 +1,6 @@
 //! `monobloc ask` and `monobloc plan`: runs one request and prints its events as they come.
 
-use std::io::Read;
+use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
@@ -136,7 +136,9 @@ fn fits(bytes: usize) -> Result<()> {
 /// Runs `op` and prints its events until the turn ends.
 async fn turn(app: &App, op: Op, json: bool, yes: bool) -> Result<()> {
     let mut printer = Printer::new(json);
-    let session = session(app, "monobloc ask", json)?;
+    let is_watched = io::stdout().is_terminal() || io::stderr().is_terminal();
+    let app = if is_watched { app.clone() } else { app.in_background() };
+    let session = session(&app, "monobloc ask", json)?;
     let mut messages = session.submit(op);
     while let Some(message) = messages.recv().await {
         match message {

@@ -103,7 +103,7 @@ impl Text {
             Event::TurnFailed { error } => self.marked(style("failed: ").red(), error),
             Event::ModelsChanged { text, .. } => self.line(text),
             Event::Rewound(rewound) => self.line(&words::rewound(rewound)),
-            other => match (words::doing(other), words::remark(other, "`monobloc undo`")) {
+            other => match (words::doing(other), words::remark(other)) {
                 (Some(doing), _) => {
                     self.bar(ProgressStyle::with_template("{spinner} {msg}")).set_message(visible(&doing));
                 }

@@ -30,7 +30,13 @@ pub struct Opened {
 
 impl Project {
     pub fn of(app: App) -> Project {
-        Project { app, cache: Cache::default(), opened: Mutex::default(), session: Mutex::default() }
+        // The agent that asks waits for nothing on a screen.
+        Project {
+            app: app.in_background(),
+            cache: Cache::default(),
+            opened: Mutex::default(),
+            session: Mutex::default(),
+        }
     }
 
     /// Index and embedder, without a refresh. Blocks while they are opened.

@@ -45,7 +45,7 @@ impl Screen {
             Event::Fallback { from, reason } => {
                 self.note(&format!("{from} gives up, the single-model loop goes on: {reason}"));
             }
-            other => match (words::doing(&other), words::remark(&other, "/undo")) {
+            other => match (words::doing(&other), words::remark(&other)) {
                 (Some(doing), _) => self.doing(doing),
                 (None, Some(remark)) => self.transcript.push(Entry::Detail(remark)),
                 // The others are for the journal and for programs.

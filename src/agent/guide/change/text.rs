@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{self, Passage, Place};
 use crate::agent::guide::{Done, Job, data, is_prose, reply};
@@ -14,7 +15,7 @@ use crate::models::dialect::Message;
 use crate::request::arguments::removes;
 use crate::request::kind;
 
-use super::{Ask, NO_TEXT, ROUNDS_MAX, TEXT_TOKENS, ask, create, opening, task, text_ask, until_right};
+use super::{Ask, NO_TEXT, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
 /// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
@@ -172,10 +173,11 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
 pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
     // A passage hardly grows to more than twice its length.
-    let tokens = (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(TEXT_TOKENS);
+    let tokens =
+        (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(job.limits().text);
     let mut messages = opening(job, &job.model().await?, PASSAGE);
     messages.push(Message::user(passage_task(job, path, before, &target.chosen, target.wanted)));
-    let forms = (0..ROUNDS_MAX).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
+    let forms = (0..Guided::TEXT_ROUNDS).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
     let take = |answer: &str| {
         let draft = target.put(job, &reply::first(answer).unwrap_or_default());
         match draft.problem.clone() {

@@ -1,9 +1,10 @@
 //! Chooses the definitions that a change of code may touch, and those that the request or a failed round decides without the model.
 
+use crate::agent::budget::Guided;
 use crate::agent::guide::Job;
 use crate::agent::guide::copy::Copy;
 use crate::agent::guide::files::Files;
-use crate::agent::guide::items::{self, Choices, Item, What};
+use crate::agent::guide::items::{Choices, Item, What};
 use crate::agent::guide::verify::{self, Wrong};
 use crate::agent::toolkit::TurnError;
 use crate::context::mentions::Mentions;
@@ -57,7 +58,7 @@ pub(super) async fn narrow_to_executed(
         return Ok(());
     }
     if let Some(copy) = Copy::one(job).await? {
-        let lines = copy.executed(job, &wrong.line, verify::LIMIT).await;
+        let lines = copy.executed(job, &wrong.line, Guided::CHECK_TIME).await;
         choices.of_executed(&lines);
     }
     Ok(())
@@ -87,7 +88,7 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
 /// code.
 pub(super) fn items_max(mentions: &Mentions, asked: &str) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
-    if is_of_one && kind::is_report(asked) { 1 } else { items::ITEMS_MAX }
+    if is_of_one && kind::is_report(asked) { 1 } else { Guided::ITEMS }
 }
 
 /// Whether the change may belong into a list or constant that the named definitions use.

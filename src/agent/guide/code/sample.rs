@@ -1,5 +1,6 @@
 //! One definition of one file, named and written as in a change of code but without a project: what a model's writing is measured by.
 
+use crate::agent::budget::{Guided, Pace};
 use crate::agent::guide::items::{Choices, What};
 use crate::agent::guide::{grammar, reply};
 use crate::agent::player::Form;
@@ -10,7 +11,7 @@ use crate::context::Shown;
 use crate::edit::{self, Hints};
 use crate::models::dialect::Message;
 
-use super::write::{NAMES_TOKENS, added, changed};
+use super::write::{added, changed};
 use super::{NAME, WRITE};
 
 /// The file after the change that `request` asks for, with code of at most `tokens_max` tokens; `None` if what the model wrote is no whole
@@ -26,8 +27,9 @@ pub async fn sample(
         Choices::of(&[Shown { path: path.to_owned(), text: text.to_owned(), lines, found: Vec::new() }], &[], false);
     let task = format!("{path}\n```\n{text}```\n\nRequest: {request}\n\n{NAME}");
     let mut messages = vec![Message::system(WRITE.trim()), Message::user(task)];
+    let limits = Guided::of(Pace::of(question.toolkit, question.model));
     let names = Form::Lark(choices.grammar(&[], 1));
-    let named = question.output(&messages, NAMES_TOKENS, names).await?;
+    let named = question.output(&messages, limits.names, names).await?;
     let Some(item) = choices.read(&named.text).into_iter().next() else { return Ok(None) };
     let (order, hints) = match &item.what {
         What::Change(span) => {

@@ -1,5 +1,6 @@
 //! Has the model name the items of a change and write each of them.
 
+use crate::agent::budget::Guided;
 use crate::agent::guide::change::{Ask, ask};
 use crate::agent::guide::files::Files;
 use crate::agent::guide::items::{Choices, Item, What};
@@ -10,18 +11,7 @@ use crate::agent::toolkit::TurnError;
 use crate::edit::{comments, testing};
 use crate::models::dialect::Message;
 
-use super::ROUNDS_MAX;
-
-/// Longest answer that names items, longest code (a definition may also become twice as long as it is), longest code in any case, and longest
-/// test, in tokens.
-pub(super) const NAMES_TOKENS: usize = 60;
-const CODE_TOKENS: usize = 400;
-const LONGEST_TOKENS: usize = 900;
-const TEST_TOKENS: usize = 340;
-/// Most cases of a new test; without a limit a model goes on and on with further numbers.
-const CASES_MAX: usize = 5;
-/// Most samples of a definition until one differs from the existing code.
-const DRAFTS_MAX: usize = 3;
+const CASES: usize = Guided::CASES;
 /// Longest definition that is sampled several times, in lines.
 const DRAWN_LINES_MAX: usize = 25;
 /// Rounds in which a long function is changed by some of its lines; after them it is written whole.
@@ -78,7 +68,13 @@ impl Writer<'_> {
         // What a check found is wrong is one item.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
-        let form = Ask { form, tokens: NAMES_TOKENS, lines: usize::MAX, seed: None, phase: "finding what to change" };
+        let form = Ask {
+            form,
+            tokens: self.job.limits().names,
+            lines: usize::MAX,
+            seed: None,
+            phase: "finding what to change",
+        };
         let answer = ask(self.job, messages, form).await?;
         tracing::debug!(round = self.round, answer.text, "names");
         Ok(self.choices.read(answer.whole_lines()))
@@ -112,9 +108,9 @@ impl Writer<'_> {
         // Greedy decoding would repeat what a check has refused.
         let is_drawn = round > 0;
         let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
-        for draft in 0..if is_drawn && !is_long { DRAFTS_MAX } else { 1 } {
-            let seed = is_drawn.then_some(round + draft * ROUNDS_MAX);
-            let (tokens, lines) = (most_tokens(item, files), grammar::most_lines(item));
+        for draft in 0..if is_drawn && !is_long { Guided::DRAFTS } else { 1 } {
+            let seed = is_drawn.then_some(round + draft * Guided::ROUNDS);
+            let (tokens, lines) = (most_tokens(item, files, job.limits()), grammar::most_lines(item));
             let form = Ask { form: form.clone(), tokens, lines, seed, phase: "writing code" };
             let written = ask(job, messages, form).await?;
             tracing::debug!(round, draft, written.text, "written");
@@ -130,12 +126,12 @@ impl Writer<'_> {
 }
 
 /// Longest code for an item, in tokens.
-fn most_tokens(item: &Item, files: &Files) -> usize {
+fn most_tokens(item: &Item, files: &Files, limits: Guided) -> usize {
     let is_test_file = item.what == What::File && testing::is_test(&item.path);
     if is_test_file || item.is_new_test() {
-        return TEST_TOKENS;
+        return limits.test;
     }
-    CODE_TOKENS.max((2 * crate::retrieve::tokens(files.code_of(item))).min(LONGEST_TOKENS))
+    limits.code.max((2 * crate::retrieve::tokens(files.code_of(item))).min(limits.code_most))
 }
 
 /// The instruction to write an item.
@@ -148,11 +144,11 @@ fn order_of(item: &Item, files: &Files) -> String {
             format!("Write these lines of {path} as they have to become, and nothing else:\n{text}")
         }
         What::Add if item.is_new_test() => {
-            format!("Write the new `{name}` for {path}: whole, with at most {CASES_MAX} cases, and nothing else.")
+            format!("Write the new `{name}` for {path}: whole, with at most {CASES} cases, and nothing else.")
         }
         What::File if testing::is_test(path) => {
             let form = files.form_of_tests().map(|form| format!(" A test is written as {form}")).unwrap_or_default();
-            format!("Write the new file {path}, whole, with at most {CASES_MAX} cases.{form}")
+            format!("Write the new file {path}, whole, with at most {CASES} cases.{form}")
         }
         What::Add => added(item),
         What::Lines => format!("Write the new lines for {path}, and nothing that is there already."),

@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
+use crate::agent::budget::Guided;
 use crate::edit::testing;
 
-use super::{Choices, ITEMS_MAX, Item, RUST_TESTS, What, removed};
+use super::{Choices, Item, RUST_TESTS, What, removed};
 
 impl Choices {
     /// The grammar of an answer: lines of `change NAME`, `add NAME`, `add lines`, `remove NAME` and `new file PATH`, with ` in PATH` if there are
@@ -68,7 +69,7 @@ impl Choices {
                 items.push(item);
             }
         }
-        items.truncate(ITEMS_MAX);
+        items.truncate(Guided::ITEMS);
         items
     }
 

@@ -29,6 +29,8 @@ pub struct Spaces {
     pinned: Vec<CString>,
     /// Read-only.
     kept: Vec<CString>,
+    /// The program's own folder, and the one that is put over it.
+    own: Option<[CString; 2]>,
     /// Folders and files that cannot be read.
     masked_folders: Vec<CString>,
     masked_files: Vec<CString>,
@@ -59,7 +61,11 @@ impl Spaces {
         let overrides = !own || (folders.is_empty() && files.is_empty());
         let (masked_folders, masked_files) = (names(&folders)?, names(&files)?);
         let (pinned, kept, blank) = (names(&places.pinned)?, names(&places.kept)?, name(&blank)?);
-        Ok(Spaces { pinned, kept, masked_folders, masked_files, blank, overrides, ids })
+        let own = match &places.own {
+            Some(own) => Some([name(own)?, name(&of_people(own, confines.temp)?)?]),
+            None => None,
+        };
+        Ok(Spaces { pinned, kept, own, masked_folders, masked_files, blank, overrides, ids })
     }
 
     /// Enters the namespace and sends it over `sender`; runs between fork and exec.
@@ -75,7 +81,8 @@ impl Spaces {
         // Mounts made from here on are not seen outside.
         mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")?;
         self.pinned.iter().try_for_each(|path| mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c""))?;
-        self.kept.iter().try_for_each(|path| keep(path))?;
+        self.kept.iter().try_for_each(|path| keep(path, path))?;
+        self.own.iter().try_for_each(|[own, shown]| keep(shown, own))?;
         self.masked_folders
             .iter()
             .try_for_each(|path| mount(c"monobloc", path, c"tmpfs", MASK, c"size=4k,mode=000"))?;
@@ -102,9 +109,19 @@ fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: libc::c_ulong, data: &CStr)
     check(unsafe { libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
 }
 
-/// Makes a place and everything mounted below it read-only.
-fn keep(path: &CStr) -> io::Result<()> {
-    mount(path, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
+/// A folder with copies of the files in `own` that people write.
+fn of_people(own: &Path, temp: &Path) -> io::Result<PathBuf> {
+    let shown = temp.join(".own");
+    fs::create_dir_all(&shown)?;
+    for file in places::OF_PEOPLE.map(|file| own.join(file)).iter().filter(|file| file.is_file()) {
+        fs::copy(file, shown.join(file.file_name().unwrap_or_default()))?;
+    }
+    Ok(shown)
+}
+
+/// Shows `from` at `path`, read-only with everything that is mounted below it.
+fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
+    mount(from, path, c"", libc::MS_BIND | libc::MS_REC, c"")?;
     let read_only = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let size = size_of::<libc::mount_attr>();
     // SAFETY: the path ends in a zero byte, the kernel reads `size` bytes of a structure, and both live here.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use super::Pace;
 use crate::base::config::Think;
+use crate::models::speed::Speed;
 
-/// Time of one thought: half of what all rounds of a change may take (`work/code.rs`).
+/// Time of one thought: half of the time within which a change should begin.
 const THOUGHT_TIME: Duration = Duration::from_secs(30);
 /// Time of all thoughts of a turn.
 const TURN_TIME: Duration = Duration::from_secs(120);
@@ -12,19 +14,17 @@ const TURN_TIME: Duration = Duration::from_secs(120);
 const CONTEXT_SHARE: usize = 4;
 /// A thought of fewer tokens is none.
 const TOKENS_MIN: usize = 64;
-/// Tokens a second of a model that was never measured: a 1.5B on two cores.
-const RATE: f64 = 10.0;
 /// Tokens of the shortest answer in a grammar that is worth a thought; plans, names and verdicts are shorter.
 pub const LONG_ANSWER: usize = 500;
 
-/// Tokens of the next thought of a model that writes `rate` tokens a second, after so much time was `spent` on thoughts.
-pub fn thought(think: Think, rate: Option<f64>, spent: Duration, context: usize) -> usize {
+/// Tokens of the next thought of a model with this speed, after so much time was `spent` on thoughts.
+pub fn tokens(think: Think, speed: Option<Speed>, spent: Duration, context: usize) -> usize {
     match think {
         Think::Off => 0,
         Think::Tokens(tokens) => tokens,
         Think::Auto => {
             let time = TURN_TIME.saturating_sub(spent).min(THOUGHT_TIME);
-            let tokens = (rate.unwrap_or(RATE) * time.as_secs_f64()) as usize;
+            let tokens = (speed.unwrap_or(Pace::HERE.speed).decode * time.as_secs_f64()) as usize;
             Some(tokens.min(context / CONTEXT_SHARE)).filter(|tokens| *tokens >= TOKENS_MIN).unwrap_or(0)
         }
     }
@@ -40,7 +40,8 @@ mod tests {
     use super::*;
 
     fn check(think: Think, rate: Option<f64>, spent_s: u64, context: usize, expected: usize) {
-        let found = thought(think, rate, Duration::from_secs(spent_s), context);
+        let speed = rate.map(|decode| Speed { prompt: 60.0, decode });
+        let found = tokens(think, speed, Duration::from_secs(spent_s), context);
         assert_eq!(found, expected, "{think:?} {rate:?} {spent_s} {context}");
     }
 

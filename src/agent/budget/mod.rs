@@ -1,0 +1,220 @@
+//! The one place for the limits of a turn: tokens, rounds, items and time, from the context and measured speed of the model and the time of the turn.
+
+mod guided;
+pub mod thought;
+mod weak;
+
+use std::time::{Duration, Instant};
+
+use crate::base::config::TurnTime;
+use crate::models::Role;
+use crate::models::digest;
+use crate::models::speed::Speed;
+
+use super::player::Player;
+use super::toolkit::Toolkit;
+pub use guided::Guided;
+pub use weak::Weak;
+
+/// Speed of a server's model: servers have accelerators.
+const OF_SERVER: Speed = Speed { prompt: 5_000.0, decode: 50.0 };
+/// Part of the time within which a change should begin that goes to reading the code of the first prompt, the project's instructions, and the turns
+/// before this one.
+const PACK_SHARE: f64 = 0.45;
+const INSTRUCTIONS_SHARE: f64 = 0.25;
+const EARLIER_SHARE: f64 = 0.15;
+/// Fewest tokens of a reply: a call with a definition of some length.
+const REPLY_MIN: usize = 1_000;
+/// The most tokens that the project's instructions may take.
+const INSTRUCTIONS_MAX: usize = 1_500;
+/// Bytes of a token where nothing was counted: of code, in most vocabularies.
+const TOKEN_BYTES: usize = 3;
+/// A turn without a limit of time; longer than its rounds can take.
+const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// What limits are derived from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Tokens that a prompt and its reply may have together.
+    pub context: usize,
+    pub speed: Speed,
+    pub time: TurnTime,
+}
+
+impl Pace {
+    /// A model of this process that was never measured: a 1.5B on two cores, with the default context.
+    pub const HERE: Pace = Pace { context: 8_192, speed: Speed { prompt: 60.0, decode: 10.0 }, time: TurnTime::Waited };
+
+    /// The pace of the model that plays, by what was measured of it here.
+    pub fn of(toolkit: &Toolkit, model: &Player) -> Pace {
+        Pace { context: model.context(), speed: speed(toolkit, model), time: toolkit.time }
+    }
+
+    /// The pace of the planner if it can be asked at once; until then nothing is known of it.
+    pub fn of_planner(toolkit: &Toolkit) -> Pace {
+        toolkit.at_hand(Role::Planner).map_or(Pace::HERE, |model| Pace::of(toolkit, &model))
+    }
+
+    /// Tokens of a prompt that this share of the time until a first change is enough for.
+    fn read_within(self, share: f64) -> usize {
+        self.time.first().map_or(usize::MAX, |first| (self.speed.prompt * first.as_secs_f64() * share) as usize)
+    }
+
+    /// Tokens that can be written in that time.
+    fn written(self) -> usize {
+        self.time.first().map_or(usize::MAX, |first| (self.speed.decode * first.as_secs_f64()) as usize)
+    }
+}
+
+/// How fast a model reads and writes here.
+fn speed(toolkit: &Toolkit, model: &Player) -> Speed {
+    let Some(leased) = model.here() else { return OF_SERVER };
+    // The first turns of a model measure it after it was loaded.
+    let remembered = || {
+        let fingerprint = digest::fingerprint(&toolkit.pool.file_of(model.role())?).ok()?;
+        Speed::remembered(toolkit.pool.capabilities()?, &fingerprint)
+    };
+    leased.speed.or_else(remembered).unwrap_or(Pace::HERE.speed)
+}
+
+/// The limits of a turn that a capable model leads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Tokens that a prompt and its reply may have together.
+    pub context: usize,
+    /// Tokens of code in the opening.
+    pub pack: usize,
+    /// Hits of the index in the opening.
+    pub hits: usize,
+    /// Tokens of the project's own instructions.
+    pub instructions: usize,
+    /// Tokens of earlier turns.
+    pub earlier: usize,
+    /// Tokens of the request, and as many of texts that the user handed over.
+    pub request: usize,
+    /// Tokens of one reply.
+    pub reply: usize,
+    /// Times in a row that words which were cut are gone on with.
+    pub continued: usize,
+    /// Tokens of one result.
+    pub result: usize,
+    /// Tokens at which the conversation is condensed, and to which.
+    pub full: usize,
+    pub condensed: usize,
+    /// Tokens of the summary that the model writes of a conversation that is condensed.
+    pub summary: usize,
+    /// Replies of the model.
+    pub rounds: usize,
+    /// The newest rounds that stay when a conversation is condensed.
+    pub rounds_kept: usize,
+    /// Calls of one reply that are run.
+    pub calls: usize,
+    /// Tools of MCP servers that are listed.
+    pub server_tools: usize,
+    /// No further round begins after this time; `None` for no limit.
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    /// Items of a checklist.
+    pub const ITEMS: usize = 40;
+
+    pub fn of(pace: Pace) -> Budget {
+        let context = pace.context;
+        let reply = pace.written().max(REPLY_MIN).min(context / 4);
+        Budget {
+            context,
+            pack: pace.read_within(PACK_SHARE).min(context / 4),
+            hits: 6,
+            instructions: pace.read_within(INSTRUCTIONS_SHARE).min(INSTRUCTIONS_MAX).min(context / 8),
+            earlier: pace.read_within(EARLIER_SHARE).min(context / 4).max(context / 8),
+            request: context / 8,
+            reply,
+            continued: 4,
+            result: context / 8,
+            full: (context * 4 / 5).min(context - reply),
+            condensed: context / 2,
+            summary: reply.min(context / 16),
+            rounds: 100,
+            rounds_kept: 2,
+            calls: 24,
+            server_tools: 15,
+            time: pace.time.whole(),
+        }
+    }
+
+    /// The limits for the model that plays, by what was measured of it here.
+    pub fn for_player(toolkit: &Toolkit, model: &Player) -> Budget {
+        Budget::of(Pace::of(toolkit, model))
+    }
+
+    /// Whether a result of so many tokens has to be cut for the model. Tools keep to its length in bytes, which is less exact.
+    pub fn is_long_result(&self, tokens: usize) -> bool {
+        tokens > self.result + self.result / 4
+    }
+}
+
+/// The moment after this time, or one that is not reached.
+pub fn until(time: Option<Duration>) -> Instant {
+    Instant::now() + time.unwrap_or(LONG)
+}
+
+/// About how many bytes of a text like `sample` have so many tokens, by the model's own count.
+pub fn bytes(tokens: usize, sample: &str, count: impl Fn(&str) -> usize) -> usize {
+    match count(sample) {
+        0 => tokens * TOKEN_BYTES,
+        counted => tokens * sample.len() / counted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(context: usize, prompt: f64, decode: f64, time: TurnTime) -> Pace {
+        Pace { context, speed: Speed { prompt, decode }, time }
+    }
+
+    #[test]
+    fn a_slow_model_reads_what_a_small_one_was_shown_and_a_fast_one_a_quarter_of_its_context() {
+        let slow = Budget::of(Pace::HERE);
+        assert_eq!((slow.pack, slow.instructions, slow.reply), (1_620, 900, 1_000));
+        let fast = Budget::of(pace(32_768, 5_000.0, 50.0, TurnTime::Waited));
+        assert_eq!((fast.pack, fast.instructions, fast.reply, fast.result), (8_192, 1_500, 3_000, 4_096));
+        let unattended = Budget::of(Pace { time: TurnTime::Unlimited, ..Pace::HERE });
+        assert_eq!((unattended.pack, unattended.instructions, unattended.reply), (2_048, 1_024, 2_048));
+        assert_eq!(unattended.time, None);
+        let hurried = Budget::of(Pace { time: TurnTime::of(Some(20)), ..Pace::HERE });
+        assert_eq!((hurried.pack, hurried.time), (540, Some(Duration::from_secs(20))));
+    }
+
+    #[test]
+    fn at_sixty_tokens_a_second_a_guided_model_has_what_it_was_measured_with_and_a_fast_one_more() {
+        let slow = Guided::of(Pace::HERE);
+        assert_eq!((slow.pack, slow.answer, slow.code, slow.code_most), (1_600, 150, 400, 900));
+        // The load of a machine changes what is measured of it, and changes no limit.
+        assert_eq!(Guided::of(pace(8_192, 110.0, 22.0, TurnTime::Waited)), slow);
+        let fast = Guided::of(pace(32_768, 5_000.0, 50.0, TurnTime::Waited));
+        assert_eq!((fast.pack, fast.answer, fast.code_most), (8_192, 2_000, 8_192));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_prompt_that_is_not_condensed_leaves_room_for_a_reply(
+            context in 512_usize..1_000_000, prompt in 0.1..20_000.0, decode in 0.1..2_000.0, seconds in 0_u64..10_000
+        ) {
+            let pace = pace(context, prompt, decode, TurnTime::of((seconds > 0).then_some(seconds)));
+            let budget = Budget::of(pace);
+            proptest::prop_assert!(budget.full + budget.reply <= context);
+            proptest::prop_assert!(budget.condensed < budget.full && budget.result <= context / 8);
+            let guided = Guided::of(pace);
+            proptest::prop_assert!(guided.pack + guided.answer <= context && guided.code_most <= context);
+        }
+    }
+
+    #[test]
+    fn bytes_go_by_the_count_of_the_model() {
+        assert_eq!(bytes(10, "eight by", |_| 2), 40);
+        assert_eq!(bytes(10, "", |_| 0), 30);
+    }
+}

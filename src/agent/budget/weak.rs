@@ -1,0 +1,37 @@
+//! The limits of the single-model loop of weaker models (`agent/free_loop`).
+
+use super::{Pace, TOKEN_BYTES};
+
+/// Lengths are tokens, if they say nothing else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weak {
+    /// One reply of a model that can reason, and of a small one.
+    pub reply: usize,
+    pub small_reply: usize,
+    /// The part of a result that the model reads; the evidence keeps all of it.
+    pub result_bytes: usize,
+    /// Hits of the index in the opening, and what they may take: 4,000 to 6,000 tokens of context are the aim.
+    pub hits: usize,
+    pub background: usize,
+    /// The request, and a text that was handed over.
+    pub request_bytes: usize,
+    pub given_bytes: usize,
+    /// Open steps that are named.
+    pub open: usize,
+}
+
+impl Weak {
+    pub fn of(pace: Pace) -> Weak {
+        let context = pace.context;
+        Weak {
+            reply: 1_500.min(context / 4),
+            small_reply: 80,
+            result_bytes: context / 8 * TOKEN_BYTES,
+            hits: 8,
+            background: (context / 16).min(4_000),
+            request_bytes: 4_000,
+            given_bytes: 12_000,
+            open: 5,
+        }
+    }
+}

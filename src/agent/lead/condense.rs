@@ -1,0 +1,87 @@
+//! Has the model condense its own conversation before that outgrows the context; what was changed, run and is open, code adds.
+
+use crate::agent::player::Query;
+use crate::agent::toolkit::TurnError;
+use crate::agent::whole;
+use crate::engine::Finish;
+use crate::engine::slot::Reuse;
+use crate::models::dialect::{Chat, Message};
+use crate::tools::call::Tier;
+
+use super::{Lead, ending, room};
+
+const PROMPT: &str = include_str!("../prompts/condense.md");
+
+impl Lead<'_> {
+    /// Condenses the conversation if it is about to outgrow the context.
+    pub(super) async fn make_room(&mut self) -> Result<(), TurnError> {
+        if self.tokens(&self.messages) <= self.budget.full {
+            return Ok(());
+        }
+        let notes = self.notes().await?;
+        let by = if notes.is_some() { "by the model's own notes" } else { "by leaving out its oldest results" };
+        let done = self.so_far(notes.as_deref());
+        let (model, tools) = (self.model.clone(), self.offer.clone());
+        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools.texts, ..Chat::default() });
+        let limits = room::Limits::of(&self.budget, &count);
+        if notes.is_some() {
+            room::leave_rounds(&mut self.messages, &mut self.request_at, &done, &limits);
+        }
+        room::make(&mut self.messages, &mut self.request_at, &done, &limits);
+        self.scene
+            .host
+            .notice(&format!("the conversation of this turn had outgrown the model's context and was condensed {by}"));
+        Ok(())
+    }
+
+    fn tokens(&self, messages: &[Message]) -> usize {
+        self.model.count_chat(Chat { messages, tools: &self.offer.texts, ..Chat::default() })
+    }
+
+    /// What the model reads instead of the rounds that go.
+    fn so_far(&self, notes: Option<&str>) -> String {
+        let done = ending::done(self.evidence);
+        let done = if done.is_empty() { "nothing was changed or run".to_owned() } else { done.join("\n") };
+        let open = self.checklist.text();
+        let notes = notes.map_or(String::new(), |notes| format!("\nYour notes:\n{}", notes.trim()));
+        format!("{done}\n{}{notes}", open.trim_end()).trim_end().to_owned()
+    }
+
+    /// The model's notes on the rounds so far; `None` if there are too few rounds, or it writes none that can be used.
+    async fn notes(&self) -> Result<Option<String>, TurnError> {
+        if room::rounds(&self.messages, self.request_at) <= self.budget.rounds_kept {
+            return Ok(None);
+        }
+        let mut messages = self.messages.clone();
+        let question = Message::user(PROMPT.replace("{tokens}", &self.budget.summary.to_string()).trim());
+        let spare = 2 * self.model.count(&question.content) + self.budget.summary;
+        messages.push(question);
+        // The newest results may be more than there is room for.
+        let model = &self.model;
+        let tools = &self.offer.texts;
+        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools, ..Chat::default() });
+        let most = self.budget.context.saturating_sub(spare);
+        room::shorten(
+            &mut messages,
+            self.request_at,
+            &room::Limits { full: most, condensed: most, ..room::Limits::of(&self.budget, &count) },
+        );
+        let toolkit = self.scene.toolkit;
+        let chat = Chat { tools, thinks: toolkit.switch(model), ..Chat::from(messages.as_slice()) };
+        let query = Query {
+            sampling: toolkit.manner(model),
+            reuse: Reuse::Continue,
+            repeats: true,
+            hands_over: true,
+            ..Query::of(chat, self.budget.summary)
+        };
+        let output = toolkit.ask(model, query, "condensing", self.scene.host).await?;
+        let calls = !output.calls.is_empty() || !output.read(&self.offer.known, Tier::Strict).calls.is_empty();
+        let text = match (whole::why_cut(&output), output.finish) {
+            (_, Finish::Repetition) => "",
+            (Some(_), _) => whole::lines(&output.text),
+            (None, _) => output.text.as_str(),
+        };
+        Ok(Some(text.trim().to_owned()).filter(|text| !calls && !text.is_empty()))
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads the items of a checklist off a request: its list items and sentences as the user wrote them, clauses only where each names a place of its own.
+
+use crate::language::clauses::{self, Part, PartKind};
+use crate::language::grounding;
+use crate::request::Step;
+
+/// The items of a request, in order; fewer than two are no list.
+pub fn of(request: &str) -> Vec<Step> {
+    let mut parts: Vec<Part> = Vec::new();
+    for unit in units(request) {
+        let of_unit = clauses::parts(&unit);
+        if of_unit.iter().all(|part| part.kind == PartKind::Given) {
+            continue;
+        }
+        if is_list(&of_unit) { parts.extend(of_unit) } else { parts.push(whole(unit, of_unit)) }
+    }
+    parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()
+}
+
+/// Whether each clause is an order for a place of its own.
+fn is_list(parts: &[Part]) -> bool {
+    let is_own = |at: usize| {
+        let others = || parts.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, part)| part);
+        let mut names = parts[at].paths.iter().chain(&parts[at].quoted);
+        names.any(|name| others().all(|part| !part.paths.contains(name) && !part.quoted.contains(name)))
+    };
+    let is_order = |part: &Part| part.kind == PartKind::Act && part.verb.is_some() && part.context.is_empty();
+    parts.len() > 1 && parts.iter().all(is_order) && (0..parts.len()).all(is_own)
+}
+
+/// A sentence or list item as one part, with all that its clauses name.
+fn whole(text: String, parts: Vec<Part>) -> Part {
+    let act = parts.iter().position(|part| part.kind == PartKind::Act).unwrap_or(0);
+    let mut whole = parts[act].clone();
+    for part in parts {
+        for (names, more) in [(&mut whole.paths, part.paths), (&mut whole.quoted, part.quoted)] {
+            let new: Vec<String> = more.into_iter().filter(|name| !names.contains(name)).collect();
+            names.extend(new);
+        }
+    }
+    Part { text, context: String::new(), depends_on: Vec::new(), ..whole }
+}
+
+/// The list items and sentences of a request, without code in fences.
+fn units(request: &str) -> Vec<String> {
+    let mut units: Vec<String> = Vec::new();
+    let mut prose = String::new();
+    let (mut in_code, mut in_item) = (false, false);
+    for line in request.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        if in_code || is_fence {
+            continue;
+        }
+        let text = line.trim();
+        if let Some(item) = without_mark(text) {
+            units.extend(sentences(&std::mem::take(&mut prose)));
+            units.push(item.to_owned());
+            in_item = true;
+        } else if in_item && !text.is_empty() && line.starts_with(char::is_whitespace) {
+            // A list item goes on in an indented line.
+            let last = units.last_mut().expect("an item came before");
+            *last = format!("{last} {text}");
+        } else {
+            in_item = false;
+            if text.is_empty() {
+                units.extend(sentences(&std::mem::take(&mut prose)));
+            } else {
+                prose = format!("{prose} {text}");
+            }
+        }
+    }
+    units.extend(sentences(&prose));
+    units
+}
+
+/// The text of a list item; `None` if a line is none.
+fn without_mark(line: &str) -> Option<&str> {
+    let numbered = || {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        (1..=2).contains(&(line.len() - rest.len())).then(|| rest.strip_prefix(['.', ')']))?
+    };
+    let text = line.strip_prefix(['-', '*', '+', '•']).or_else(numbered)?;
+    let text = text.strip_prefix([' ', '\t'])?.trim();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The sentences of a paragraph. One that begins with a small letter belongs to the one before: `e.g. this`.
+fn sentences(prose: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for sentence in grounding::sentences(prose.trim()) {
+        let sentence = sentence.trim();
+        match all.last_mut() {
+            Some(last) if sentence.starts_with(char::is_lowercase) => *last = format!("{last} {sentence}"),
+            _ if sentence.is_empty() => {}
+            _ => all.push(sentence.to_owned()),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(request: &str, expected: &[&str]) {
+        let items = of(request);
+        assert_eq!(items.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), expected, "{request}");
+    }
+
+    #[test]
+    fn sentences_and_list_items_stay_as_they_were_written() {
+        check(
+            "Add a flag `--quiet` that hides the progress bar, so that logs stay short and can be read. \
+             Update the README where it lists the flags, and keep the order. Run the tests at the end.",
+            &[
+                "Add a flag `--quiet` that hides the progress bar, so that logs stay short and can be read.",
+                "Update the README where it lists the flags, and keep the order.",
+                "Run the tests at the end.",
+            ],
+        );
+        check(
+            "The loader is due:\n- make `load` accept a folder,\n  as `save` does\n- check the types and fix what is wrong\n3) say what was hard",
+            &[
+                "make `load` accept a folder, as `save` does",
+                "check the types and fix what is wrong",
+                "say what was hard",
+            ],
+        );
+    }
+
+    #[test]
+    fn orders_for_places_of_their_own_are_items_and_clauses_of_one_thought_are_not() {
+        check(
+            "Set LIMIT in src/a.rs to 7, explain it in docs.md and write why in CHANGES.md",
+            &["Set LIMIT in src/a.rs to 7", "Explain it in docs.md", "Write why in CHANGES.md"],
+        );
+        for whole in [
+            "Rename the parser and update everything that uses it",
+            "Move `a` from src/x.rs to src/y.rs and fix imports",
+        ] {
+            check(whole, &[whole]);
+        }
+    }
+
+    #[test]
+    fn facts_and_code_are_no_items() {
+        check("The build is red since yesterday. Fix it.\n```\n1. error in line 4. Stop. Run it.\n```", &["Fix it."]);
+        check("", &[]);
+    }
+}

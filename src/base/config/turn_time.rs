@@ -1,0 +1,65 @@
+//! How much time a turn may take: as the user said, else so that somebody who waits at a slow machine sees a change soon.
+
+use std::time::Duration;
+
+/// Time within which a change begins on a slow machine if somebody waits for it.
+const FIRST: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TurnTime {
+    /// Nothing was said, and somebody waits.
+    #[default]
+    Waited,
+    /// Nobody waits, or the user set no limit.
+    Unlimited,
+    /// No further round of a turn begins after this time.
+    Most(Duration),
+}
+
+impl TurnTime {
+    /// From the setting, in seconds; 0 is no limit.
+    pub fn of(seconds: Option<u64>) -> TurnTime {
+        match seconds {
+            None => TurnTime::Waited,
+            Some(0) => TurnTime::Unlimited,
+            Some(seconds) => TurnTime::Most(Duration::from_secs(seconds)),
+        }
+    }
+
+    /// The same for a turn that nobody waits for.
+    pub fn in_background(self) -> TurnTime {
+        if self == TurnTime::Waited { TurnTime::Unlimited } else { self }
+    }
+
+    /// The time within which a change should begin; `None` if it does not matter.
+    pub fn first(self) -> Option<Duration> {
+        match self {
+            TurnTime::Waited => Some(FIRST),
+            TurnTime::Unlimited => None,
+            TurnTime::Most(time) => Some(time.min(FIRST)),
+        }
+    }
+
+    /// The time after which no further round begins.
+    pub fn whole(self) -> Option<Duration> {
+        if let TurnTime::Most(time) = self { Some(time) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_sees_a_change_within_a_minute_and_nobody_else_has_a_limit_unless_it_is_said() {
+        let check = |time: TurnTime, expected: (Option<u64>, Option<u64>)| {
+            let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+            assert_eq!((seconds(time.first()), seconds(time.whole())), expected, "{time:?}");
+        };
+        check(TurnTime::of(None), (Some(60), None));
+        check(TurnTime::of(None).in_background(), (None, None));
+        check(TurnTime::of(Some(0)), (None, None));
+        check(TurnTime::of(Some(300)), (Some(60), Some(300)));
+        check(TurnTime::of(Some(20)).in_background(), (Some(20), Some(20)));
+    }
+}
