@@ -51,7 +51,7 @@ impl Guided {
     /// Cases of a new test; without a limit a model goes on and on with further numbers.
     pub const CASES: usize = 5;
     /// Attempts at a change of code, at one that a report with failing examples asks for, at text, at data, and at what others change meanwhile.
-    /// What was wrong with one goes into the next prompt.
+    /// The fault of one goes into the next prompt.
     pub const ROUNDS: usize = 4;
     pub const REPORT_ROUNDS: usize = 2;
     pub const TEXT_ROUNDS: usize = 3;

@@ -32,7 +32,7 @@ const TOKEN_BYTES: usize = 3;
 /// A turn without a limit of time; longer than its rounds can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// What limits are derived from.
+/// The figures that limits are derived from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// Tokens that a prompt and its reply may have together.

@@ -38,7 +38,7 @@ impl Lead<'_> {
         self.model.count_chat(Chat { messages, tools: &self.offer.texts, ..Chat::default() })
     }
 
-    /// What the model reads instead of the rounds that go.
+    /// The text that the model reads instead of the rounds that go.
     fn so_far(&self, notes: Option<&str>) -> String {
         let done = ending::done(self.evidence);
         let done = if done.is_empty() { "nothing was changed or run".to_owned() } else { done.join("\n") };

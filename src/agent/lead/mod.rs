@@ -59,7 +59,7 @@ pub enum Ended {
 pub struct Left {
     /// The words that the user has read so far.
     pub said: String,
-    /// What its calls have changed and run, a line each.
+    /// The changes and runs of its calls, a line each.
     pub done: Vec<String>,
     /// The items of the checklist that are open.
     pub open: Vec<Step>,
