@@ -135,10 +135,9 @@ mod tests {
             "Set LIMIT in src/a.rs to 7, explain it in docs.md and write why in CHANGES.md",
             &["Set LIMIT in src/a.rs to 7", "Explain it in docs.md", "Write why in CHANGES.md"],
         );
-        for whole in [
-            "Rename the parser and update everything that uses it",
-            "Move `a` from src/x.rs to src/y.rs and fix imports",
-        ] {
+        for whole in
+            ["Rename the parser and adapt whatever calls it", "Move `a` from src/x.rs to src/y.rs and fix imports"]
+        {
             check(whole, &[whole]);
         }
     }
