@@ -187,8 +187,8 @@ impl<'a> State<'a> {
         })
     }
 
-    /// The next node after the model that led went away: the one that plays the planner now goes on as it was measured to be able to. What was
-    /// changed or run is not done again.
+    /// The next node after the model that led went away: the one that plays the planner now goes on as it was measured
+    /// to be able to. What was changed or run is not done again.
     async fn taken_over(
         &mut self,
         left: lead::Left,

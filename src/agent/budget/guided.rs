@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::Pace;
 
-/// Tokens a second of reading up to which a machine counts as slow: twice what two cores read with a 1.5B, because measured speed varies with load.
+/// Tokens a second of reading up to which a machine counts as slow: twice what two cores read with a 1.5B, because
+/// measured speed varies with load.
 const SLOW: f64 = 120.0;
 /// Longest answer to a question, in tokens.
 const ANSWER_MAX: usize = 2_000;
@@ -50,8 +51,8 @@ impl Guided {
     pub const ITEMS: usize = 3;
     /// Cases of a new test; without a limit a model goes on and on with further numbers.
     pub const CASES: usize = 5;
-    /// Attempts at a change of code, at one that a report with failing examples asks for, at text, at data, and at what others change meanwhile.
-    /// The fault of one goes into the next prompt.
+    /// Attempts at a change of code, at one that a report with failing examples asks for, at text, at data, and at what
+    /// others change meanwhile. The fault of one goes into the next prompt.
     pub const ROUNDS: usize = 4;
     pub const REPORT_ROUNDS: usize = 2;
     pub const TEXT_ROUNDS: usize = 3;

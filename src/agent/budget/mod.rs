@@ -1,4 +1,4 @@
-//! The one place for the limits of a turn: tokens, rounds, items and time, from the context and measured speed of the model and the time of the turn.
+//! The one place for the limits of a turn (tokens, rounds, items, time), derived from context and speed of the model and the time of a turn.
 
 mod guided;
 pub mod thought;
@@ -18,8 +18,8 @@ pub use weak::Weak;
 
 /// Speed of a server's model: servers have accelerators.
 const OF_SERVER: Speed = Speed { prompt: 5_000.0, decode: 50.0 };
-/// Part of the time within which a change should begin that goes to reading the code of the first prompt, the project's instructions, and the turns
-/// before this one.
+/// Parts of the time within which a change should begin: for reading the code of the first prompt, the project's
+/// instructions, and the turns before this one.
 const PACK_SHARE: f64 = 0.45;
 const INSTRUCTIONS_SHARE: f64 = 0.25;
 const EARLIER_SHARE: f64 = 0.15;

@@ -1,4 +1,4 @@
-//! Turns the conversation before a request into messages; what outgrows its share of the context the model itself condenses to notes, which are kept.
+//! The conversation before a request as messages: the newest turns, and the model's own notes on those that outgrow their share of the context.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Reads the items of a checklist off a request: its list items and sentences as the user wrote them, clauses only where each names a place of its own.
+//! The items of a checklist: list items and sentences of the request as written, and clauses where each is an order for a place of its own.
 
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;

@@ -56,7 +56,8 @@ fn note(opening: &mut String, done: &str) {
     opening.push_str(&format!("{NOTE}{done}]"));
 }
 
-/// Leaves the first lines of results, the oldest first, and only as many as it takes; the newest round is yet to be read. True if that is enough.
+/// Leaves the first lines of results, the oldest first, and only as many as it takes; the newest round is yet to be
+/// read. True if that is enough.
 fn stub_old(messages: &mut [Message], request_at: usize, limits: &Limits<'_>) -> bool {
     let newest = messages.iter().rposition(|message| message.speaker == Speaker::Assistant).unwrap_or(request_at);
     for at in request_at + 1..newest.max(request_at + 1) {

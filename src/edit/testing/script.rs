@@ -131,7 +131,8 @@ fn node_of(script: &str) -> String {
 }
 
 impl Script {
-    /// Why scripts of the project cannot run: packages that they need are not installed, neither in it nor in a folder above, as in workspaces.
+    /// Why scripts of the project cannot run: packages that they need are not installed, neither in it nor in a folder
+    /// above, as in workspaces.
     fn lacks(&self, files: &Files<'_>) -> Option<String> {
         let test = self.scripts.iter().find(|(name, _)| name == "test").map_or("node", |(_, line)| line.as_str());
         let is_by_node = self.style == Some(Style::Node) || self.style.is_none();
