@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn steps_of_a_plan_take_the_place_of_the_parts_and_then_add_to_each_other() {
-        let parts = clauses::parts("Add a flag to src/a.rs and document it in README.md");
-        let (mut list, host) = (Checklist::of(&parts), Seen::default());
+        let request = "Add a flag to src/a.rs and document it in README.md";
+        let (mut list, host) = (Checklist::of(request), Seen::default());
         let told = list.add(&["Add the flag", "Test the flag", "Add the flag"], &host);
         assert_eq!(
             told.unwrap(),
