@@ -82,7 +82,7 @@ pub async fn measure(toolkit: &Toolkit, model: &Player, depth: Depth, host: &dyn
     }))
 }
 
-/// What was measured before for the model file of a role: in this run, though time cut it, else what is stored.
+/// Returns the earlier results for the model file of a role: those of this run, though time cut them, else the stored ones.
 fn remembered(toolkit: &Toolkit, role: Role) -> Option<Measured> {
     let fingerprint = toolkit.fingerprint(role)?;
     toolkit.pool.unfinished(&fingerprint).or_else(|| stored(toolkit, &fingerprint))

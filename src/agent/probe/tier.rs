@@ -167,7 +167,7 @@ async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<M
         let after = guide::sample(question, (change.path, change.text), change.request, CHANGE_TOKENS).await?;
         found.writing.add(after.is_some_and(|after| change.is_made(&after)));
     }
-    // What was asked may decide the tier though time ended it.
+    // The changes that were asked for may decide the tier though time ended the measurement.
     let cut = !found.is_settled(CHANGES.len() - found.writing.of);
     Ok(super::keep(toolkit, model, host, cut, |all| (all.reading, all.writing) = (found.reading, found.writing)))
 }

@@ -106,7 +106,7 @@ struct Inner {
     resident: Mutex<Resident>,
     /// Locked during a load or unload: what a second load may use depends on what the first takes.
     changing: Mutex<()>,
-    /// What a measurement found that time cut, by the fingerprint of the model: it counts until the program ends.
+    /// Results of measurements that time cut, by the fingerprint of the model: they count until the program ends.
     unfinished: Mutex<HashMap<String, Measured>>,
     /// Wakes the keep-alive thread, which is started at the first load.
     keeper: OnceLock<mpsc::Sender<()>>,
@@ -213,7 +213,7 @@ impl Pool {
         files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// What was measured of the model with this fingerprint in this run, if time cut it.
+    /// Returns the results for the model with this fingerprint that time cut in this run.
     pub fn unfinished(&self, fingerprint: &str) -> Option<Measured> {
         lock(&self.inner.unfinished).get(fingerprint).cloned()
     }

@@ -86,7 +86,7 @@ impl Probe<'_> {
         [&self.on, &self.off].map(|prompt| whole(common_start(text, prompt)).len()).into_iter().max().unwrap_or(0)
     }
 
-    /// What stands between the generation prompt and the body of a call and of words, if the header of a call names the tool.
+    /// Reads the headers between the generation prompt and the bodies of a call and of words, if that of a call names the tool.
     fn headers(&self) -> Option<Headers> {
         let header = |text: &str| {
             let own = text.strip_prefix(&self.on)?;
