@@ -133,7 +133,26 @@ pub fn before_load(header: &Header) -> Result<(), GgufError> {
     if let Some(key) = missing.into_iter().find(|key| parsed.number(key).is_none()) {
         return Err(fail(Flaw::key(&key, "is missing, or is not a whole number from 0 on")));
     }
+    floats(header).map_err(fail)?;
     vocabulary(&parsed).map_err(fail)
+}
+
+/// Ends of the names of tensors with rows that ggml takes number by number.
+const CONVOLVED: [&str; 4] = ["conv1d.weight", "shortconv.conv.weight", ".ssm_a", ".ssm_d"];
+
+/// Norms, biases and convolutions are 32-bit floats: ggml knows no other type there, and finds out while it computes.
+fn floats(header: &Header) -> Result<(), Flaw> {
+    let has_one_row = |shape: &[u64]| shape.iter().skip(1).all(|length| *length == 1);
+    for tensor in header.used_tensors().filter(|tensor| tensor.kind.name != "F32") {
+        let is_matrix = tensor.name.ends_with("ffn_gate_inp_shexp.weight");
+        if !is_matrix && has_one_row(&tensor.shape) || CONVOLVED.iter().any(|end| tensor.name.ends_with(end)) {
+            return Err(Flaw::Malformed(format!(
+                "tensor {} is {}, and llama.cpp takes F32",
+                tensor.name, tensor.kind.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn vocabulary(parsed: &Parsed<'_>) -> Result<(), Flaw> {
@@ -202,6 +221,22 @@ mod tests {
         for part in expected.iter().chain(&["m.gguf"]) {
             assert!(said.contains(part), "`{said}` does not say `{part}`");
         }
+    }
+
+    #[test]
+    fn a_norm_of_another_type_is_named() {
+        let half = |writer: HeaderWriter| {
+            let mut writer = writer;
+            writer.tensor("blk.0.attn_norm.weight", &[64], TensorType::by_name("F16").unwrap());
+            writer
+        };
+        check("", half, &["tensor blk.0.attn_norm.weight is F16, and llama.cpp takes F32"]);
+        let matrix = |writer: HeaderWriter| {
+            let mut writer = writer;
+            writer.tensor("blk.0.attn_q.weight", &[64, 2], TensorType::by_name("F16").unwrap());
+            writer
+        };
+        assert_eq!(said(matrix, ""), Ok(()));
     }
 
     #[test]
