@@ -142,10 +142,9 @@ const CONVOLVED: [&str; 4] = ["conv1d.weight", "shortconv.conv.weight", ".ssm_a"
 
 /// Norms, biases and convolutions are 32-bit floats: ggml knows no other type there, and finds out while it computes.
 fn floats(header: &Header) -> Result<(), Flaw> {
-    let has_one_row = |shape: &[u64]| shape.iter().skip(1).all(|length| *length == 1);
     for tensor in header.used_tensors().filter(|tensor| tensor.kind.name != "F32") {
         let is_matrix = tensor.name.ends_with("ffn_gate_inp_shexp.weight");
-        if !is_matrix && has_one_row(&tensor.shape) || CONVOLVED.iter().any(|end| tensor.name.ends_with(end)) {
+        if !is_matrix && tensor.shape.len() == 1 || CONVOLVED.iter().any(|end| tensor.name.ends_with(end)) {
             return Err(Flaw::Malformed(format!(
                 "tensor {} is {}, and llama.cpp takes F32",
                 tensor.name, tensor.kind.name
