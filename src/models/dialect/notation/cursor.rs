@@ -102,6 +102,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Where `mark` begins first without being whole yet.
+    pub fn begun(&self, mark: &str) -> Option<usize> {
+        let word = words(mark).next()?;
+        let mut places = self.rest().match_indices(word).map(|(at, _)| self.at + at);
+        places.find(|at| Cursor { at: *at, ..*self }.eat(mark) == Err(Stop::More))
+    }
+
     /// The text up to `end`, which is another position of the same text.
     pub fn until(&self, end: usize) -> &'a str {
         &self.text[self.at..end]

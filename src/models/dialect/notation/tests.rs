@@ -183,13 +183,15 @@ fn blanks_before_a_thought_are_no_words() {
 
 #[test]
 fn a_sentence_by_which_the_prompt_opens_a_thought_belongs_to_it() {
-    let thought = "{% if m.reasoning_content %}{{ m.reasoning_content }}\n[ANSWER]\n{% endif %}";
+    let thought = "{% if m.reasoning_content %}{{ m.reasoning_content }}\n[MY ANSWER]\n{% endif %}";
     let source = template(thought, "", "<call>{{ c|tojson }}</call>", "");
     let source = source.replace("assistant:\n{% endif %}", "assistant:\nI think:\n{% endif %}");
     let notation = derive(&source);
     assert!(notation.begins_in_thought());
-    let (words, thoughts, _) = read(&notation, true, &["it may\n[ANSWER]\nYes."]);
-    assert_eq!((words.trim(), thoughts.trim()), ("Yes.", "I think:\nit may"));
+    for parts in [&["it may\n[MY ANSWER]\nYes."][..], &["it may\n[MY", " ANS", "WER]\nYes."]] {
+        let (words, thoughts, _) = read(&notation, true, parts);
+        assert_eq!((words.trim(), thoughts.trim()), ("Yes.", "I think:\nit may"));
+    }
     assert!(!derive(&source.replace("I think:", "<think>")).begins_in_thought());
 }
 

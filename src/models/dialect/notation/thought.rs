@@ -72,9 +72,11 @@ impl Reader<'_> {
                 Step::Wait
             }
             Err(_) => {
-                let all = ends.iter().chain(&marks);
-                let half = all.map(|mark| half(&self.held, mark)).max().unwrap_or(0);
-                self.give(self.held.len() - half, Piece::Thinking);
+                let all = || ends.iter().chain(&marks);
+                let half = all().map(|mark| half(&self.held, mark)).max().unwrap_or(0);
+                // A mark of several words may have begun further back.
+                let begun = all().filter_map(|mark| cursor.begun(mark)).min();
+                self.give(begun.unwrap_or(usize::MAX).min(self.held.len() - half), Piece::Thinking);
                 Step::Wait
             }
         }
