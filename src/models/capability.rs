@@ -101,9 +101,10 @@ impl Share {
 pub struct Measured {
     /// True if every prompt was asked, false if the probe ended as soon as the verdict was certain.
     pub complete: bool,
-    /// True if time ran out before the verdict was certain: a slow model is not a weak one. Such results are not stored.
-    #[serde(skip)]
+    /// True if time ran out before the verdict was certain: a slow model is not a weak one. The gate goes on from there at the next turn.
+    #[serde(default)]
     pub undecided: bool,
+    /// Prompts asked so far.
     pub prompts: usize,
     pub wall_ms: u64,
     /// Replies that are a call of an existing tool in the notation of the model's family.

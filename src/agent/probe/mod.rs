@@ -57,8 +57,8 @@ pub async fn capability(
     }
     let remembered = remembered(toolkit, model.role());
     let measured = match remembered {
-        Some(measured) => measured,
-        None => measure(toolkit, model, Depth::Gate, host).await?,
+        Some(measured) if !measured.undecided => measured,
+        _ => measure(toolkit, model, Depth::Gate, host).await?,
     };
     let capability = match measured.capable() {
         Some(true) => ModelCapability::capable(model.context()),
@@ -68,15 +68,26 @@ pub async fn capability(
     Ok((capability, Some(measured)))
 }
 
-/// Asks the prompts and keeps the result for the model file.
+/// Asks the prompts and keeps the result for the model file. A gate that ran out of time before goes on where it ended.
 pub async fn measure(toolkit: &Toolkit, model: &Player, depth: Depth, host: &dyn Host) -> Result<Measured, TurnError> {
     let started = Instant::now();
     let time = if depth == Depth::Gate { GATE_TIME } else { WHOLE_TIME };
-    let mut probe = Probe { toolkit, model, host, depth, until: started + time, found: Measured::default() };
+    let before = remembered(toolkit, model.role()).filter(|before| before.undecided && depth == Depth::Gate);
+    let found = before.unwrap_or_default();
+    let (known, spent) = (found.prompts, found.wall_ms);
+    let mut probe = Probe { toolkit, model, host, depth, until: started + time, known, found };
     let complete = probe.run().await?;
     let mut found = probe.found;
-    (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, started.elapsed().as_millis() as u64);
-    let cut = found.capable().is_none();
+    (found.complete, found.wall_ms) = (complete && depth == Depth::Whole, spent + started.elapsed().as_millis() as u64);
+    let is_undecided = found.undecided && depth == Depth::Gate;
+    if is_undecided {
+        host.notice(&format!(
+            "{} is slow, or the machine is busy: {} prompts measured it so far, and the next turn goes on",
+            model.name(),
+            found.prompts
+        ));
+    }
+    let cut = found.capable().is_none() && !is_undecided;
     Ok(keep(toolkit, model, host, cut, |all| {
         *all = Measured { choosing: all.choosing, reading: all.reading, writing: all.writing, ..found }
     }))
@@ -123,6 +134,8 @@ struct Probe<'a> {
     host: &'a dyn Host,
     depth: Depth,
     until: Instant,
+    /// Prompts of an earlier gate, whose answers are in `found`: they are passed over.
+    known: usize,
     found: Measured,
 }
 
@@ -133,6 +146,10 @@ impl Probe<'_> {
         for (count, tasks) in &TASKS {
             let tools = tools(*count);
             for task in tasks {
+                if self.is_known() {
+                    left -= 1;
+                    continue;
+                }
                 if self.is_over(left) {
                     return Ok(false);
                 }
@@ -153,6 +170,9 @@ impl Probe<'_> {
         }
         let tools = tools(TASKS[0].0);
         for talk in TALK {
+            if self.is_known() {
+                continue;
+            }
             if self.is_over(0) {
                 return Ok(false);
             }
@@ -162,6 +182,9 @@ impl Probe<'_> {
         }
         for (count, requests) in &PLANS {
             for request in requests {
+                if self.is_known() {
+                    continue;
+                }
                 if self.is_over(0) {
                     return Ok(false);
                 }
@@ -176,6 +199,13 @@ impl Probe<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the next prompt was answered in an earlier gate, which asks one prompt a task.
+    fn is_known(&mut self) -> bool {
+        let is_known = self.known > 0;
+        self.known = self.known.saturating_sub(1);
+        is_known
     }
 
     /// Whether time is up, or the gate's decision is clear whatever the `left` tasks bring. If time ends it before that, the slow

@@ -134,13 +134,12 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
     if known(toolkit) == Some(Tier::Acts) {
         return Ok(true);
     }
-    let before = super::remembered(toolkit, Role::Planner);
-    let capable = before.as_ref().and_then(Measured::capable);
+    let capable = super::remembered(toolkit, Role::Planner).and_then(|measured| measured.capable());
     let may_act = capable.unwrap_or(model.capability().supports_advanced_orchestration);
     if !may_act || tier(toolkit, host).await? < Tier::Writes {
         return Ok(false);
     }
-    if capable.is_none() && !before.is_some_and(|before| before.undecided) {
+    if capable.is_none() {
         super::measure(toolkit, &model, super::Depth::Gate, host).await?;
     }
     Ok(known(toolkit) == Some(Tier::Acts))
