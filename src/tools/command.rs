@@ -17,6 +17,8 @@ pub const TIMEOUT_MAX_S: usize = 600;
 const KEPT_HALF_BYTES: usize = 16 << 10;
 /// Room for the notes around the output.
 const NOTES_BYTES: usize = 200;
+/// Longest command that is repeated above its output, in characters.
+const LINE_CHARS_MAX: usize = 200;
 /// Longest wait for output after the command has ended: a process that left the group may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Environment variables that a command inherits besides those of every sandboxed program.
@@ -135,7 +137,9 @@ fn outcome(
     confines: &Confines<'_>,
     bytes_max: usize,
 ) -> Outcome {
-    let mut report = format!("$ {}\n[{how}]\n", cut_line(line, bytes_max / 4));
+    // Whoever ran it knows the command; a script in it can be longer than what it printed.
+    let (first, is_longer) = line.split_once('\n').map_or((line, ""), |(first, _)| (first, " …"));
+    let mut report = format!("$ {}{is_longer}\n[{how}]\n", cut_line(first, LINE_CHARS_MAX.min(bytes_max / 4)));
     // The bytes that one stream does not need are the other's.
     let room = bytes_max.saturating_sub(report.len() + NOTES_BYTES);
     let of_err = err.total.min((room / 2).max(room.saturating_sub(out.total)));

@@ -175,6 +175,18 @@ async fn a_model_that_only_plans_is_told_so_and_then_stopped() {
 }
 
 #[tokio::test]
+async fn words_beside_the_last_mark_on_the_checklist_are_the_answer() {
+    let request = "Set MAX_ATTEMPTS in src/retry.ts to 7 and explain it in docs.md";
+    let plan = json!([{"text": "Set it", "state": "done"}, {"text": "Explain it", "state": "dropped"}]);
+    let words = "It is 7, and docs.md has it.";
+    let last = format!("{words}\n<|tool_call_start|>[plan(items={plan})]<|tool_call_end|>");
+    let planner = Script::saying(EDIT).on("changed src/retry.ts", &last);
+    let seen = run(&Project::todo(), planner, request).await;
+    assert!(seen.answer.starts_with(words), "{}", seen.answer);
+    assert_eq!(seen.calls, 2 + 1, "the change was not run, which is asked for once: {}", seen.answer);
+}
+
+#[tokio::test]
 async fn what_is_open_or_unchecked_is_asked_for_once_and_then_said() {
     let project = Project::todo();
     let planner = Script::saying(EDIT)

@@ -214,6 +214,7 @@ impl Lead<'_> {
             }
             Kind::Calls(reading) => {
                 let certain = reading.is_certain();
+                let only_plans = reading.calls.iter().all(|call| call.name == Builtin::Plan.name());
                 let reply = output.replied(&reading);
                 let is_paired = !reply.calls.is_empty();
                 self.messages.push(spoken(reply));
@@ -227,6 +228,11 @@ impl Lead<'_> {
                     let told =
                         "None of these calls could be run. Use the listed tools with their own arguments.".to_owned();
                     return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
+                }
+                // Words beside the last mark on the checklist are the answer: another reply would say them again.
+                if only_plans && !words.trim().is_empty() && self.checklist.open(self.evidence).is_empty() {
+                    self.add(&words);
+                    return Ok(None);
                 }
                 let fresh = std::mem::take(&mut self.fresh);
                 let results: Vec<&str> = fresh.iter().map(String::as_str).collect();

@@ -123,7 +123,7 @@ impl Found {
     fn shown(mut self, pattern: &str, is_regex: bool, is_whole: bool, bytes_max: usize) -> Outcome {
         self.files.sort_by_key(|file| is_by_tool(&file.path) || is_made(&file.path));
         let room = bytes_max.saturating_sub((bytes_max / NOTES_SHARE).max(NOTES_BYTES_MIN));
-        let line = |hit: &Finding| format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim());
+        let line = |hit: &Finding| format!("{}:{}: {}\n", hit.path, hit.line.unwrap_or(0), hit.text.trim_end());
         let of_each = SEARCH_MAX_HITS / self.files.len().max(1);
         let of_each = if self.count <= SEARCH_MAX_HITS { SEARCH_MAX_HITS } else { of_each.max(LINES_EACH_MIN) };
         let (mut text, mut shown, mut counted) = (String::new(), Vec::new(), Vec::new());

@@ -79,7 +79,7 @@ pub fn tells_of_refusal(text: &str) -> bool {
 
 /// The rights of a sandboxed program, in words.
 pub fn bounds(changes: &str, reads: &str, network: bool) -> String {
-    let network = if network { "" } else { ", and connect to nothing" };
+    let network = if network { "" } else { ", connect to nothing and listen on no port" };
     format!("it may change {changes} and its own temporary files, read {reads}{network}")
 }
 
