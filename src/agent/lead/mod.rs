@@ -25,6 +25,7 @@ use crate::models::dialect::{Message, Speaker};
 use crate::protocol::{Remedy, Stall};
 use crate::request::Step;
 use crate::tools::Context;
+use crate::tools::builtin::Builtin;
 
 use super::budget::{self, Budget};
 use super::evidence::Evidence;
