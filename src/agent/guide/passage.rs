@@ -20,6 +20,8 @@ pub enum Place {
     Change(usize),
     /// A new one is added after it.
     After(usize),
+    /// A few words are added to it, behind its entries or its last paragraph; what it says stays.
+    Into(usize),
 }
 
 /// Longest passage that is rewritten whole, in lines; of a longer one, the part that fits the request is.
@@ -33,6 +35,7 @@ pub const PASSAGES_MAX: usize = 60;
 pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
+    let is_underlined = has_headings(path, &lines);
     let mut fenced = false;
     let mut starts = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -45,6 +48,7 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 !fenced && !fence && line.starts_with('#')
             }
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
+            _ if is_underlined => has_underline(&lines, at),
             _ => top && before.trim().is_empty(),
         };
         if is_start || at == 0 {
@@ -56,6 +60,31 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
     let title = |at: usize| words::shorten(lines[at].trim(), TITLE_CHARS);
     starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect()
+}
+
+/// Whether a text has headings that are marked by a line below them, as in reStructuredText.
+fn has_headings(path: &str, lines: &[&str]) -> bool {
+    let is_of_text = [".rst", ".txt"].iter().any(|ending| path.to_lowercase().ends_with(ending));
+    is_of_text && (0..lines.len()).any(|at| has_underline(lines, at))
+}
+
+/// Whether a line is a heading: below it is a line of one repeated mark that is at least as long.
+fn has_underline(lines: &[&str], at: usize) -> bool {
+    const MARKS: &str = "=-~^\"'#*+`:._";
+    let title = lines[at].trim_end();
+    let is_above = |line: &str| line.trim().is_empty() || is_rule(line, MARKS);
+    let begins = at.checked_sub(1).is_none_or(|above| is_above(lines[above]));
+    let below = lines.get(at + 1).filter(|below| below.trim_end().len() >= title.len().max(3));
+    begins
+        && title.starts_with(|first: char| !first.is_whitespace())
+        && !is_rule(title, MARKS)
+        && below.is_some_and(|below| is_rule(below, MARKS))
+}
+
+/// Whether a line only repeats one of `marks`.
+fn is_rule(line: &str, marks: &str) -> bool {
+    let line = line.trim_end();
+    line.chars().next().is_some_and(|first| marks.contains(first) && line.chars().all(|mark| mark == first))
 }
 
 /// Factor by which the best score has to exceed the second for a text to be clearly meant.
@@ -176,9 +205,82 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
             }
             lines.splice(at..at, new);
         }
+        Place::Into(_) => insert(&mut lines, (first, last), new),
     }
     let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
     format!("{}{tail}", lines.join(end))
+}
+
+/// The lines of `written` that say something new: models repeat the lines that they were shown, or their words.
+pub fn new_lines(passage: &str, written: &str) -> String {
+    let repeats = |line: &str, known: &str| {
+        let said = words::content(line);
+        known.trim() == line.trim() || !said.is_empty() && said.is_subset(&words::content(known))
+    };
+    let is_known = |line: &&str| !line.trim().is_empty() && passage.lines().any(|known| repeats(line, known));
+    let new: Vec<&str> = written.lines().filter(|line| !is_known(line)).collect();
+    new.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Puts new lines into the passage `first` to `last`: entries behind the last entry of its first list, anything else as a paragraph behind its text.
+fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut new: Vec<String>) {
+    let is_blank = |line: &String| line.trim().is_empty();
+    let begin = first - 1;
+    let end = (begin..last).rev().find(|at| !is_blank(&lines[*at])).map_or(last, |at| at + 1);
+    let is_entry = new.first().is_some_and(|line| entry(line).is_some());
+    let head = (begin..end).find(|at| entry(&lines[*at]).is_some()).filter(|_| is_entry);
+    let Some(head) = head else {
+        let indent = lines[begin..end].iter().filter(|line| !is_blank(line)).map(|line| depth(line)).min().unwrap_or(0);
+        for line in new.iter_mut().filter(|line| !is_blank(line) && depth(line) < indent) {
+            *line = format!("{:indent$}{}", "", line.trim_start());
+        }
+        if end > begin {
+            new.insert(0, String::new());
+        }
+        // The closing marks of a docstring follow its text.
+        let is_close = |line: &String| is_blank(line) || matches!(line.trim(), "\"\"\"" | "'''");
+        if lines.get(end).is_some_and(|line| !is_close(line)) {
+            new.push(String::new());
+        }
+        lines.splice(end..end, new);
+        return;
+    };
+    let (indent, mark) = entry(&lines[head]).map(|(indent, mark, _)| (indent, mark.to_owned())).unwrap_or_default();
+    // A list ends at the first line that is neither blank nor an entry, nor indented below one.
+    let belongs =
+        |line: &String| is_blank(line) || entry(line).is_some_and(|(at, ..)| at >= indent) || depth(line) > indent;
+    let behind = head + lines[head..end].iter().take_while(|line| belongs(line)).count();
+    let at = (head..behind).rev().find(|at| !is_blank(&lines[*at])).map_or(behind, |at| at + 1);
+    let has_gaps = lines[head..at].iter().any(is_blank);
+    let is_numbered = mark.starts_with(|first: char| first.is_ascii_digit());
+    let entries = new.iter().filter(|line| !is_blank(line)).map(|line| match entry(line) {
+        Some((_, own, text)) => format!("{:indent$}{} {text}", "", if is_numbered { own } else { &mark }),
+        None => format!("{:indent$}  {}", "", line.trim()),
+    });
+    let entries: Vec<String> =
+        if has_gaps { entries.flat_map(|line| [String::new(), line]).collect() } else { entries.collect() };
+    lines.splice(at..at, entries);
+}
+
+fn depth(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// The indentation, the mark and the text of an entry of a list: `- text`, `2. text`. `None` for any other line.
+fn entry(line: &str) -> Option<(usize, &str, &str)> {
+    let (mark, text) = line.trim_start().split_once(' ')?;
+    let number = mark.strip_suffix(['.', ')']).unwrap_or_default();
+    let is_number = !number.is_empty() && number.len() <= 3 && number.bytes().all(|digit| digit.is_ascii_digit());
+    (matches!(mark, "-" | "*" | "+") || is_number).then_some((depth(line), mark, text.trim()))
+}
+
+/// Whether the text of a passage ends with a list, as that of a version in a changelog does.
+pub fn ends_with_list(passage: &str) -> bool {
+    let lines = || passage.lines().rev().filter(|line| !line.trim().is_empty());
+    // An entry may go on in indented lines.
+    lines()
+        .find(|line| !line.starts_with([' ', '\t']) || entry(line).is_some())
+        .is_some_and(|line| entry(line).is_some())
 }
 
 #[cfg(test)]
@@ -194,6 +296,8 @@ mod tests {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
         assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
         assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
+        assert_eq!(titles("a.rst", "Top\n===\n\ntext\n\nmore\n\nUse it\n------\n\n- one\n--\n"), ["Top", "Use it"]);
+        assert_eq!(titles("a.rst", "one\n\ntwo::\n\n  three\n"), ["one", "two::"]);
     }
 
     fn check(path: &str, text: &str, title: &str, after: bool, written: &str, expected: &str) {
@@ -208,6 +312,23 @@ mod tests {
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
+    }
+
+    #[test]
+    fn added_words_go_behind_what_the_passage_says() {
+        let check = |path: &str, text: &str, written: &str, expected: &str| {
+            let all = passages(path, text);
+            assert_eq!(put(text, &all[0], Place::Into(0), written), expected);
+        };
+        check("a.md", "# A\nx\n\n# B\ny\n", "New.", "# A\nx\n\nNew.\n\n# B\ny\n");
+        check("a.md", "# A\n# B\n", "New.", "# A\n\nNew.\n\n# B\n");
+        check("a.md", "# A\n\n* x\n  y\n* z\n\nEnd.\n", "- n", "# A\n\n* x\n  y\n* z\n* n\n\nEnd.\n");
+        check("a.md", "# A\n\n- x\n\n- z\n\n# B\n", "- n", "# A\n\n- x\n\n- z\n\n- n\n\n# B\n");
+        check("a.txt", "1.1\n---\n\n- x\n\n\n1.0\n---\n", "- n\n- o", "1.1\n---\n\n- x\n- n\n- o\n\n\n1.0\n---\n");
+        check("a.md", "# A\r\nx\r\n", "New.", "# A\r\nx\r\n\r\nNew.\r\n");
+        assert_eq!(new_lines("# A\nx\n", "# A\n\nx\nnew\n"), "new");
+        assert_eq!(new_lines("Names are short.\n", "Short names.\nLong names fail.\n"), "Long names fail.");
+        assert!(ends_with_list("1.0\n\n- a\n  b\n") && !ends_with_list("- a\n\nb\n"));
     }
 
     #[test]
@@ -245,12 +366,12 @@ mod tests {
         };
         check(
             "CHANGES.txt",
-            "Log\n\n2.0 (unreleased)\n---\n\n- nothing yet\n\n1.9\n---\n\n- old\n",
-            Some("- nothing yet"),
+            "Log\n\n2.0 (unreleased)\n----------------\n\n- nothing yet\n\n1.9\n---\n\n- old\n",
+            Some("2.0 (unreleased)"),
         );
         check("CHANGELOG.md", "# Log\n\n## Unreleased\n\n## 1.9.0\n\n- old\n", Some("## Unreleased"));
         check("CHANGELOG.md", "# Log\n\n## Next\n\n### Added\n\n- new\n\n## 1.9.0\n\n- old\n", Some("### Added"));
-        check("HISTORY.rst", "Log\n\n1.9\n---\n\n* old\n", Some("* old"));
+        check("HISTORY.rst", "Log\n\n1.9\n---\n\n* old\n", Some("1.9"));
         check("README.md", "# Log\n\n- old\n", None);
     }
 
