@@ -143,7 +143,7 @@ async fn what_was_not_made_is_not_described() {
 
 #[tokio::test]
 async fn prose_keeps_its_lines_and_says_what_was_asked_for() {
-    let request = "Correct the Prices section of README.md, it has to say that refunds take three days";
+    let request = "Extend the Prices section of README.md by the three days that refunds take";
     let passage = |body: &str| format!("````\n## Prices\n\n{body}\n````");
     for wrong in ["Prices have tax.\nRefunds take three days.", "Prices have taxes.\nThey are sorted by names."] {
         let project = shop(&[("README.md", README)]);
@@ -167,7 +167,7 @@ async fn words_are_added_to_a_document_and_nothing_else_changes() {
     let expected = README.replace("by name.\n", "by name.\n\nRefunds take three days.\n");
     for (written, after) in [
         ("Refunds take three days.", expected.as_str()),
-        ("## Prices\n\nPrices have tax.\nRefunds take three days.", &expected),
+        ("Prices have tax.\nRefunds take three days.", &expected),
         ("Prices have tax.", README),
         ("We ship anywhere.", README),
     ] {

@@ -1,8 +1,12 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
+mod addition;
+
 use crate::context::lines;
 use crate::index::language_of;
 use crate::language::words;
+
+pub use addition::{ends_with_list, new_lines};
 
 /// A stretch of lines that belongs together.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +124,22 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
         })
     };
     let titles: Vec<Vec<String>> = all.iter().map(|one| words::split(&one.title)).collect();
-    titles.iter().position(|title| !title.is_empty() && is_called(title))
+    let called = titles.iter().position(|title| !title.is_empty() && is_called(title));
+    called.or_else(|| all.iter().position(|one| is_pointed_at(&one.title, task)))
+}
+
+/// Whether `task` points at a heading as it is written: `add it to Limits`, `put it under Known faults`.
+fn is_pointed_at(title: &str, task: &str) -> bool {
+    const BEFORE: &[&str] = &["to", "in", "into", "under", "below", "unter", "zu", "sous", "en"];
+    let title = title.trim_matches(|mark: char| mark == '#' || mark.is_whitespace());
+    let is_behind = |at: usize| {
+        let before = task[..at].trim_end_matches(['"', '\'', '`', '“', '«', ' ']);
+        let word = before.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+        let is_whole =
+            !task[at + title.len()..].starts_with(|next: char| next.is_alphanumeric() || "_-./".contains(next));
+        is_whole && BEFORE.contains(&word.as_str())
+    };
+    title.starts_with(char::is_uppercase) && task.match_indices(title).any(|(at, _)| is_behind(at))
 }
 
 /// The passage of a changelog that a new entry belongs to: the first list, from the unreleased version on; `texts` are the texts of the passages.
@@ -205,82 +224,10 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
             }
             lines.splice(at..at, new);
         }
-        Place::Into(_) => insert(&mut lines, (first, last), new),
+        Place::Into(_) => addition::insert(&mut lines, (first, last), new),
     }
     let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
     format!("{}{tail}", lines.join(end))
-}
-
-/// The lines of `written` that say something new: models repeat the lines that they were shown, or their words.
-pub fn new_lines(passage: &str, written: &str) -> String {
-    let repeats = |line: &str, known: &str| {
-        let said = words::content(line);
-        known.trim() == line.trim() || !said.is_empty() && said.is_subset(&words::content(known))
-    };
-    let is_known = |line: &&str| !line.trim().is_empty() && passage.lines().any(|known| repeats(line, known));
-    let new: Vec<&str> = written.lines().filter(|line| !is_known(line)).collect();
-    new.join("\n").trim_matches('\n').to_owned()
-}
-
-/// Puts new lines into the passage `first` to `last`: entries behind the last entry of its first list, anything else as a paragraph behind its text.
-fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut new: Vec<String>) {
-    let is_blank = |line: &String| line.trim().is_empty();
-    let begin = first - 1;
-    let end = (begin..last).rev().find(|at| !is_blank(&lines[*at])).map_or(last, |at| at + 1);
-    let is_entry = new.first().is_some_and(|line| entry(line).is_some());
-    let head = (begin..end).find(|at| entry(&lines[*at]).is_some()).filter(|_| is_entry);
-    let Some(head) = head else {
-        let indent = lines[begin..end].iter().filter(|line| !is_blank(line)).map(|line| depth(line)).min().unwrap_or(0);
-        for line in new.iter_mut().filter(|line| !is_blank(line) && depth(line) < indent) {
-            *line = format!("{:indent$}{}", "", line.trim_start());
-        }
-        if end > begin {
-            new.insert(0, String::new());
-        }
-        // The closing marks of a docstring follow its text.
-        let is_close = |line: &String| is_blank(line) || matches!(line.trim(), "\"\"\"" | "'''");
-        if lines.get(end).is_some_and(|line| !is_close(line)) {
-            new.push(String::new());
-        }
-        lines.splice(end..end, new);
-        return;
-    };
-    let (indent, mark) = entry(&lines[head]).map(|(indent, mark, _)| (indent, mark.to_owned())).unwrap_or_default();
-    // A list ends at the first line that is neither blank nor an entry, nor indented below one.
-    let belongs =
-        |line: &String| is_blank(line) || entry(line).is_some_and(|(at, ..)| at >= indent) || depth(line) > indent;
-    let behind = head + lines[head..end].iter().take_while(|line| belongs(line)).count();
-    let at = (head..behind).rev().find(|at| !is_blank(&lines[*at])).map_or(behind, |at| at + 1);
-    let has_gaps = lines[head..at].iter().any(is_blank);
-    let is_numbered = mark.starts_with(|first: char| first.is_ascii_digit());
-    let entries = new.iter().filter(|line| !is_blank(line)).map(|line| match entry(line) {
-        Some((_, own, text)) => format!("{:indent$}{} {text}", "", if is_numbered { own } else { &mark }),
-        None => format!("{:indent$}  {}", "", line.trim()),
-    });
-    let entries: Vec<String> =
-        if has_gaps { entries.flat_map(|line| [String::new(), line]).collect() } else { entries.collect() };
-    lines.splice(at..at, entries);
-}
-
-fn depth(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
-/// The indentation, the mark and the text of an entry of a list: `- text`, `2. text`. `None` for any other line.
-fn entry(line: &str) -> Option<(usize, &str, &str)> {
-    let (mark, text) = line.trim_start().split_once(' ')?;
-    let number = mark.strip_suffix(['.', ')']).unwrap_or_default();
-    let is_number = !number.is_empty() && number.len() <= 3 && number.bytes().all(|digit| digit.is_ascii_digit());
-    (matches!(mark, "-" | "*" | "+") || is_number).then_some((depth(line), mark, text.trim()))
-}
-
-/// Whether the text of a passage ends with a list, as that of a version in a changelog does.
-pub fn ends_with_list(passage: &str) -> bool {
-    let lines = || passage.lines().rev().filter(|line| !line.trim().is_empty());
-    // An entry may go on in indented lines.
-    lines()
-        .find(|line| !line.starts_with([' ', '\t']) || entry(line).is_some())
-        .is_some_and(|line| entry(line).is_some())
 }
 
 #[cfg(test)]
@@ -325,10 +272,8 @@ mod tests {
         check("a.md", "# A\n\n* x\n  y\n* z\n\nEnd.\n", "- n", "# A\n\n* x\n  y\n* z\n* n\n\nEnd.\n");
         check("a.md", "# A\n\n- x\n\n- z\n\n# B\n", "- n", "# A\n\n- x\n\n- z\n\n- n\n\n# B\n");
         check("a.txt", "1.1\n---\n\n- x\n\n\n1.0\n---\n", "- n\n- o", "1.1\n---\n\n- x\n- n\n- o\n\n\n1.0\n---\n");
+        check("a.md", "# A\n```\n- x\n```\n", "- n", "# A\n```\n- x\n```\n\n- n\n");
         check("a.md", "# A\r\nx\r\n", "New.", "# A\r\nx\r\n\r\nNew.\r\n");
-        assert_eq!(new_lines("# A\nx\n", "# A\n\nx\nnew\n"), "new");
-        assert_eq!(new_lines("Names are short.\n", "Short names.\nLong names fail.\n"), "Long names fail.");
-        assert!(ends_with_list("1.0\n\n- a\n  b\n") && !ends_with_list("- a\n\nb\n"));
     }
 
     #[test]
@@ -353,6 +298,8 @@ mod tests {
         assert_eq!(called("add a sentence to the section on install"), Some(1));
         assert_eq!(called("the section about the install needs a note"), Some(1));
         assert_eq!((called("install it"), called("a new section about b")), (None, None));
+        assert_eq!(called("add to See also that there is a book"), Some(2));
+        assert_eq!((called("Install it to Installed"), called("write it in b")), (None, None));
     }
 
     #[test]

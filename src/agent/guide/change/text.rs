@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{self, Passage, Place};
-use crate::agent::guide::{Done, Job, data, is_prose, reply};
+use crate::agent::guide::{Done, Job, data, grammar, is_prose, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context::{Pack, mentions, readable};
@@ -24,7 +24,7 @@ const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
 /// Most tokens and lines of what is added to a passage.
 const ADDITION_TOKENS: usize = 160;
-const ADDITION_LINES: usize = 5;
+const ADDITION_LINES: usize = 6;
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
@@ -242,7 +242,7 @@ fn addition_ask(round: usize) -> Ask {
     );
     let form = Form::Lark(form);
     let seed = (round >= DRAWN_FROM).then_some(round);
-    Ask { form, tokens: ADDITION_TOKENS, lines: usize::MAX, seed, phase: "writing text" }
+    Ask { form, tokens: ADDITION_TOKENS, lines: ADDITION_LINES + grammar::FENCES, seed, phase: "writing text" }
 }
 
 /// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
