@@ -199,12 +199,12 @@ impl<'a> Rounds<'a> {
         done: Done,
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
-        let opening = &self.messages[..self.prompt_len];
-        let problem = match difference::shown(self.job, &self.files, opening, evidence).await? {
-            Shown::Nothing => return Ok(Outcome::Accepted(done)),
-            Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
-            Shown::Objection(problem) => problem,
-        };
+        let problem =
+            match difference::shown(self.job, &self.files, &self.messages[..self.prompt_len], evidence).await? {
+                Shown::Nothing => return Ok(Outcome::Accepted(done)),
+                Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
+                Shown::Objection(problem) => problem,
+            };
         self.next = Some((items_of(&attempt.pieces), true));
         Ok(Outcome::Refused(problem))
     }
@@ -289,8 +289,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Runs the examples of the request on the written change; if one fails in the first round, small changes are tried. Continues with a call that
-    /// gives what it gave before, if that need not be wrong.
+    /// Runs the examples of the request; if one fails in the first round, small changes are tried. Continues if that need not be wrong.
     async fn run_examples(
         &mut self,
         attempt: &Attempt,
