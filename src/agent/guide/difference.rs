@@ -177,7 +177,8 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
     // The code and the request stay the same, so they need not be read again.
     last.content.truncate(last.content.rfind("\n\n").unwrap_or(last.content.len()));
     last.content.push_str(&format!("\n\n{order}"));
-    // Without a form a small model writes the change itself. The names of the module are there; a model that may not import them writes nonsense.
+    // Without a form a small model writes the change itself. The names of the module are there; a model that may not import them writes
+    // nonsense.
     let call = print.replace('.', "\\.");
     let grammar = format!(
         "start: \"```{fence}\\n\" IMPORT{{0,2}} LINE{{0,{LINES_MAX}}} PRINT \"```\"\n\

@@ -82,7 +82,8 @@ pub fn is_vague_removal(step: &str) -> bool {
     is_vague(step) || JOINT.split(step).any(is_vague)
 }
 
-/// The object that a clause cleans up or throws away: the words behind such a verb, and whether the verb says by itself that something is cleaned.
+/// The object that a clause cleans up or throws away: the words behind such a verb, and whether the verb says by itself that something
+/// is cleaned.
 fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
     const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
     const DROPS: &str = "drop, kill";

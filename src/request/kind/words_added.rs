@@ -17,7 +17,8 @@ const OTHERWISE: &str = "\
     change update replace instead rather reword rephrase correct fix raise bump typo typos spelling translate format \
     move rename example examples snippet code usage links";
 
-/// Whether a text asks for some words more in a document: `add a sentence on limits`, `mention it in the guide`, `put both in the docs too`.
+/// Whether a text asks for some words more in a document: `add a sentence on limits`, `mention it in the guide`, `put both in the
+/// docs too`.
 pub fn adds_words(text: &str) -> bool {
     static ADDED: LazyLock<Regex> = LazyLock::new(|| {
         let nouns = "sentences?|lines?|notes?|remarks?|hints?|warnings?|bullets?|entry|entries|items?|paragraphs?|satz|zeile|\

@@ -13,7 +13,8 @@ pub fn new_lines(passage: &str, written: &str) -> String {
     new.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Puts new lines into the passage `first` to `last`: entries behind the last entry of its first list, anything else as a paragraph behind its text.
+/// Puts new lines into the passage `first` to `last`: entries behind the last entry of its first list, anything else as a paragraph
+/// behind its text.
 pub(super) fn insert(lines: &mut Vec<String>, (first, last): (usize, usize), mut new: Vec<String>) {
     let is_blank = |line: &String| line.trim().is_empty();
     let begin = first - 1;
