@@ -22,8 +22,7 @@ const ADDITION: &str = include_str!("../../prompts/addition.md");
 /// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
-/// Most tokens and lines of what is added to a passage.
-const ADDITION_TOKENS: usize = 160;
+/// Most lines of what is added to a passage.
 const ADDITION_LINES: usize = 6;
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
@@ -236,13 +235,13 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
 }
 
 /// Asks for one fenced block of a few lines that are no headings.
-fn addition_ask(round: usize) -> Ask {
+fn addition_ask(tokens: usize, round: usize) -> Ask {
     let form = format!(
         "start: \"````\\n\" LINE{{1,{ADDITION_LINES}}} \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n"
     );
     let form = Form::Lark(form);
     let seed = (round >= DRAWN_FROM).then_some(round);
-    Ask { form, tokens: ADDITION_TOKENS, lines: ADDITION_LINES + grammar::FENCES, seed, phase: "writing text" }
+    Ask { form, tokens, lines: ADDITION_LINES + grammar::FENCES, seed, phase: "writing text" }
 }
 
 /// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
