@@ -67,6 +67,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             if !facts.tests.is_empty() && !facts.ran_tests && step.kind == Kind::Edit {
                 facts.lines.push(claims::not_run(&facts.tests));
             }
+            facts.lines.extend(done.tried.iter().map(|tried| format!("- {tried}")));
             if is_undone(step, &done, &facts, &evidence.entries()[before..]) {
                 undone.push(step);
             }

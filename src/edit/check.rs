@@ -7,6 +7,8 @@ mod lost;
 mod undefined;
 mod unfinished;
 
+pub use unfinished::TO_BE_WRITTEN;
+
 use crate::edit::paths::ending;
 use crate::edit::text::{Source, line_of, nth_line};
 use crate::index::language_of;

@@ -30,7 +30,7 @@ mod text;
 pub mod unasked;
 pub mod unchanged_value;
 
-pub use check::problems;
+pub use check::{TO_BE_WRITTEN, problems};
 pub use merge::{Hints, MergeError, has_grammar, merge};
 pub use paths::relative;
 pub use text::{is_comment, line_of};

@@ -1,6 +1,7 @@
 //! Decides by lists of words what kind of step a text asks for.
 
 mod lists;
+mod words_added;
 
 use std::sync::LazyLock;
 
@@ -17,6 +18,7 @@ use lists::{BEFORE_VERB, CHANGES, CHANGING, LOOKS, MAKES, MENDING, OPENING_ORDER
 pub use lists::{COMMANDS, ENDED};
 use lists::{GIVES_WAY, PRINTED, REMOVALS, REMOVE, SHORTENS};
 pub(super) use lists::{KNOW, POLITE, QUESTIONS};
+pub use words_added::adds_words;
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -71,6 +71,21 @@ pub fn of_characters(task: &str) -> Option<Substitution> {
     Some(Substitution { is_quoted: false, is_character: true, ..found })
 }
 
+/// Like [`of`] for types, as those of errors: `it should raise a LookupError instead of a plain Exception`.
+pub fn of_types(task: &str) -> Option<Substitution> {
+    static TYPE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?"));
+    let names = TYPE.find_iter(task).map(|found| Literal {
+        text: found.as_str().trim_matches('`'),
+        range: found.range(),
+        is_quoted: false,
+    });
+    let names: Vec<Literal<'_>> = names.collect();
+    // Other types may stand beside the two.
+    let mut pairs = names.windows(2).filter_map(|pair| substitution(task, pair));
+    pairs.next().filter(|_| pairs.next().is_none())
+}
+
 fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     let [first, second] = literals else { return None };
     let (old, new) = if first_is_old(task, first, second)? { (first, second) } else { (second, first) };
@@ -91,10 +106,12 @@ struct Rule {
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let instead = "(?:instead of|rather than|statt|anstatt|au lieu de|en vez de)";
-    let not = &format!(r"① (?:[^.;]{{0,40}}[\s,])?(?:{instead}|(?:and )?not) ②");
+    // `not a plain ②`, `instead of the ②`
+    let article = "(?: (?:an?|the|eine?[mnrs]?|de[mnr]|une?|una|le|la|el)(?: [a-zà-ÿ]+)?)?";
+    let not = &format!(r"① (?:[^.;]{{0,40}}[\s,])?(?:{instead}|(?:and )?not){article} ②");
     let too =
         r"(?:\w+\s+)?(?:is|are|was|were|ist|sind|est|sont|es|son)\s+(?:\w+\s+)?(?:too|not enough|zu|trop|demasiado)\b";
-    let says = r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?";
+    let says = r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|raises|raised|throws|threw|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?";
     let make = r"(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:must|has to|should) (?:be|say|read|give)";
     let rule = |is_quoted: bool, first_is_old: Option<bool>, text: String| Rule {
         pattern: pattern(&format!("(?s){text}")),
@@ -107,7 +124,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(any, first, format!("① {too}")),
         rule(any, second, format!("② {too}")),
         rule(any, first, format!(r"{instead}(?:\s[^.;]{{0,40}})? ①")),
-        rule(any, first, "not ① but ②".to_owned()),
+        rule(any, first, format!(r"not (?:\w+ )?① but{article} ②")),
         rule(quoted, second, not.clone()),
         rule(any, second, format!("should.*{not}")),
         // `f(1) gives 2, not 3` says what the code does, and orders no change.
@@ -289,6 +306,21 @@ mod tests {
             replaced("a.b(); a.bc(); x.a.b; a.b.d; a.ba.b", "a.b", "a.z"),
             "a.z(); a.bc(); x.a.b; a.z.d; a.ba.b"
         );
+    }
+
+    #[test]
+    fn types_are_replaced() {
+        let check = |task: &str, expected: Option<(&str, &str)>| check_by(of_types, task, expected);
+        check(
+            "Shelf.take() should raise a LookupError instead of a plain Exception",
+            Some(("Exception", "LookupError")),
+        );
+        check("In load throw RangeError, not Error, for numbers below 0", Some(("Error", "RangeError")));
+        check("connect() must not raise TimeoutError but a ConnectionError", Some(("TimeoutError", "ConnectionError")));
+        check("MyList should derive from UserList rather than from OtherList", None);
+        check("take() raises a KeyError instead of a LookupError", None);
+        check("catch KeyError and LookupError", None);
+        check("an OrderedDict", None);
     }
 
     #[test]

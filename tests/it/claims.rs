@@ -143,7 +143,7 @@ async fn what_was_not_made_is_not_described() {
 
 #[tokio::test]
 async fn prose_keeps_its_lines_and_says_what_was_asked_for() {
-    let request = "Add to the Prices section of README.md that refunds take three days";
+    let request = "Extend the Prices section of README.md by the three days that refunds take";
     let passage = |body: &str| format!("````\n## Prices\n\n{body}\n````");
     for wrong in ["Prices have tax.\nRefunds take three days.", "Prices have taxes.\nThey are sorted by names."] {
         let project = shop(&[("README.md", README)]);
@@ -159,6 +159,41 @@ async fn prose_keeps_its_lines_and_says_what_was_asked_for() {
         README.replace("by name.\n", "by name.\nRefunds take three days.\n"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn words_are_added_to_a_document_and_nothing_else_changes() {
+    let request = "Add to the Prices section of README.md that refunds take three days";
+    let expected = README.replace("by name.\n", "by name.\n\nRefunds take three days.\n");
+    for (written, after) in [
+        ("Refunds take three days.", expected.as_str()),
+        ("Prices have tax.\nRefunds take three days.", &expected),
+        ("Prices have tax.", README),
+        ("We ship anywhere.", README),
+    ] {
+        let project = shop(&[("README.md", README)]);
+        let said = answer(&project, Script::saying(&format!("````\n{written}\n````")), request).await;
+        assert_eq!(project.text("README.md"), after, "{written}: {said}");
+        assert_eq!(said.contains("- not "), after == README, "{written}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn an_entry_of_a_changelog_goes_behind_the_entries_of_its_version() {
+    let news = "News\n====\n\n2.1 (unreleased)\n----------------\n\n* Labels.\n\n2.0\n---\n\n* Prices.\n";
+    let project = shop(&[("NEWS.rst", news)]);
+    let script = Script::saying("").on("A passage of NEWS.rst", "````\n- ``count`` is new.\n````");
+    let said = answer(&project, script, "Write a line about the new function count into NEWS.rst").await;
+    assert_eq!(project.text("NEWS.rst"), news.replace("* Labels.\n", "* Labels.\n* ``count`` is new.\n"), "{said}");
+}
+
+#[tokio::test]
+async fn a_type_that_gives_way_is_changed_where_it_is_meant() {
+    let parcel = "def weigh(x):\n    raise Exception(x)\n\n\ndef send(x):\n    raise Exception('no address')\n";
+    let request = "send() should raise a LookupError instead of a bare Exception";
+    let project = shop(&[("parcel.py", parcel)]);
+    let said = answer(&project, Script::saying(""), request).await;
+    assert_eq!(project.text("parcel.py"), parcel.replace("Exception('no", "LookupError('no"), "{said}");
 }
 
 #[tokio::test]
@@ -233,11 +268,11 @@ async fn an_entry_is_added_beside_those_that_are_there() {
 async fn the_docstring_that_is_named_says_what_was_asked_for() {
     let shelf = "class Shelf:\n    \"\"\"Holds items.\n\n    In rows.\n    \"\"\"\n\n    def fill(self):\n        \"\"\"Fills it.\"\"\"\n";
     let request = "Say in the docstring of Shelf that rows are sorted";
-    let passage = "    \"\"\"Holds items.\n\n    In rows, which are sorted.\n    \"\"\"";
     let project = shop(&[("shelf.py", shelf)]);
-    let script = Script::saying("").on("A passage of shelf.py", &format!("````\n{passage}\n````"));
+    let script = Script::saying("").on("A passage of shelf.py", "````\nThe rows are sorted.\n````");
     let said = answer(&project, script, request).await;
-    assert_eq!(project.text("shelf.py"), shelf.replace("In rows.", "In rows, which are sorted."), "{said}");
+    let expected = shelf.replace("In rows.\n", "In rows.\n\n    The rows are sorted.\n");
+    assert_eq!(project.text("shelf.py"), expected, "{said}");
 }
 
 #[tokio::test]
@@ -253,6 +288,8 @@ async fn a_change_that_makes_no_difference_is_taken_back() {
         let expected = SHOP.replace("item['name']", written);
         assert_eq!(project.text("shop.py"), if stays { expected.as_str() } else { SHOP }, "{written} {said}");
         assert!(stays || said.contains("not done, the files are as they were"), "{said}");
+        let tried = "- tried: `print(label({'name': 'b'}))` gives B; before the change it gave b";
+        assert_eq!(said.contains(tried), stays, "{said}");
     }
 }
 

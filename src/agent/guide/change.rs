@@ -68,7 +68,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         return Ok(done);
     }
     if texts.is_empty()
-        && let Some(done) = pick::change(job, &pack, evidence).await?
+        && let Some(done) = pick::change(job, &pack, &mentions, evidence).await?
     {
         return Ok(done);
     }

@@ -22,10 +22,12 @@ use crate::models::dialect::Message;
 use crate::request::kind;
 
 use super::change::opening;
+use super::difference::{self, Shown};
 use super::files::{Doubt, Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
-use super::{Done, Job, copy, difference, refusal, repair};
+use super::{Done, Job, copy, refusal, repair};
+use choice::items_of;
 pub use sample::sample;
 use write::Writer;
 
@@ -197,10 +199,12 @@ impl<'a> Rounds<'a> {
         done: Done,
         evidence: &mut Evidence,
     ) -> Result<Outcome, TurnError> {
-        let opening = &self.messages[..self.prompt_len];
-        let Some(problem) = difference::missing(self.job, &self.files, opening, evidence).await? else {
-            return Ok(Outcome::Accepted(done));
-        };
+        let problem =
+            match difference::shown(self.job, &self.files, &self.messages[..self.prompt_len], evidence).await? {
+                Shown::Nothing => return Ok(Outcome::Accepted(done)),
+                Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
+                Shown::Objection(problem) => problem,
+            };
         self.next = Some((items_of(&attempt.pieces), true));
         Ok(Outcome::Refused(problem))
     }
@@ -285,8 +289,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Runs the examples of the request on the written change; if one fails in the first round, small changes are tried. Continues with a call that
-    /// gives what it gave before, if that need not be wrong.
+    /// Runs the examples of the request; if one fails in the first round, small changes are tried. Continues if that need not be wrong.
     async fn run_examples(
         &mut self,
         attempt: &Attempt,
@@ -368,7 +371,7 @@ impl<'a> Rounds<'a> {
 
     /// The accepted change, with what a check adds to it.
     fn done(self, more: Done) -> Done {
-        let mut done = Done { said: more.said, ..self.files.done(more.notes) };
+        let mut done = Done { said: more.said, tried: more.tried, ..self.files.done(more.notes) };
         done.touched.extend(more.touched);
         done
     }
@@ -390,8 +393,4 @@ fn prompt(job: Job<'_>, model: &Player, order: &Order<'_>, tried: Option<&Wrong>
     let mut messages = opening(job, model, WRITE);
     messages.push(Message::user(format!("{}{}{tried}\n\n{NAME}", order.pack.text, order.task)));
     messages
-}
-
-fn items_of(pieces: &[(Item, String)]) -> Vec<Item> {
-    pieces.iter().map(|(item, _)| item.clone()).collect()
 }

@@ -11,7 +11,7 @@ use crate::agent::toolkit::TurnError;
 use crate::edit::program::{self, Gave};
 use crate::edit::{comments, examples, testing};
 use crate::index::parts::{self, Sort, Span};
-use crate::language::grounding;
+use crate::language::{grounding, words};
 use crate::models::dialect::Message;
 use crate::request::kind;
 
@@ -22,6 +22,9 @@ use super::{Job, command, reply};
 
 /// Most lines before the call.
 const LINES_MAX: usize = 6;
+/// Characters that the user is shown of a call, and of what it gives.
+const CALL_CHARS: usize = 160;
+const SAID_CHARS: usize = 100;
 
 /// A changed function that can be called.
 struct Target {
@@ -30,49 +33,96 @@ struct Target {
     is_new: bool,
 }
 
-/// Why the change looks wrong, for the model: with every call that the model writes, the function fails or gives what it gave before. `None` if one
-/// call says otherwise, or nothing can be tried. `opening` is the prompt with the code and the request.
-pub async fn missing(
+/// What calls of a changed function show.
+pub enum Shown {
+    /// Nothing could be tried, or what was tried says nothing.
+    Nothing,
+    /// A call does something else than before: for the user, the call and what it gives.
+    Difference(String),
+    /// With every call that the model wrote, the function fails or gives what it gave before: for the model, the last one.
+    Objection(String),
+}
+
+/// What calls that the model writes show of the change. `opening` is the prompt with the code and the request.
+pub async fn shown(
     job: Job<'_>,
     files: &Files,
     opening: &[Message],
     evidence: &mut Evidence,
-) -> Result<Option<String>, TurnError> {
-    let Some(target) = target(job, files) else { return Ok(None) };
-    let Some(copy) = Copy::one(job).await? else { return Ok(None) };
+) -> Result<Shown, TurnError> {
+    let Some(target) = target(job, files) else { return Ok(Shown::Nothing) };
+    let Some(copy) = Copy::one(job).await? else { return Ok(Shown::Nothing) };
     if !files.as_they_were().all(|(path, text)| copy.put(path, text)) {
-        return Ok(None);
+        return Ok(Shown::Nothing);
     }
-    let mut problem = None;
+    let mut problem = String::new();
     for draw in 0..Guided::DRAFTS {
-        let Some(code) = written(job, opening, &target, draw).await? else { return Ok(None) };
-        let Some(line) = program::command(&target.path, &target.name, &code) else { return Ok(None) };
+        // A program that is none, or that fails by its own fault, says nothing.
+        let Some(code) = written(job, opening, &target, draw).await? else { continue };
+        let Some(line) = program::command(&target.path, &target.name, &code) else { return Ok(Shown::Nothing) };
         let entry = command::perform(job, &line, Some(Guided::EXAMPLE_TIME), evidence).await?;
         let (id, is_refused, now) = (entry.id, entry.status.is_refused(), Gave::read(&entry.outcome.text));
         let right = copy::right(job, &line, Guided::EXAMPLE_TIME).filter(|_| !is_refused);
-        let Some(right) = right else { return Ok(None) };
+        let Some(right) = right else { return Ok(Shown::Nothing) };
         evidence.note_check(id, Check::Looks);
         let before = Gave::read(&copy.run(right).await.text);
-        let Some(said) = objection(target.is_new, before.as_ref(), now.as_ref(), job.scene.request) else {
-            return Ok(None);
-        };
-        problem = Some(format!("`{}` {said}", code.trim().replace('\n', "; ")));
+        let program = code.trim().replace('\n', "; ");
+        match view(target.is_new, before.as_ref(), now.as_ref(), job.scene.request) {
+            View::Differs => return Ok(Shown::Difference(told(&program, before.filter(|_| !target.is_new), now))),
+            View::Objects(said) => problem = format!("`{program}` {said}"),
+            View::Unclear => {}
+        }
     }
-    Ok(problem.map(|said| format!("It is written. This is not what the request asks for: {said}")))
+    if problem.is_empty() {
+        return Ok(Shown::Nothing);
+    }
+    Ok(Shown::Objection(format!("It is written. This is not what the request asks for: {problem}")))
 }
 
-/// The objection to a change if a program gave `before` it and gives `now` after it; `None` if nothing does, or the program may be wrong itself.
-fn objection(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> Option<String> {
+/// What a program gives now and gave `before`, as the user reads it.
+fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
+    let short = |said: &str| words::shorten(said, SAID_CHARS);
+    let now = match now {
+        Some(Gave::Printed(said)) => format!("gives {}", short(&said)),
+        Some(Gave::Failed { said, .. }) => format!("fails: {}", short(&said)),
+        None => "prints nothing".to_owned(),
+    };
+    let before = match before {
+        Some(Gave::Printed(said)) => format!("; before the change it gave {}", short(&said)),
+        Some(Gave::Failed { said, .. }) => format!("; before the change it failed: {}", short(&said)),
+        None => String::new(),
+    };
+    format!("tried: `{}` {now}{before}", words::shorten(program, CALL_CHARS))
+}
+
+/// What one program says about a change.
+#[derive(Debug, PartialEq)]
+enum View {
+    /// It gives something else than before.
+    Differs,
+    /// Why the change looks wrong.
+    Objects(String),
+    /// The program may be wrong itself.
+    Unclear,
+}
+
+/// What it says about a change that a program gave `before` it and gives `now` after it.
+fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> View {
     const ERRORS: &str = "\
         raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \
         forbids invalid crash crashes panic fehler wirft erreur";
     let speaks_of_errors = kind::has_word(request, ERRORS);
     let is_as_before = !is_new && before == now;
-    match now? {
-        Gave::Printed(said) => is_as_before.then(|| format!("still gives {said}")),
-        Gave::Failed { is_inside: false, .. } => None,
-        Gave::Failed { said, .. } if speaks_of_errors => is_as_before.then(|| format!("still fails: {said}")),
-        Gave::Failed { said, .. } => (is_new || !is_as_before).then(|| format!("fails: {said}")),
+    match now {
+        None | Some(Gave::Failed { is_inside: false, .. }) => View::Unclear,
+        Some(Gave::Printed(said)) if is_as_before => View::Objects(format!("still gives {said}")),
+        Some(Gave::Printed(_)) => View::Differs,
+        Some(Gave::Failed { said, .. }) if speaks_of_errors && is_as_before => {
+            View::Objects(format!("still fails: {said}"))
+        }
+        Some(Gave::Failed { .. }) if speaks_of_errors => View::Differs,
+        Some(Gave::Failed { said, .. }) if is_new || !is_as_before => View::Objects(format!("fails: {said}")),
+        Some(Gave::Failed { .. }) => View::Unclear,
     }
 }
 
@@ -112,10 +162,10 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
 /// A program of the model that calls the function and prints what that gives; `None` if it is none.
 async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize) -> Result<Option<String>, TurnError> {
     let Target { path, name, .. } = target;
-    let (print, fence, declares) = if path.ends_with(".py") {
-        ("print", "python", "")
+    let (print, fence, declares, import) = if path.ends_with(".py") {
+        ("print", "python", "", "(import [A-Za-z_.]+|from [A-Za-z_.]+ import [A-Za-z_, ]+)")
     } else {
-        ("console.log", "javascript", "((const|let|var) )?")
+        ("console.log", "javascript", "((const|let|var) )?", "import [^`\\n]{1,100}")
     };
     let order = format!(
         "Before that, write a short program that shows the difference: a few lines that make what is needed, with small values, then one \
@@ -127,10 +177,12 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
     // The code and the request stay the same, so they need not be read again.
     last.content.truncate(last.content.rfind("\n\n").unwrap_or(last.content.len()));
     last.content.push_str(&format!("\n\n{order}"));
-    // Without a form a small model writes the change itself. The names of the module are there, so nothing is imported.
+    // Without a form a small model writes the change itself. The names of the module are there; a model that may not import them writes
+    // nonsense.
     let call = print.replace('.', "\\.");
     let grammar = format!(
-        "start: \"```{fence}\\n\" LINE{{0,{LINES_MAX}}} PRINT \"```\"\n\
+        "start: \"```{fence}\\n\" IMPORT{{0,2}} LINE{{0,{LINES_MAX}}} PRINT \"```\"\n\
+         IMPORT: /{import}\\n/\n\
          LINE: /{declares}[A-Za-z_][A-Za-z0-9_.]*( = |\\()[^`\\n]{{1,120}}\\n/\n\
          PRINT: /{call}\\([^`\\n]{{1,140}}\\n/\n"
     );
@@ -153,25 +205,48 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
 mod tests {
     use super::*;
 
+    fn printed(said: &str) -> Option<Gave> {
+        Some(Gave::Printed(said.to_owned()))
+    }
+
+    fn failed(said: &str, is_inside: bool) -> Option<Gave> {
+        Some(Gave::Failed { said: said.to_owned(), is_inside })
+    }
+
     #[test]
     fn a_call_that_gives_what_it_gave_speaks_against_a_change() {
-        let printed = |said: &str| Some(Gave::Printed(said.to_owned()));
-        let failed = |said: &str, is_inside| Some(Gave::Failed { said: said.to_owned(), is_inside });
-        let check = |is_new, before: Option<Gave>, now: Option<Gave>, request: &str, expected: Option<&str>| {
-            let said = objection(is_new, before.as_ref(), now.as_ref(), request);
-            assert_eq!(said.as_deref(), expected, "{before:?} {now:?} {request}");
+        let check = |is_new, before: Option<Gave>, now: Option<Gave>, request: &str, expected: View| {
+            assert_eq!(view(is_new, before.as_ref(), now.as_ref(), request), expected, "{before:?} {now:?} {request}");
         };
+        let objects = |said: &str| View::Objects(said.to_owned());
         let asked = "f should sort its names";
-        check(false, printed("b a"), printed("b a"), asked, Some("still gives b a"));
-        check(false, printed("b a"), printed("a b"), asked, None);
-        check(true, failed("no f", false), printed("a b"), asked, None);
-        check(true, failed("no f", false), failed("NameError: x", true), asked, Some("fails: NameError: x"));
-        check(false, printed("b a"), failed("NameError: x", true), asked, Some("fails: NameError: x"));
-        check(false, printed("b a"), failed("NameError: b", false), asked, None);
-        check(false, failed("KeyError: a", true), failed("KeyError: a", true), asked, None);
+        check(false, printed("b a"), printed("b a"), asked, objects("still gives b a"));
+        check(false, printed("b a"), printed("a b"), asked, View::Differs);
+        check(true, failed("no f", false), printed("a b"), asked, View::Differs);
+        check(true, failed("no f", false), failed("NameError: x", true), asked, objects("fails: NameError: x"));
+        check(false, printed("b a"), failed("NameError: x", true), asked, objects("fails: NameError: x"));
+        check(false, printed("b a"), failed("NameError: b", false), asked, View::Unclear);
+        check(false, failed("KeyError: a", true), failed("KeyError: a", true), asked, View::Unclear);
         let error = "f should raise a ValueError for no names";
-        check(false, printed("b a"), failed("ValueError: x", true), error, None);
-        check(false, failed("KeyError: a", true), failed("KeyError: a", true), error, Some("still fails: KeyError: a"));
-        check(false, printed("b a"), None, error, None);
+        check(false, printed("b a"), failed("ValueError: x", true), error, View::Differs);
+        check(
+            false,
+            failed("KeyError: a", true),
+            failed("KeyError: a", true),
+            error,
+            objects("still fails: KeyError: a"),
+        );
+        check(false, printed("b a"), None, error, View::Unclear);
+    }
+
+    #[test]
+    fn the_user_reads_what_a_call_gives() {
+        let check = |before: Option<Gave>, now: Option<Gave>, expected: &str| {
+            assert_eq!(told("f(1)", before, now), format!("tried: `f(1)` {expected}"));
+        };
+        check(None, printed("2"), "gives 2");
+        check(printed("1"), printed("2"), "gives 2; before the change it gave 1");
+        check(failed("KeyError: 1", true), printed("2"), "gives 2; before the change it failed: KeyError: 1");
+        check(printed("1"), failed("ValueError: no", true), "fails: ValueError: no; before the change it gave 1");
     }
 }

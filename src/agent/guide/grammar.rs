@@ -16,9 +16,17 @@ pub const ANY_LINES_MAX: usize = 260;
 /// Lines of the fences around an answer.
 pub const FENCES: usize = 2;
 
-/// The grammar for the code of an item: imports and comments, its head, then lines that belong to it. A long docstring cannot be written, unless
-/// `writes_docstring`.
-pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
+/// What the lines below the head of a definition may be.
+#[derive(Clone, Copy, Default)]
+pub struct Body {
+    /// A docstring that is long already may be written again.
+    pub has_docstring: bool,
+    /// No line is a comment: a model that has put one in place of the code has to write the code.
+    pub without_comments: bool,
+}
+
+/// The grammar for the code of an item: imports and comments, its head, then lines that belong to it.
+pub fn of_code(item: &Item, text: &str, body: Body) -> String {
     let (lead, head) = match &item.what {
         What::Change(span) if span.sort == Sort::Value => ("", Value::String(head_of(span, text)).to_string()),
         What::Change(span) => ("IMPORT{0,3}", Value::String(head_of(span, text)).to_string()),
@@ -47,7 +55,13 @@ pub fn of_code(item: &Item, text: &str, writes_docstring: bool) -> String {
         }
         _ => false,
     };
-    let inner = if has_docstring && !writes_docstring { NO_DOCSTRING } else { LINE };
+    let is_python = language_of(&item.path) == "python";
+    let inner = match body {
+        Body { without_comments: true, .. } if is_python => NO_HASH,
+        Body { without_comments: true, .. } => NO_SLASH,
+        Body { has_docstring: false, .. } if has_docstring => NO_DOCSTRING,
+        _ => LINE,
+    };
     format!(
         "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
          IMPORT: /({import})?\\n/\n\
@@ -63,6 +77,10 @@ const LINE: &str = "([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2}";
 
 /// Like [`LINE`], but not beginning with three quotation marks.
 const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\"\"([^\"`\\n][^`\\n]*)?|'[^'`\\n][^`\\n]*|''([^'`\\n][^`\\n]*)?)?";
+
+/// Like [`LINE`], but no comment of Python, and none of other languages.
+const NO_HASH: &str = "[ \\t]*([^# \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
+const NO_SLASH: &str = "[ \\t]*([^\\/ \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 
 /// The lines of an answer to [`of_code`] that has as many as may be written, at least: the head and the rest of its line count as one.
 pub fn most_lines(item: &Item) -> usize {
@@ -167,6 +185,16 @@ mod tests {
         let all = parts::definitions("a.py", text);
         let size = all.iter().find(|one| one.name == "size").unwrap();
         assert_eq!(head_of(size, text), "@property\ndef size");
+    }
+
+    #[test]
+    fn a_line_of_code_may_have_to_be_no_comment() {
+        let fits = |line: &str, of: &str| regex::Regex::new(&format!("^{of}$")).unwrap().is_match(line);
+        for (line, in_python, elsewhere) in
+            [("    return 1", true, true), ("", true, true), ("    # here", false, true), ("\t// here", true, false)]
+        {
+            assert_eq!((fits(line, NO_HASH), fits(line, NO_SLASH)), (in_python, elsewhere), "{line}");
+        }
     }
 
     #[test]

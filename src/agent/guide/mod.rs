@@ -144,6 +144,8 @@ pub struct Done {
     /// Text for the user.
     pub said: String,
     pub touched: Vec<Stretch>,
+    /// Calls that were tried on the result, with what they gave.
+    pub tried: Vec<String>,
     /// Why the step was not carried out, or what is wrong with the result; empty if it succeeded.
     pub notes: Vec<String>,
     /// A tool failed or the user said no, in a step that code carried out; the evidence says which.

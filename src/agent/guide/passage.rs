@@ -1,8 +1,12 @@
 //! Splits text without definitions (Markdown, YAML, CSS, …) into passages, so that the model rewrites one and everything else stays as it is.
 
+mod addition;
+
 use crate::context::lines;
 use crate::index::language_of;
 use crate::language::words;
+
+pub use addition::{ends_with_list, new_lines};
 
 /// A stretch of lines that belongs together.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +24,8 @@ pub enum Place {
     Change(usize),
     /// A new one is added after it.
     After(usize),
+    /// A few words are added to it, behind its entries or its last paragraph; what it says stays.
+    Into(usize),
 }
 
 /// Longest passage that is rewritten whole, in lines; of a longer one, the part that fits the request is.
@@ -33,6 +39,7 @@ pub const PASSAGES_MAX: usize = 60;
 pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let lines: Vec<&str> = text.lines().collect();
     let language = language_of(path);
+    let is_underlined = has_headings(path, &lines);
     let mut fenced = false;
     let mut starts = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -45,6 +52,7 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
                 !fenced && !fence && line.starts_with('#')
             }
             "yaml" => top && line.contains(':') && !line.starts_with(['#', '-']),
+            _ if is_underlined => has_underline(&lines, at),
             _ => top && before.trim().is_empty(),
         };
         if is_start || at == 0 {
@@ -56,6 +64,31 @@ pub fn passages(path: &str, text: &str) -> Vec<Passage> {
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
     let title = |at: usize| words::shorten(lines[at].trim(), TITLE_CHARS);
     starts.iter().zip(ends).map(|(&start, end)| Passage { lines: (start + 1, end), title: title(start) }).collect()
+}
+
+/// Whether a text has headings that are marked by a line below them, as in reStructuredText.
+fn has_headings(path: &str, lines: &[&str]) -> bool {
+    let is_of_text = [".rst", ".txt"].iter().any(|ending| path.to_lowercase().ends_with(ending));
+    is_of_text && (0..lines.len()).any(|at| has_underline(lines, at))
+}
+
+/// Whether a line is a heading: below it is a line of one repeated mark that is at least as long.
+fn has_underline(lines: &[&str], at: usize) -> bool {
+    const MARKS: &str = "=-~^\"'#*+`:._";
+    let title = lines[at].trim_end();
+    let is_above = |line: &str| line.trim().is_empty() || is_rule(line, MARKS);
+    let begins = at.checked_sub(1).is_none_or(|above| is_above(lines[above]));
+    let below = lines.get(at + 1).filter(|below| below.trim_end().len() >= title.len().max(3));
+    begins
+        && title.starts_with(|first: char| !first.is_whitespace())
+        && !is_rule(title, MARKS)
+        && below.is_some_and(|below| is_rule(below, MARKS))
+}
+
+/// Whether a line only repeats one of `marks`.
+fn is_rule(line: &str, marks: &str) -> bool {
+    let line = line.trim_end();
+    line.chars().next().is_some_and(|first| marks.contains(first) && line.chars().all(|mark| mark == first))
 }
 
 /// Factor by which the best score has to exceed the second for a text to be clearly meant.
@@ -91,7 +124,22 @@ pub fn called(all: &[Passage], task: &str) -> Option<usize> {
         })
     };
     let titles: Vec<Vec<String>> = all.iter().map(|one| words::split(&one.title)).collect();
-    titles.iter().position(|title| !title.is_empty() && is_called(title))
+    let called = titles.iter().position(|title| !title.is_empty() && is_called(title));
+    called.or_else(|| all.iter().position(|one| is_pointed_at(&one.title, task)))
+}
+
+/// Whether `task` points at a heading as it is written: `add it to Limits`, `put it under Known faults`.
+fn is_pointed_at(title: &str, task: &str) -> bool {
+    const BEFORE: &[&str] = &["to", "in", "into", "under", "below", "unter", "zu", "sous", "en"];
+    let title = title.trim_matches(|mark: char| mark == '#' || mark.is_whitespace());
+    let is_behind = |at: usize| {
+        let before = task[..at].trim_end_matches(['"', '\'', '`', '“', '«', ' ']);
+        let word = before.rsplit(char::is_whitespace).next().unwrap_or_default().to_lowercase();
+        let is_whole =
+            !task[at + title.len()..].starts_with(|next: char| next.is_alphanumeric() || "_-./".contains(next));
+        is_whole && BEFORE.contains(&word.as_str())
+    };
+    title.starts_with(char::is_uppercase) && task.match_indices(title).any(|(at, _)| is_behind(at))
 }
 
 /// The passage of a changelog that a new entry belongs to: the first list, from the unreleased version on; `texts` are the texts of the passages.
@@ -176,6 +224,7 @@ pub fn put(text: &str, passage: &Passage, place: Place, written: &str) -> String
             }
             lines.splice(at..at, new);
         }
+        Place::Into(_) => addition::insert(&mut lines, (first, last), new),
     }
     let tail = if text.is_empty() || text.ends_with('\n') { end } else { "" };
     format!("{}{tail}", lines.join(end))
@@ -194,6 +243,8 @@ mod tests {
         assert_eq!(titles("a.md", "# A\n\ntext\n```\n# no\n```\n## B\nmore\n"), ["# A", "## B"]);
         assert_eq!(titles("a.yml", "on: push\njobs:\n  a: 1\n"), ["on: push", "jobs:"]);
         assert_eq!(titles("a.txt", "one\ntwo\n\nthree\n"), ["one", "three"]);
+        assert_eq!(titles("a.rst", "Top\n===\n\ntext\n\nmore\n\nUse it\n------\n\n- one\n--\n"), ["Top", "Use it"]);
+        assert_eq!(titles("a.rst", "one\n\ntwo::\n\n  three\n"), ["one", "two::"]);
     }
 
     fn check(path: &str, text: &str, title: &str, after: bool, written: &str, expected: &str) {
@@ -208,6 +259,21 @@ mod tests {
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", false, "# A\nz\n", "# A\nz\n\n# B\ny\n");
         check("a.md", "# A\nx\n\n# B\ny\n", "# A", true, "# N\nn\n", "# A\nx\n\n# N\nn\n\n# B\ny\n");
         check("a.md", "# A\r\nx", "# A", true, "# N\nn", "# A\r\nx\r\n\r\n# N\r\nn");
+    }
+
+    #[test]
+    fn added_words_go_behind_what_the_passage_says() {
+        let check = |path: &str, text: &str, written: &str, expected: &str| {
+            let all = passages(path, text);
+            assert_eq!(put(text, &all[0], Place::Into(0), written), expected);
+        };
+        check("a.md", "# A\nx\n\n# B\ny\n", "New.", "# A\nx\n\nNew.\n\n# B\ny\n");
+        check("a.md", "# A\n# B\n", "New.", "# A\n\nNew.\n\n# B\n");
+        check("a.md", "# A\n\n* x\n  y\n* z\n\nEnd.\n", "- n", "# A\n\n* x\n  y\n* z\n* n\n\nEnd.\n");
+        check("a.md", "# A\n\n- x\n\n- z\n\n# B\n", "- n", "# A\n\n- x\n\n- z\n\n- n\n\n# B\n");
+        check("a.txt", "1.1\n---\n\n- x\n\n\n1.0\n---\n", "- n\n- o", "1.1\n---\n\n- x\n- n\n- o\n\n\n1.0\n---\n");
+        check("a.md", "# A\n```\n- x\n```\n", "- n", "# A\n```\n- x\n```\n\n- n\n");
+        check("a.md", "# A\r\nx\r\n", "New.", "# A\r\nx\r\n\r\nNew.\r\n");
     }
 
     #[test]
@@ -232,6 +298,8 @@ mod tests {
         assert_eq!(called("add a sentence to the section on install"), Some(1));
         assert_eq!(called("the section about the install needs a note"), Some(1));
         assert_eq!((called("install it"), called("a new section about b")), (None, None));
+        assert_eq!(called("add to See also that there is a book"), Some(2));
+        assert_eq!((called("Install it to Installed"), called("write it in b")), (None, None));
     }
 
     #[test]
@@ -245,12 +313,12 @@ mod tests {
         };
         check(
             "CHANGES.txt",
-            "Log\n\n2.0 (unreleased)\n---\n\n- nothing yet\n\n1.9\n---\n\n- old\n",
-            Some("- nothing yet"),
+            "Log\n\n2.0 (unreleased)\n----------------\n\n- nothing yet\n\n1.9\n---\n\n- old\n",
+            Some("2.0 (unreleased)"),
         );
         check("CHANGELOG.md", "# Log\n\n## Unreleased\n\n## 1.9.0\n\n- old\n", Some("## Unreleased"));
         check("CHANGELOG.md", "# Log\n\n## Next\n\n### Added\n\n- new\n\n## 1.9.0\n\n- old\n", Some("### Added"));
-        check("HISTORY.rst", "Log\n\n1.9\n---\n\n* old\n", Some("* old"));
+        check("HISTORY.rst", "Log\n\n1.9\n---\n\n* old\n", Some("1.9"));
         check("README.md", "# Log\n\n- old\n", None);
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::agent::evidence::Evidence;
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
+use crate::context::mentions::Mentions;
 use crate::context::{Pack, Shown, is_declaration};
 use crate::edit::{has_grammar, is_comment, line_of, testing};
 use crate::index::{is_string, syntax_nodes};
@@ -48,9 +49,17 @@ impl<'a> Line<'a> {
 
 /// Replaces the value in the one line that has it, or in the one that the model picks. `None` if the request spells out no value, or no line of
 /// the code shown is found.
-pub async fn change(job: Job<'_>, pack: &Pack, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
-    let spelled_out = substitution::of(&job.step.text).filter(|one| !one.is_quoted);
-    let Some(wanted) = spelled_out.or_else(|| substitution::of_characters(&job.step.text)) else { return Ok(None) };
+pub async fn change(
+    job: Job<'_>,
+    pack: &Pack,
+    mentions: &Mentions,
+    evidence: &mut Evidence,
+) -> Result<Option<Done>, TurnError> {
+    let text = &job.step.text;
+    let spelled_out = substitution::of(text).filter(|one| !one.is_quoted).or_else(|| substitution::of_characters(text));
+    let type_of = || substitution::of_types(text);
+    let is_type = spelled_out.is_none();
+    let Some(wanted) = spelled_out.or_else(type_of) else { return Ok(None) };
     let is_code = |path: &str| has_grammar(path) && !testing::is_test(path) && !is_declaration(path);
     let lines = pack.files.iter().filter(|file| is_code(&file.path)).flat_map(|file| {
         let docs = documentation(&file.path, &file.text);
@@ -58,7 +67,19 @@ pub async fn change(job: Job<'_>, pack: &Pack, evidence: &mut Evidence) -> Resul
         lines.retain(|line| !docs.iter().any(|(first, last)| (*first..=*last).contains(&line.number)));
         lines.into_iter().map(move |line| (file, line))
     });
-    let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = lines.unzip();
+    let mut found: Vec<(&Shown, Line<'_>)> = lines.collect();
+    // A definition that is named is where the value is meant.
+    let is_named = |(file, line): &(&Shown, Line<'_>)| {
+        let mut nodes = mentions.symbols.iter().flat_map(|symbol| &symbol.nodes);
+        nodes.any(|node| node.path == file.path && (node.start..=node.end).contains(&line.number))
+    };
+    let has_named = found.iter().any(is_named);
+    found.retain(|one| !has_named || is_named(one));
+    // A type is used in many places that have nothing to do with each other.
+    if is_type && !has_named && found.len() > 1 {
+        return Ok(None);
+    }
+    let (files, lines): (Vec<&Shown>, Vec<Line<'_>>) = found.into_iter().unzip();
     let chosen = match lines.as_slice() {
         [_] => Some(0),
         several => pick(job, several).await?,

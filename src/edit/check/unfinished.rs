@@ -23,6 +23,9 @@ const TO_WRITE: &[&str] = &[
     "placeholder for",
 ];
 
+/// What is said of a comment that stands for code which is still to be written.
+pub const TO_BE_WRITTEN: &str = "leaves code to be written";
+
 /// New lines that stand for omitted code, or whose comment says that code is still to be written.
 pub fn marks(before: &str, after: &str) -> Vec<String> {
     let old: std::collections::HashSet<&str> = before.lines().map(str::trim).collect();
@@ -33,7 +36,7 @@ pub fn marks(before: &str, after: &str) -> Vec<String> {
         let shown: String = line.trim().chars().take(100).collect();
         let line_number = at + 1;
         if TO_WRITE.iter().any(|phrase| comment.contains(phrase)) {
-            found.push(format!("line {line_number} leaves code to be written: `{shown}`; write it"));
+            found.push(format!("line {line_number} {TO_BE_WRITTEN}: `{shown}`; write it"));
         } else if is_mark(line, before) {
             found.push(format!(
                 "line {line_number} replaces code that was left out: `{shown}`; write the definition whole"

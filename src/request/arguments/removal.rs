@@ -50,18 +50,21 @@ pub fn is_vague_removal(step: &str) -> bool {
     const GENERAL: &str = "\
         everything, anything, file, files, thing, things, stuff, code, part, parts, line, lines, folder, folders, файлы";
     const JUDGED: &str = "\
-        needed, need, needs, necessary, required, unneeded, unnecessary, unused, used, useless, obsolete, old, redundant, superfluous, relevant, \
-        important, useful, dead, junk, rubbish, нужны, нужно, лишние, лишнее";
+        needed, need, needs, necessary, required, unneeded, unnecessary, unused, used, use, uses, using, useless, obsolete, old, redundant, \
+        superfluous, relevant, important, useful, dead, junk, rubbish, нужны, нужно, лишние, лишнее";
+    const PLAIN: &str = "\
+        what, whatever, we, you, i, us, one, it, nobody, noone, longer, more, anymore, any, be, being, was, were, do, does, don't, doesn't, \
+        isn't, aren't, don’t, doesn’t, isn’t, aren’t, really, actually, still, ever, never, just, here, now, today";
     const AT_LARGE: &str = "\
         project, repo, repository, codebase, code, folder, directory, workspace, mess, it, here, everything, things, this, a, bit, little, whole, \
         please, up, our, my";
     let says_nothing =
-        |low: &str| is_determiner(low) || [JUDGED, SELECTORS, FILLERS].iter().any(|table| listed(table, low));
+        |low: &str| is_determiner(low) || [JUDGED, PLAIN, SELECTORS, FILLERS].iter().any(|table| listed(table, low));
     let is_vague = |text: &str| {
         let tokens = scan_line(text);
         let (object, cleans) = match (object(&tokens), cleaned(&tokens)) {
             (Some(object), _) => (object, false),
-            (None, Some(object)) => (object.to_vec(), true),
+            (None, Some((object, cleans))) => (object.to_vec(), cleans),
             (None, None) => return false,
         };
         let words: Vec<&Token> = object.iter().filter(|token| token.kind == Kind::Word).collect();
@@ -79,16 +82,19 @@ pub fn is_vague_removal(step: &str) -> bool {
     is_vague(step) || JOINT.split(step).any(is_vague)
 }
 
-/// The object that a clause cleans up or throws away: the words behind such a verb.
-fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<&'t [Token<'s>]> {
+/// The object that a clause cleans up or throws away: the words behind such a verb, and whether the verb says by itself that something
+/// is cleaned.
+fn cleaned<'t, 's>(tokens: &'t [Token<'s>]) -> Option<(&'t [Token<'s>], bool)> {
     const ALONE: &str = "clean, tidy, purge, wipe, prune, discard, trash, declutter";
-    const WITH_PARTICLE: &str = "clean, tidy, clear, throw, sort, chuck";
+    const DROPS: &str = "drop, kill";
+    const WITH_PARTICLE: &str = "clean, tidy, clear, throw, sort, chuck, weed, root";
     let word = |at: usize| tokens.get(at).map_or("", |token| token.low.as_str());
     let lead = tokens.iter().take_while(|token| is_polite(&token.low) || token.kind == Kind::Comma).count();
     let has_particle = listed(WITH_PARTICLE, word(lead)) && listed("up, out, away", word(lead + 1));
-    let is_verb = has_particle || listed(ALONE, word(lead));
+    let cleans = has_particle || listed(ALONE, word(lead));
+    let is_verb = cleans || listed(DROPS, word(lead));
     let end = tokens.iter().position(Token::ends_sentence).unwrap_or(tokens.len());
-    is_verb.then(|| tokens.get(lead + 1 + usize::from(has_particle)..end).unwrap_or_default())
+    is_verb.then(|| (tokens.get(lead + 1 + usize::from(has_particle)..end).unwrap_or_default(), cleans))
 }
 
 /// The edit of `file` that removes what `step` names; `None` if the step asks for something else.
@@ -286,6 +292,11 @@ mod tests {
             "Clean the project up, please",
             "Run the tests, then throw out all the code nobody needs",
             "Clean up.",
+            "Delete what nobody uses any longer",
+            "erase whatever we don't need here",
+            "Drop all the things that aren't used anymore",
+            "kill the dead code",
+            "weed out everything that is not really necessary",
         ] {
             assert!(is_vague_removal(step), "{step}");
         }
@@ -299,6 +310,9 @@ mod tests {
             "Clean the input of parse() before it is used",
             "throw a KeyError if the key is not needed",
             "wipe the cache when a file is old",
+            "drop it",
+            "drop the use of eval in a.py",
+            "remove what load_all prints",
         ] {
             assert!(!is_vague_removal(step), "{step}");
         }

@@ -12,6 +12,7 @@ use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
 use crate::language::words;
+use crate::request::kind;
 
 use super::text::{Target, write};
 
@@ -35,8 +36,12 @@ pub(super) async fn change(
         return Ok(Some(Done::note(format!("not done: `{name}` has no docstring; say what it is to say"))));
     };
     tracing::debug!(way = "docstring", name);
-    let chosen = super::passage::narrowed(&before, &passage, &job.step.text);
-    let target = Target { path: &node.path, before: &before, wanted: Place::Change(0), chosen };
+    let body = body(&before, &passage).filter(|_| kind::adds_words(&job.step.text));
+    let (wanted, chosen) = match body {
+        Some(body) => (Place::Into(0), body),
+        None => (Place::Change(0), super::passage::narrowed(&before, &passage, &job.step.text)),
+    };
+    let target = Target { path: &node.path, before: &before, wanted, chosen };
     write(job, target, evidence).await.map(Some)
 }
 
@@ -63,6 +68,13 @@ fn passage(text: &str, of: &Span) -> Option<Passage> {
     is_alone.then(|| Passage { lines, title: of.name.clone() })
 }
 
+/// The lines of a docstring above its closing quotation marks, if these have a line of their own.
+fn body(text: &str, docstring: &Passage) -> Option<Passage> {
+    let (first, last) = docstring.lines;
+    let is_alone = matches!(text.lines().nth(last - 1).map(str::trim), Some("\"\"\"" | "'''"));
+    (is_alone && last > first).then(|| Passage { lines: (first, last - 1), title: docstring.title.clone() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +99,14 @@ mod tests {
         check("def f():\n    '''One.'''\n    return 1\n", Some((2, 2)));
         check("def f(): \"\"\"One.\"\"\"\n", None);
         check("def f():\n    return 1\n", None);
+    }
+
+    #[test]
+    fn words_are_added_above_the_closing_quotation_marks() {
+        let text = "class A:\n    \"\"\"One.\n\n      two\n    \"\"\"\n    x = 1\n";
+        let all = parts::definitions("a.py", text);
+        let body = body(text, &passage(text, &all[0]).unwrap()).unwrap();
+        let expected = text.replace("two\n", "two\n\n    New.\n");
+        assert_eq!(super::super::passage::put(text, &body, Place::Into(0), "New."), expected);
     }
 }

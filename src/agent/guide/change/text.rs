@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{self, Passage, Place};
-use crate::agent::guide::{Done, Job, data, is_prose, reply};
+use crate::agent::guide::{Done, Job, data, grammar, is_prose, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context::{Pack, mentions, readable};
@@ -15,12 +15,15 @@ use crate::models::dialect::Message;
 use crate::request::arguments::removes;
 use crate::request::kind;
 
-use super::{Ask, NO_TEXT, ask, create, opening, task, text_ask, until_right};
+use super::{Ask, DRAWN_FROM, NO_TEXT, ask, create, opening, task, text_ask, until_right};
 
 const PASSAGE: &str = include_str!("../../prompts/passage.md");
+const ADDITION: &str = include_str!("../../prompts/addition.md");
 /// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
+/// Most lines of what is added to a passage.
+const ADDITION_LINES: usize = 6;
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
@@ -43,22 +46,27 @@ pub(super) async fn change(job: Job<'_>, path: &str, evidence: &mut Evidence) ->
     };
     let chosen = match wanted {
         Place::Change(at) => passage::narrowed(&before, &all[at], &job.step.text),
-        Place::After(at) => all[at].clone(),
+        Place::After(at) | Place::Into(at) => all[at].clone(),
     };
     write(job, Target { path, before: &before, wanted, chosen }, evidence).await
 }
 
 /// Where the change belongs: at the passage that the step names or clearly means, else where the model says, if it does.
 async fn wanted(job: Job<'_>, path: &str, before: &str, all: &[Passage]) -> Result<Option<Place>, TurnError> {
-    let adds = mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
+    let adds_words = is_prose(path) && kind::adds_words(&job.step.text);
+    let adds = adds_words || mentions::of(&job.step.text, job.index).is_ok_and(|mentions| mentions.adds);
     let texts: Vec<String> = all.iter().map(|one| passage::lines_of(before, one)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let newest = || passage::newest(path, all, &texts).filter(|_| adds);
     let called = passage::called(all, &job.step.text).or_else(newest);
-    match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
-        Some(at) => Ok(Some(Place::Change(at))),
-        None => place(job, path, all).await,
-    }
+    let place = match called.or_else(|| passage::clearly_meant(&texts, &job.step.text).filter(|_| !adds)) {
+        Some(at) => Some(Place::Change(at)),
+        None => place(job, path, all).await?,
+    };
+    Ok(place.map(|place| match place {
+        Place::Change(at) | Place::After(at) if adds_words => Place::Into(at),
+        place => place,
+    }))
 }
 
 /// A passage that the model rewrites, or after which it adds one.
@@ -84,7 +92,10 @@ impl Target<'_> {
     /// Puts what the model wrote into the file: in place of the passage or after it.
     fn put(&self, job: Job<'_>, written: &str) -> Draft {
         let Target { path, before, wanted, chosen } = self;
-        let code = passage::own(before, chosen, written);
+        let code = match wanted {
+            Place::Into(_) => passage::new_lines(&passage::lines_of(before, chosen), written),
+            _ => passage::own(before, chosen, written),
+        };
         // An answer that begins with the first line of the passage rewrites it.
         let begins =
             passage::lines_of(before, chosen).lines().next().map(str::trim) == code.lines().next().map(str::trim);
@@ -93,11 +104,11 @@ impl Target<'_> {
             place => place,
         };
         let after = passage::put(before, chosen, place, &code);
-        let problem = if code.trim().is_empty() {
+        let problem = if written.trim().is_empty() {
             Some(NO_TEXT.to_owned())
-        } else if after == *before {
+        } else if code.trim().is_empty() || after == *before {
             Some(NOTHING_CHANGED.to_owned())
-        } else if removes(&job.step.text) && after.len() >= before.len() {
+        } else if !matches!(wanted, Place::Into(_)) && removes(&job.step.text) && after.len() >= before.len() {
             Some(NOTHING_GONE.to_owned())
         } else {
             let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
@@ -151,6 +162,7 @@ impl Target<'_> {
     fn again(&mut self, draft: &Draft) -> &'static str {
         // A model that repeats a passage unchanged may still know what to add to it.
         match draft.place {
+            Place::Into(_) => "Write only what is new.",
             Place::Change(at) if draft.after == self.before && is_prose(self.path) => {
                 self.wanted = Place::After(at);
                 "Write only the new lines that come behind this passage."
@@ -173,11 +185,15 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
 pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
     // A passage hardly grows to more than twice its length.
-    let tokens =
-        (2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE).min(job.limits().text);
-    let mut messages = opening(job, &job.model().await?, PASSAGE);
+    let adds = matches!(target.wanted, Place::Into(_));
+    let length = 2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE;
+    let tokens = length.min(job.limits().text);
+    let mut messages = opening(job, &job.model().await?, if adds { ADDITION } else { PASSAGE });
     messages.push(Message::user(passage_task(job, path, before, &target.chosen, target.wanted)));
-    let forms = (0..Guided::TEXT_ROUNDS).map(|round| text_ask(before.contains("```"), tokens, round, "writing text"));
+    let forms = (0..Guided::TEXT_ROUNDS).map(|round| match adds {
+        true => addition_ask(tokens, round),
+        false => text_ask(before.contains("```"), tokens, round, "writing text"),
+    });
     let take = |answer: &str| {
         let draft = target.put(job, &reply::first(answer).unwrap_or_default());
         match draft.problem.clone() {
@@ -198,6 +214,17 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     let shown = passage::lines_of(before, chosen);
     let task = task(job);
     match place {
+        Place::Into(_) => {
+            let shown = passage::lines_of(before, &passage::narrowed(before, chosen, &job.step.text));
+            let form = if passage::ends_with_list(&shown) {
+                "the new entry, in the form of the others"
+            } else {
+                "what is new"
+            };
+            format!(
+                "A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite only {form}, and nothing that is there already."
+            )
+        }
         Place::Change(_) => {
             format!("A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite the passage as it shall be.")
         }
@@ -205,6 +232,16 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
             "A passage of {path}:\n````\n{shown}\n````\n\n{task}\nWrite only the new passage that comes behind this one, in its style."
         ),
     }
+}
+
+/// Asks for one fenced block of a few lines that are no headings.
+fn addition_ask(tokens: usize, round: usize) -> Ask {
+    let form = format!(
+        "start: \"````\\n\" LINE{{1,{ADDITION_LINES}}} \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n"
+    );
+    let form = Form::Lark(form);
+    let seed = (round >= DRAWN_FROM).then_some(round);
+    Ask { form, tokens, lines: ADDITION_LINES + grammar::FENCES, seed, phase: "writing text" }
 }
 
 /// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.

@@ -97,6 +97,11 @@ pub(super) fn may_be_data(order: &Order<'_>, asked: &str) -> bool {
     command.is_none() && !kind::is_report(asked) && !mentions.adds && mentions.new_names.is_empty()
 }
 
+/// The items of written pieces.
+pub(super) fn items_of(pieces: &[(Item, String)]) -> Vec<Item> {
+    pieces.iter().map(|(item, _)| item.clone()).collect()
+}
+
 /// The items that a text names, or all of them if it names none.
 pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
     let is_named = |item: &&Item| grounding::is_backed(text, item.name.rsplit('.').next().unwrap_or_default());

@@ -43,7 +43,7 @@ pub async fn sample(
     };
     messages.push(Message::assistant(choices.line(&item)));
     messages.push(Message::user(format!("{order}\nIt is for this: {request}")));
-    let code = Form::Lark(grammar::of_code(&item, text, false));
+    let code = Form::Lark(grammar::of_code(&item, text, grammar::Body::default()));
     let answer = question.output(&messages, tokens_max, code).await?;
     if whole::why_cut(&answer).is_some() {
         return Ok(None);

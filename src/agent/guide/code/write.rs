@@ -3,12 +3,13 @@
 use crate::agent::budget::Guided;
 use crate::agent::guide::change::{Ask, ask};
 use crate::agent::guide::files::Files;
+use crate::agent::guide::grammar::Body;
 use crate::agent::guide::items::{Choices, Item, What};
 use crate::agent::guide::line_edit::Within;
 use crate::agent::guide::{Job, grammar, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
-use crate::edit::{comments, testing};
+use crate::edit::{self, comments, testing};
 use crate::models::dialect::Message;
 
 const CASES: usize = Guided::CASES;
@@ -100,7 +101,11 @@ impl Writer<'_> {
         let Writer { job, files, text, round, .. } = *self;
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
-            _ => grammar::of_code(item, files.text(&item.path), comments::speaks_of_words(text)),
+            _ => {
+                let has_docstring = comments::speaks_of_words(text);
+                let without_comments = self.trouble.contains(edit::TO_BE_WRITTEN);
+                grammar::of_code(item, files.text(&item.path), Body { has_docstring, without_comments })
+            }
         };
         let form = Form::Lark(grammar);
         let mut answer = String::new();
