@@ -179,7 +179,8 @@ async fn words_beside_the_last_mark_on_the_checklist_are_the_answer() {
     let request = "Set MAX_ATTEMPTS in src/retry.ts to 7 and explain it in docs.md";
     let plan = json!([{"text": "Set it", "state": "done"}, {"text": "Explain it", "state": "dropped"}]);
     let words = "It is 7, and docs.md has it.";
-    let last = format!("{words}\n<|tool_call_start|>[plan(items={plan})]<|tool_call_end|>");
+    let call = json!({"name": "plan", "arguments": {"items": plan}});
+    let last = format!("{words}\n<tool_call>\n{call}\n</tool_call>");
     let planner = Script::saying(EDIT).on("changed src/retry.ts", &last);
     let seen = run(&Project::todo(), planner, request).await;
     assert!(seen.answer.starts_with(words), "{}", seen.answer);
