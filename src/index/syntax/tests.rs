@@ -243,8 +243,7 @@ fn go_definitions_docs_imports_and_receivers_are_read() {
          // Max is the most.\nconst Max = 3\n\nvar (\n\t// low is low\n\tlow, High = 1, 2\n)\n\n\
          // Store keeps.\ntype Store[T any] struct {\n\t*Base\n\tcart.Cart\n\tn int\n}\n\n\
          type Keeper interface {\n\tfmt.Stringer\n\tKeep(n int) error\n}\n\ntype ID = string\n\n\
-         // Get gets.\nfunc (s *Store[T]) Get(key string) (v T, err error) {\n\tx :=
-         // s.find(key)\n\tfmt.Println(x)\n\ts.cache.Put(x)\n\treturn Map[int](x), y.Do()\n}\n\n\
+         // Get gets.\nfunc (s *Store[T]) Get(key string) (v T, err error) {\n\tx := s.find(key)\n\tfmt.Println(x)\n\ts.cache.Put(x)\n\treturn Map[int](x), y.Do()\n}\n\n\
          func open(k Keeper) { go func() { k.Keep(1) }() }\n",
         "+constant >Max 13-13 Max is the most.
          variable >low 17-17 low is low
