@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::base::config::TurnTime;
+use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
+use monobloc::models::{Role, dialect};
 use monobloc::protocol::{Decision, Event, Exchange, Mode, Proposal, StepReport, StepStatus};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
@@ -179,10 +181,20 @@ async fn words_beside_the_last_mark_on_the_checklist_are_the_answer() {
     let request = "Set MAX_ATTEMPTS in src/retry.ts to 7 and explain it in docs.md";
     let plan = json!([{"text": "Set it", "state": "done"}, {"text": "Explain it", "state": "dropped"}]);
     let words = "It is 7, and docs.md has it.";
-    let call = json!({"name": "plan", "arguments": {"items": plan}});
-    let last = format!("{words}\n<tool_call>\n{call}\n</tool_call>");
-    let planner = Script::saying(EDIT).on("changed src/retry.ts", &last);
-    let seen = run(&Project::todo(), planner, request).await;
+    // In this notation words may stand before a call.
+    let call = |name: &str, arguments: Value| {
+        format!("<tool_call>\n{}\n</tool_call>", json!({ "name": name, "arguments": arguments }))
+    };
+    let edits = json!([{ "old": "MAX_ATTEMPTS = 5", "new": "MAX_ATTEMPTS = 7" }]);
+    let edit = call("edit", json!({ "path": "src/retry.ts", "edits": edits }));
+    let last = format!("{words}\n{}", call("plan", json!({ "items": plan })));
+    let planner = Script::saying(&edit).on("changed src/retry.ts", &last).acting();
+    let dialect = dialect::by_name("hermes").expect("a dialect");
+    let scripts = vec![(Role::Planner, planner), (Role::Router, Script::saying(""))];
+    let project = Project::todo();
+    let plain = toolkit(&project, Script::saying(""), Script::saying(""));
+    let toolkit = Toolkit { pool: Pool::scripted(scripts, dialect).expect("a pool"), ..plain };
+    let seen = seen(&indexed(&project, toolkit), request, |_| Decision::Approve).await;
     assert!(seen.answer.starts_with(words), "{}", seen.answer);
     assert_eq!(seen.calls, 2 + 1, "the change was not run, which is asked for once: {}", seen.answer);
 }

@@ -168,7 +168,7 @@ async fn a_call_of_the_loop_counts_for_the_file_that_was_shown() {
         r#"[replace_in_file(path="till.py", old="price(3)", new="price(5)")]"#,
     ] {
         let project = project();
-        let script = Script::saying(call).on("was changed meanwhile", "I leave it.").writing();
+        let script = Script::saying(call).on("was changed in the meantime", "I leave it.").writing();
         let plain = toolkit(&project, script, Script::saying(""));
         let toolkit = Toolkit { orchestrate: false, ..plain };
         let request = "Clean up the till by a change to till.py";
@@ -176,7 +176,11 @@ async fn a_call_of_the_loop_counts_for_the_file_that_was_shown() {
         assert_eq!(project.text("till.py"), format!("{}# mine\n", FILES[2].1), "{call}");
         assert!(!project.path().join("old").exists());
         let failed: Vec<&StepReport> = seen.reports.iter().filter(|one| one.status == StepStatus::Failed).collect();
-        assert!(failed.iter().any(|one| one.summary.contains("till.py was changed meanwhile")), "{:?}", seen.reports);
+        assert!(
+            failed.iter().any(|one| one.summary.contains("till.py was changed in the meantime")),
+            "{:?}",
+            seen.reports
+        );
     }
 }
 
