@@ -33,6 +33,8 @@ const BELOW: &str = " > ";
 const ENTRIES_MAX: usize = 200;
 /// Most entries that one step changes.
 const CHANGES_MAX: usize = 6;
+/// A key that may be new.
+const KEY_PATTERN: &str = "[A-Za-z0-9_@./:*-]{1,60}";
 
 /// Changes the entries that `step` asks for; `None` if the file has no entries with keys.
 pub async fn change(
@@ -148,6 +150,11 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
         Change::Set(..) => is_file_name(last) && grounding::is_backed(request, last),
         Change::Add(..) => false,
     };
+    if !is_known && !can_be_new(change.keys(), entries) {
+        return Some(
+            "A new key has no blanks and no quotes, and is in an entry that is there or in a new one.".to_owned(),
+        );
+    }
     if stays {
         return Some(format!("The request does not ask for this change of {key}, so it stays as it is."));
     }
@@ -164,6 +171,14 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
     };
     let is_asked = !words::content(&about).is_disjoint(asked);
     (!is_asked).then(|| format!("The request says nothing of {about}, so it stays as it is."))
+}
+
+/// Whether the grammar lets an entry of these keys be new. A server that is asked for the grammar in words may answer with anything.
+fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
+    static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!("^{KEY_PATTERN}$")).expect("a pattern"));
+    let Some((last, outer)) = keys.split_last() else { return false };
+    let is_there = entries.iter().any(|(known, sort)| known == outer && *sort == Sort::Object);
+    KEY.is_match(last) && (outer.is_empty() || is_there || outer.len() == 1 && KEY.is_match(&outer[0]))
 }
 
 /// The grammar of an answer: only existing entries can be changed or removed, and new ones can be added. Each key is a token of its own: as one
@@ -193,9 +208,10 @@ fn grammar(entries: &[(Keys, Sort)]) -> String {
     }
     let outer = if rules.contains("object: ") { "(object | KEY)" } else { "KEY" };
     format!(
-        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} {below})? KEY\nKEY: /[A-Za-z0-9_@.\\/:*-]{{1,60}}/\njson: %json {{}}\n{rules}",
+        "start: change (\"\\n\" change){{0,{}}}\nchange: {}\nnew: ({outer} {below})? KEY\nKEY: /{}/\njson: %json {{}}\n{rules}",
         CHANGES_MAX - 1,
-        forms.join(" | ")
+        forms.join(" | "),
+        KEY_PATTERN.replace('/', "\\/")
     )
 }
 
@@ -257,6 +273,9 @@ mod tests {
         let entries = [(keys("keywords"), Sort::List)];
         let is_refused = |change: Change| refusal(&change, &entries, asked).is_some();
         assert!(!is_refused(set("project > requires-python", ">=3.11")));
+        // A server that is not held to the grammar may write anything.
+        assert!(is_refused(set("change: new \"raise requires-python\"", "3.11")));
+        assert!(is_refused(set("a > b > requires-python", "3.11")));
         assert!(!is_refused(Change::Remove(keys("devDependencies > aud"))));
         assert!(!is_refused(Change::Drop(keys("keywords"), json!("aud"))));
         assert!(is_refused(set("testling > files", "test/*.js")));

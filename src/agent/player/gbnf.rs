@@ -4,6 +4,18 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+/// Any JSON value, in Lark.
+const ANY_JSON: &str = "%json {}";
+/// Rules for any JSON value, as `%json {}` means it. Names that a grammar of ours would not have.
+const JSON: &str = r#"json-any ::= json-object | json-array | json-text | json-number | "true" | "false" | "null"
+json-object ::= "{" json-blank ( json-entry ( "," json-blank json-entry )* )? "}" json-blank
+json-entry ::= json-text json-blank ":" json-blank json-any json-blank
+json-array ::= "[" json-blank ( json-any json-blank ( "," json-blank json-any json-blank )* )? "]"
+json-text ::= "\"" ( [^"\\\x00-\x1f] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] ) )* "\""
+json-number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [-+]? [0-9]+ )?
+json-blank ::= [ \n]{0,20}
+"#;
+
 /// The grammar in GBNF; `None` if it has something that GBNF cannot say, such as what a text must not be.
 pub fn of(lark: &str) -> Option<String> {
     let mut rules: Vec<String> = Vec::new();
@@ -15,7 +27,8 @@ pub fn of(lark: &str) -> Option<String> {
         }
     }
     let written: Option<Vec<String>> = rules.iter().map(|rule| written(rule)).collect();
-    Some(written?.join("\n") + "\n")
+    let json = if lark.contains(ANY_JSON) { JSON } else { "" };
+    Some(written?.join("\n") + "\n" + json)
 }
 
 fn written(rule: &str) -> Option<String> {
@@ -49,6 +62,10 @@ fn body_of(mut rest: &str) -> Option<String> {
             '%' if rest.starts_with("%regex ") => {
                 parts.push("[^\\n]+".to_owned());
                 rest.len()
+            }
+            '%' if rest.starts_with(ANY_JSON) => {
+                parts.push("json-any".to_owned());
+                ANY_JSON.len()
             }
             '|' | '(' | ')' => {
                 parts.push(first.to_string());
@@ -167,10 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn any_json_brings_its_rules() {
+        let written = of("start: KEY \" = \" json\nKEY: /[a-z]+/\njson: %json {}\n").expect("a grammar");
+        assert!(written.contains("json ::= json-any\njson-any ::= json-object"), "{written}");
+    }
+
+    #[test]
     fn what_gbnf_cannot_say_is_no_grammar() {
         check("start: WORDS\nWORDS: /a/ & ~/b/\n", None);
         check("start: <[12]> \"a\"\n", None);
-        check("start: %json {}\n", None);
+        check("start: %json {\"type\": \"string\"}\n", None);
         check("start: \"a\n", None);
         check("start: T\nT: %regex {\"substring_words\": \"a b\"}\n", Some("root ::= t\nt ::= [^\\n]+"));
     }
