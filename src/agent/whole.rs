@@ -8,6 +8,16 @@ pub fn lines(cut: &str) -> &str {
     cut.rfind('\n').map_or("", |end| &cut[..end])
 }
 
+/// The text of an output, of one that was cut its whole lines; `None` if nothing is left, or if it repeats itself.
+pub fn usable(output: &Output) -> Option<String> {
+    let text = match output.finish {
+        Finish::End => output.text.as_str(),
+        Finish::MaxTokens | Finish::ContextFull => lines(&output.text),
+        Finish::Repetition => "",
+    };
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 /// Why `output` has no end of its own, for the model that wrote it; `None` if it ended by itself.
 pub fn why_cut(output: &Output) -> Option<String> {
     let tokens = output.tally.generated_tokens;

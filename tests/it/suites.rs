@@ -17,7 +17,7 @@ const SUITES: [&str; 5] = [
     "tests/data/requests.jsonl",
 ];
 
-/// What anybody writes: turns of English, a command, and the head of every `Display`.
+/// Words that anybody writes: turns of English, a command, and the head of every `Display`.
 const ORDINARY: [&str; 7] = [
     "at the end of a",
     "at the top of the",

@@ -21,11 +21,11 @@ const OF_SERVER: Speed = Speed { prompt: 5_000.0, decode: 50.0 };
 /// Parts of the time within which a change should begin: for reading the code of the first prompt, the project's
 /// instructions, and the turns before this one.
 const PACK_SHARE: f64 = 0.45;
-/// Longest code of the first prompt. Every later prompt holds it again, and the model reads on by itself: of 36 pieces shown for six requests that
-/// were played by hand a third was used, most of them among the first three.
-const PACK_MAX: usize = 600;
 const INSTRUCTIONS_SHARE: f64 = 0.25;
 const EARLIER_SHARE: f64 = 0.15;
+/// Longest code of the first prompt, in tokens. Every later prompt holds it again, and the model reads on by itself: of 36 pieces shown for six requests that
+/// were played by hand a third was used, most of them among the first three.
+const PACK_MAX: usize = 600;
 /// Fewest tokens of a reply: a call with a definition of some length.
 const REPLY_MIN: usize = 1_000;
 /// The most tokens that the project's instructions may take.

@@ -29,7 +29,7 @@ const EXAMPLE: [&str; 2] = [
 ];
 /// Stands between two keys of a path.
 const BELOW: &str = " > ";
-/// Most entries of a file in the grammar.
+/// Maximum number of entries of a file in the grammar.
 const ENTRIES_MAX: usize = 200;
 /// Most entries that one step changes.
 const CHANGES_MAX: usize = 6;

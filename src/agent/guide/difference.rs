@@ -20,7 +20,7 @@ use super::copy::{self, Copy};
 use super::files::Files;
 use super::{Job, command, reply};
 
-/// Most lines before the call.
+/// Maximum number of lines before the call.
 const LINES_MAX: usize = 6;
 /// Characters that the user is shown of a call, and of what it gives.
 const CALL_CHARS: usize = 160;
@@ -33,7 +33,7 @@ struct Target {
     is_new: bool,
 }
 
-/// What calls of a changed function show.
+/// The result of calling a changed function.
 pub enum Shown {
     /// Nothing could be tried, or what was tried says nothing.
     Nothing,
@@ -43,7 +43,7 @@ pub enum Shown {
     Objection(String),
 }
 
-/// What calls that the model writes show of the change. `opening` is the prompt with the code and the request.
+/// Has the model write calls and compares their results before and after the change. `opening` is the prompt with the code and the request.
 pub async fn shown(
     job: Job<'_>,
     files: &Files,
@@ -79,7 +79,7 @@ pub async fn shown(
     Ok(Shown::Objection(format!("It is written. This is not what the request asks for: {problem}")))
 }
 
-/// What a program gives now and gave `before`, as the user reads it.
+/// The output of a program now and `before`, as the user reads it.
 fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
     let short = |said: &str| words::shorten(said, SAID_CHARS);
     let now = match now {
@@ -95,7 +95,7 @@ fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
     format!("tried: `{}` {now}{before}", words::shorten(program, CALL_CHARS))
 }
 
-/// What one program says about a change.
+/// The verdict of one program on a change.
 #[derive(Debug, PartialEq)]
 enum View {
     /// It gives something else than before.
@@ -106,7 +106,7 @@ enum View {
     Unclear,
 }
 
-/// What it says about a change that a program gave `before` it and gives `now` after it.
+/// The verdict on a change of the outputs of a program `before` and after it (`now`).
 fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) -> View {
     const ERRORS: &str = "\
         raise raises throw throws error errors exception exceptions fail fails reject rejects refuse refuses forbid \

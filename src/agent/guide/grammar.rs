@@ -16,7 +16,7 @@ pub const ANY_LINES_MAX: usize = 260;
 /// Lines of the fences around an answer.
 pub const FENCES: usize = 2;
 
-/// What the lines below the head of a definition may be.
+/// The form of the lines below the head of a definition.
 #[derive(Clone, Copy, Default)]
 pub struct Body {
     /// A docstring that is long already may be written again.

@@ -9,6 +9,7 @@ use crate::agent::budget::Guided;
 use crate::base::is_listed;
 use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
+use crate::edit::Hints;
 use crate::edit::executed::Executed;
 use crate::edit::testing;
 use crate::index::language_of;
@@ -50,6 +51,19 @@ pub enum What {
 }
 
 impl Item {
+    /// Where its code goes: in place of the definition, or into the container in its name.
+    pub fn hints(&self) -> Hints {
+        match &self.what {
+            What::Change(span) => {
+                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
+            }
+            _ => Hints {
+                container: self.name.rsplit_once('.').map(|(container, _)| container.to_owned()),
+                ..Hints::default()
+            },
+        }
+    }
+
     /// Whether the item is a new test.
     pub fn is_new_test(&self) -> bool {
         let is_inner = || language_of(&self.path) == "rust" && self.name.split('.').next() == Some(RUST_TESTS);

@@ -1,13 +1,13 @@
 //! Has the model condense its own conversation before that outgrows the context; what was changed, run and is open, code adds.
 
-use crate::agent::player::Query;
+use crate::agent::player::{Player, Query};
 use crate::agent::toolkit::TurnError;
 use crate::agent::whole;
-use crate::engine::Finish;
 use crate::engine::slot::Reuse;
 use crate::models::dialect::{Chat, Message};
 use crate::tools::call::Tier;
 
+use super::offer::Offer;
 use super::{Lead, ending, room};
 
 const PROMPT: &str = include_str!("../prompts/condense.md");
@@ -15,14 +15,14 @@ const PROMPT: &str = include_str!("../prompts/condense.md");
 impl Lead<'_> {
     /// Condenses the conversation if it is about to outgrow the context.
     pub(super) async fn make_room(&mut self) -> Result<(), TurnError> {
-        if self.tokens(&self.messages) <= self.budget.full {
+        if counted(&self.model, &self.offer, &self.messages) <= self.budget.full {
             return Ok(());
         }
         let notes = self.notes().await?;
         let by = if notes.is_some() { "by the model's own notes" } else { "by leaving out its oldest results" };
         let done = self.so_far(notes.as_deref());
-        let (model, tools) = (self.model.clone(), self.offer.clone());
-        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools.texts, ..Chat::default() });
+        let (model, offer) = (self.model.clone(), self.offer.clone());
+        let count = |messages: &[Message]| counted(&model, &offer, messages);
         let limits = room::Limits::of(&self.budget, &count);
         if notes.is_some() {
             room::leave_rounds(&mut self.messages, &mut self.request_at, &done, &limits);
@@ -32,10 +32,6 @@ impl Lead<'_> {
             .host
             .notice(&format!("the conversation of this turn had outgrown the model's context and was condensed {by}"));
         Ok(())
-    }
-
-    fn tokens(&self, messages: &[Message]) -> usize {
-        self.model.count_chat(Chat { messages, tools: &self.offer.texts, ..Chat::default() })
     }
 
     /// The text that the model reads instead of the rounds that go.
@@ -57,9 +53,8 @@ impl Lead<'_> {
         let spare = 2 * self.model.count(&question.content) + self.budget.summary;
         messages.push(question);
         // The newest results may be more than there is room for.
-        let model = &self.model;
-        let tools = &self.offer.texts;
-        let count = |messages: &[Message]| model.count_chat(Chat { messages, tools, ..Chat::default() });
+        let (model, tools) = (&self.model, &self.offer.texts);
+        let count = |messages: &[Message]| counted(model, &self.offer, messages);
         let most = self.budget.context.saturating_sub(spare);
         room::shorten(
             &mut messages,
@@ -77,11 +72,11 @@ impl Lead<'_> {
         };
         let output = toolkit.ask(model, query, "condensing", self.scene.host).await?;
         let calls = !output.calls.is_empty() || !output.read(&self.offer.known, Tier::Strict).calls.is_empty();
-        let text = match (whole::why_cut(&output), output.finish) {
-            (_, Finish::Repetition) => "",
-            (Some(_), _) => whole::lines(&output.text),
-            (None, _) => output.text.as_str(),
-        };
-        Ok(Some(text.trim().to_owned()).filter(|text| !calls && !text.is_empty()))
+        Ok(whole::usable(&output).filter(|_| !calls))
     }
+}
+
+/// Tokens of a prompt with these messages and the tools of the offer.
+fn counted(model: &Player, offer: &Offer, messages: &[Message]) -> usize {
+    model.count_chat(Chat { messages, tools: &offer.texts, ..Chat::default() })
 }

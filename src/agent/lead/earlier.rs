@@ -9,7 +9,6 @@ use crate::agent::player::{Player, Query};
 use crate::agent::toolkit::TurnError;
 use crate::agent::{conversation, whole};
 use crate::base::lock;
-use crate::engine::Finish;
 use crate::language::words;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
@@ -112,12 +111,7 @@ async fn write(
     ];
     let query = Query { sampling: toolkit.manner(model), ..Query::of(&messages, budget.summary) };
     let output = toolkit.ask(model, query, "condensing", host).await?;
-    let text = match (whole::why_cut(&output), output.finish) {
-        (_, Finish::Repetition) => "",
-        (Some(_), _) => whole::lines(&output.text),
-        (None, _) => output.text.as_str(),
-    };
-    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+    Ok(whole::usable(&output))
 }
 
 #[cfg(test)]

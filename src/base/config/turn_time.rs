@@ -17,7 +17,7 @@ pub enum TurnTime {
 }
 
 impl TurnTime {
-    /// From the setting, in seconds; 0 is no limit.
+    /// From the setting, in seconds; 0 means without limit.
     pub fn of(seconds: Option<u64>) -> TurnTime {
         match seconds {
             None => TurnTime::Waited,

@@ -23,7 +23,7 @@ const TO_WRITE: &[&str] = &[
     "placeholder for",
 ];
 
-/// What is said of a comment that stands for code which is still to be written.
+/// The fault of a comment in place of code that is still to be written.
 pub const TO_BE_WRITTEN: &str = "leaves code to be written";
 
 /// New lines that stand for omitted code, or whose comment says that code is still to be written.

@@ -22,7 +22,7 @@ const ADDITION: &str = include_str!("../../prompts/addition.md");
 /// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
-/// Most lines of what is added to a passage.
+/// Maximum number of lines added to a passage.
 const ADDITION_LINES: usize = 6;
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;

@@ -8,14 +8,14 @@ use crate::agent::question::Question;
 use crate::agent::toolkit::TurnError;
 use crate::agent::whole;
 use crate::context::Shown;
-use crate::edit::{self, Hints};
+use crate::edit;
 use crate::models::dialect::Message;
 
 use super::write::{added, changed};
 use super::{NAME, WRITE};
 
-/// The file after the change that `request` asks for, with code of at most `tokens_max` tokens; `None` if what the model wrote is no whole
-/// definition of it.
+/// The file after the change that `request` asks for, with code of at most `tokens_max` tokens; `None` if the model did not write a whole
+/// definition that fits into it.
 pub async fn sample(
     question: Question<'_>,
     (path, text): (&str, &str),
@@ -31,14 +31,9 @@ pub async fn sample(
     let names = Form::Lark(choices.grammar(&[], 1));
     let named = question.output(&messages, limits.names, names).await?;
     let Some(item) = choices.read(&named.text).into_iter().next() else { return Ok(None) };
-    let (order, hints) = match &item.what {
-        What::Change(span) => {
-            (changed(&item), Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None })
-        }
-        What::Add => {
-            let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
-            (added(&item), Hints { container, ..Hints::default() })
-        }
+    let order = match &item.what {
+        What::Change(_) => changed(&item),
+        What::Add => added(&item),
         _ => return Ok(None),
     };
     messages.push(Message::assistant(choices.line(&item)));
@@ -49,5 +44,5 @@ pub async fn sample(
         return Ok(None);
     }
     let Some(code) = reply::first(&answer.text) else { return Ok(None) };
-    Ok(edit::merge(path, text, &code, &hints).ok().map(|merged| merged.text))
+    Ok(edit::merge(path, text, &code, &item.hints()).ok().map(|merged| merged.text))
 }

@@ -268,9 +268,7 @@ impl Files {
     ) -> Result<String, String> {
         let path = &item.path;
         let hints = match &item.what {
-            What::Change(span) => {
-                Hints { container: span.container.last().cloned(), line: Some(span.lines.0), after: None }
-            }
+            What::Change(_) => item.hints(),
             _ => self.hints(item),
         };
         let mut code = match hints.container {
@@ -298,11 +296,11 @@ impl Files {
     fn hints(&self, item: &Item) -> Hints {
         let file = self.shown.iter().find(|file| file.path == item.path);
         let found: Option<&Found> = file.and_then(|file| file.found.first());
-        let container = item.name.rsplit_once('.').map(|(container, _)| container.to_owned());
+        let within = item.hints();
         Hints {
-            line: found.filter(|_| container.is_none()).map(|(line, ..)| *line),
+            line: found.filter(|_| within.container.is_none()).map(|(line, ..)| *line),
             after: found.map(|(_, _, name)| name.clone()).filter(|name| !name.is_empty()),
-            container,
+            ..within
         }
     }
 }
