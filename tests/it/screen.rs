@@ -1,8 +1,19 @@
-//! The full-screen terminal from outside: tmux types the keys and says what stands on the screen.
+//! The full-screen terminal from outside: keys go into a pseudo terminal, and an emulator says what stands on the screen.
 
-use std::process::Command;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use vt100::Parser;
 
 use crate::cli::{Project, Run};
 use crate::clock::eventually;
@@ -10,112 +21,154 @@ use crate::clock::eventually;
 use crate::interrupt::at_work;
 
 const CHANGE: &str = "In src/retry.ts change the maximum number of attempts from 5 to 3";
-/// What the status says when the session is open and nothing runs.
+/// The status of an open session in which nothing runs.
 const IDLE: &str = "/ commands";
 /// Letters do not answer a question within its first half second.
 const READ: Duration = Duration::from_millis(900);
+const ENTER: &str = "\r";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+/// Lines kept of those that have scrolled off the screen.
+const SCROLLBACK: usize = 200;
 
-/// The program in a tmux server of its own, which ends with this value.
+/// The program in a terminal of its own, which closes with this value.
 struct Window {
-    socket: String,
+    /// The side of the keys and of the output.
+    terminal: File,
+    program: Child,
+    emulator: Parser,
 }
 
 impl Window {
     /// Starts `monobloc` without arguments in a window of this size, below a line of a shell.
-    fn open(project: &Project, width: u16, height: u16) -> Window {
-        Window::open_with(project, width, height, &[])
+    fn open(project: &Project, columns: u16, rows: u16) -> Window {
+        Window::open_with(project, columns, rows, &[])
     }
 
-    fn open_with(project: &Project, width: u16, height: u16, settings: &[(&str, &str)]) -> Window {
-        let file = project.beside("tmux.conf");
-        // The window stays when the program has ended, so that what it left behind can be read.
-        std::fs::write(&file, "set -g remain-on-exit on\nset -g default-terminal screen\n").expect("a file");
-        let window = Window { socket: project.beside("tmux").display().to_string() };
-        let mut run = Run::new::<&str>(project, &[]);
-        run.command.envs(settings.iter().copied());
-        let mut tmux = window.tmux(&[]);
+    fn open_with(project: &Project, columns: u16, rows: u16, settings: &[(&str, &str)]) -> Window {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        // Inherited by the program, it would never close.
+        #[cfg(target_os = "linux")]
+        let flags = flags | OpenptFlags::CLOEXEC;
+        let terminal = openpt(flags).expect("a pseudo terminal");
+        grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("a pseudo terminal");
+        fcntl_setfl(&terminal, OFlags::NONBLOCK).expect("a pseudo terminal");
+        tcsetwinsize(&terminal, size(columns, rows)).expect("a pseudo terminal");
+        let name = ptsname(&terminal, Vec::new()).expect("a name");
+        let name = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let inside =
+            File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(name).expect("a terminal");
+
+        let run = Run::new::<&str>(project, &[]);
+        // In the end the process of the shell is the program.
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo said before; exec \"$0\""]).arg(run.command.get_program());
+        command.current_dir(project.path());
         for (name, value) in run.command.get_envs() {
             match value {
-                Some(value) => tmux.env(name, value),
-                None => tmux.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        // In a window of tmux the new server would be taken for the one that runs the tests.
-        tmux.env_remove("TMUX").arg("-f").arg(&file).args(["new-session", "-d"]);
-        tmux.args(["-x", &width.to_string(), "-y", &height.to_string(), "-c"]).arg(project.path());
-        // In the end the window's process is the program.
-        tmux.args(["sh", "-c", "echo said before; exec \"$0\""]).arg(run.command.get_program());
-        let started = tmux.status().expect("tmux; scripts/setup --tests installs it");
-        assert!(started.success());
-        window
+        command.env("TERM", "xterm-256color").envs(settings.iter().copied());
+        let of = |file: &File| file.try_clone().expect("a terminal");
+        command.stdin(of(&inside)).stdout(of(&inside)).stderr(inside);
+        let lead = || {
+            rustix::process::setsid()?;
+            Ok(rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?)
+        };
+        // SAFETY: between fork and exec it makes two system calls and takes neither memory nor a lock.
+        unsafe { command.pre_exec(lead) };
+        let program = command.spawn().expect("sh runs");
+        Window { terminal: terminal.into(), program, emulator: Parser::new(rows, columns, SCROLLBACK) }
     }
 
-    fn tmux(&self, arguments: &[&str]) -> Command {
-        let mut tmux = Command::new("tmux");
-        tmux.args(["-u", "-S", &self.socket]).args(arguments);
-        tmux
+    /// Takes in what has been written, and looks at the screen.
+    fn look<T>(&mut self, at: impl FnOnce(&mut vt100::Screen) -> T) -> T {
+        let mut bytes = [0; 4096];
+        // It fails if nothing is there, and if the program has ended.
+        while let Ok(count @ 1..) = self.terminal.read(&mut bytes) {
+            self.emulator.process(&bytes[..count]);
+        }
+        at(self.emulator.screen_mut())
     }
 
-    fn told(&self, arguments: &[&str]) -> String {
-        let output = self.tmux(arguments).output().expect("tmux runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+    fn is_alternate(&mut self) -> bool {
+        self.look(|screen| screen.alternate_screen())
     }
 
-    /// The screen, with what has scrolled out of it.
-    fn shown(&self) -> String {
-        self.told(&["capture-pane", "-p", "-S", "-200"])
+    /// The lines of the screen below those that have scrolled off it.
+    fn shown(&mut self) -> String {
+        self.look(|screen| {
+            let columns = screen.size().1;
+            screen.set_scrollback(usize::MAX);
+            let mut lines = Vec::new();
+            for above in (1..=screen.scrollback()).rev() {
+                screen.set_scrollback(above);
+                lines.extend(screen.rows(0, columns).next());
+            }
+            screen.set_scrollback(0);
+            lines.extend(screen.rows(0, columns));
+            lines.join("\n")
+        })
     }
 
-    fn until(&self, text: &str) {
+    fn until(&mut self, text: &str) {
         let mut shown = String::new();
-        eventually(&format!("`{text}` does not appear"), || {
+        let is = || {
             shown = self.shown();
             shown.contains(text)
-        });
+        };
+        eventually(&format!("`{text}` does not appear"), is);
     }
 
-    /// Types a text as it is.
-    fn write(&self, text: &str) {
-        self.told(&["send-keys", "-l", text]);
+    fn write(&mut self, text: &str) {
+        self.terminal.write_all(text.as_bytes()).expect("the terminal is open");
     }
 
-    /// Presses a key by tmux's name for it.
-    fn press(&self, key: &str) {
-        self.told(&["send-keys", key]);
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.look(|screen| screen.set_size(rows, columns));
+        tcsetwinsize(&self.terminal, size(columns, rows)).expect("the terminal is open");
     }
 
-    fn fact(&self, name: &str) -> String {
-        self.told(&["display-message", "-p", &format!("#{{{name}}}")]).trim().to_owned()
+    /// Closes the terminal under the program.
+    fn close(&mut self) {
+        self.terminal = File::open("/dev/null").expect("a file");
     }
 
-    /// Waits for the end of the program; returns its exit code, which tmux knows a moment after the end of its output.
-    fn ended(&self) -> String {
-        let mut status = String::new();
-        eventually("it does not end", || {
-            // tmux 3.3a at times misses the end of a child until another one ends.
-            self.told(&["run-shell", "true"]);
-            status = self.fact("pane_dead_status");
-            !status.is_empty()
-        });
-        status
+    /// Waits for the end of the program; returns its exit code.
+    fn ended(&mut self) -> Option<i32> {
+        let mut status = None;
+        let is = || {
+            self.look(|_| ());
+            status = self.program.try_wait().expect("a child");
+            status.is_some()
+        };
+        eventually("it does not end", is);
+        self.look(|_| status.and_then(|status| status.code()))
     }
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // It fails if the server has ended already.
-        let _ = self.tmux(&["kill-server"]).output();
+        // It fails if the program has ended already.
+        let _ = self.program.kill();
+        let _ = self.program.wait();
     }
+}
+
+fn size(ws_col: u16, ws_row: u16) -> Winsize {
+    Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 #[test]
 fn a_change_is_approved_and_the_conversation_stays_in_the_scrollback() {
     let project = Project::todo();
-    let window = Window::open(&project, 80, 24);
+    let mut window = Window::open(&project, 80, 24);
     window.until(IDLE);
-    assert_eq!(window.fact("alternate_on"), "1");
+    assert!(window.is_alternate());
     window.write(CHANGE);
-    window.press("Enter");
+    window.write(ENTER);
     window.until("y yes");
     window.until("+export const MAX_ATTEMPTS = 3;");
     thread::sleep(READ);
@@ -123,9 +176,9 @@ fn a_change_is_approved_and_the_conversation_stays_in_the_scrollback() {
     eventually("the file is not changed", || project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
     window.until(IDLE);
     window.write("/exit");
-    window.press("Enter");
-    assert_eq!(window.ended(), "0");
-    assert_eq!(window.fact("alternate_on"), "0");
+    window.write(ENTER);
+    assert_eq!(window.ended(), Some(0));
+    assert!(!window.is_alternate());
     let left = window.shown();
     assert!(left.contains(&format!("> {CHANGE}")) && left.contains("you: yes"), "{left}");
 }
@@ -133,36 +186,36 @@ fn a_change_is_approved_and_the_conversation_stays_in_the_scrollback() {
 #[test]
 fn the_screen_follows_the_size_of_its_window() {
     let project = Project::todo();
-    let window = Window::open(&project, 80, 24);
+    let mut window = Window::open(&project, 80, 24);
     window.until(IDLE);
-    window.told(&["resize-window", "-x", "40", "-y", "12"]);
+    window.resize(40, 12);
     window.write("/p");
     window.until("commands");
     window.until("/pin NAME");
     assert!(window.shown().lines().all(|line| line.chars().count() <= 40), "{}", window.shown());
-    window.press("C-c");
-    window.press("C-c");
-    assert_eq!(window.ended(), "130");
+    window.write(CTRL_C);
+    window.write(CTRL_C);
+    assert_eq!(window.ended(), Some(130));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_of_the_user_is_shown_and_a_signal_gives_the_terminal_back() {
     let project = Project::todo();
-    let window = Window::open(&project, 100, 30);
+    let mut window = Window::open(&project, 100, 30);
     window.until(IDLE);
     window.write("!ls src");
-    window.press("Enter");
+    window.write(ENTER);
     window.until("retry.ts");
     window.until("done");
     window.write("!sleep 300");
-    window.press("Enter");
+    window.write(ENTER);
     let folder = project.path().canonicalize().expect("a folder");
     eventually("the command does not run", || at_work("sleep", &folder));
-    let ended = Command::new("kill").args(["-TERM", &window.fact("pane_pid")]).status().expect("kill runs");
-    assert!(ended.success());
-    assert_eq!(window.ended(), "143");
-    assert_eq!(window.fact("alternate_on"), "0");
+    let program = window.program.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &program]).status().expect("kill runs").success());
+    assert_eq!(window.ended(), Some(143));
+    assert!(!window.is_alternate());
     eventually("the command outlives the program", || !at_work("sleep", &folder));
 }
 
@@ -170,28 +223,28 @@ fn a_command_of_the_user_is_shown_and_a_signal_gives_the_terminal_back() {
 #[test]
 fn a_command_of_the_user_ends_with_the_terminal() {
     let project = Project::todo();
-    let window = Window::open(&project, 100, 30);
+    let mut window = Window::open(&project, 100, 30);
     window.until(IDLE);
     window.write("!sleep 300");
-    window.press("Enter");
+    window.write(ENTER);
     let folder = project.path().canonicalize().expect("a folder");
     eventually("the command does not run", || at_work("sleep", &folder));
-    window.told(&["kill-window"]);
+    window.close();
     eventually("the command outlives the terminal", || !at_work("sleep", &folder));
 }
 
 #[test]
 fn without_the_alternate_buffer_the_scrollback_stays_in_reach() {
     let project = Project::todo();
-    let window = Window::open_with(&project, 80, 24, &[("MONOBLOC_ALTERNATE_SCREEN", "never")]);
+    let mut window = Window::open_with(&project, 80, 24, &[("MONOBLOC_ALTERNATE_SCREEN", "never")]);
     window.until(IDLE);
-    assert_eq!(window.fact("alternate_on"), "0");
+    assert!(!window.is_alternate());
     assert!(window.shown().contains("said before"), "{}", window.shown());
     window.write("/help");
-    window.press("Enter");
+    window.write(ENTER);
     window.until("search earlier requests; the arrow up");
-    window.press("C-d");
-    assert_eq!(window.ended(), "0");
+    window.write(CTRL_D);
+    assert_eq!(window.ended(), Some(0));
     let left = window.shown();
     let (before, after) = left.split_once("said before").expect("what was there");
     assert!(before.trim().is_empty() && after.contains("the commands") && !after.contains(IDLE), "{left}");
