@@ -47,17 +47,6 @@ pub fn entries(path: &str, text: &str) -> Option<Vec<(Keys, Sort)>> {
     Some(found)
 }
 
-/// The strings in lists that contain `part` as a word, each with the keys of its list.
-pub fn elements(path: &str, text: &str, part: &str) -> Vec<(Keys, Value)> {
-    let is_word = |text: &str| text.split([' ', ':', ',', '/']).any(|word| word == part);
-    let mut found = Vec::new();
-    walk(&read(path, text).unwrap_or_default(), &mut Vec::new(), &mut |keys, value| {
-        let texts = value.as_array().into_iter().flatten().filter(|one| one.as_str().is_some_and(is_word));
-        found.extend(texts.map(|one| (keys.clone(), one.clone())));
-    });
-    found
-}
-
 fn read(path: &str, text: &str) -> Option<Value> {
     match paths::ending(path) {
         "json" => CstRootNode::parse(text, &ParseOptions::default()).ok()?.to_serde_value(),
@@ -295,13 +284,6 @@ mod tests {
 
     const JSON: &str = "{\n  \"a\": 1,\n  \"b\": {\n    \"c-d\": \"x\"\n  },\n  \"l\": [\n    \"p\"\n  ]\n}\n";
     const TOML: &str = "# head\n[a]\nb = 1 # why\nl = [\n    \"p\",\n    \"q\",\n]\n\n[a.c]\nd = \"x\"\n";
-
-    #[test]
-    fn elements_of_lists_are_found_by_a_word() {
-        let text = "[a]\nb = [\"P :: 3.1\", \"P :: 3.10\"]\nc = \"3.1\"\n";
-        assert_eq!(elements("a.toml", text, "3.1"), [(vec!["a".to_owned(), "b".to_owned()], Value::from("P :: 3.1"))]);
-        assert_eq!(elements("a.txt", text, "3.1"), []);
-    }
 
     #[test]
     fn entries_are_listed_with_their_keys() {

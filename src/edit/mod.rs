@@ -2,7 +2,6 @@
 
 pub mod check;
 pub mod comments;
-pub mod derive;
 pub mod docstring;
 pub mod examples;
 pub mod executed;
@@ -28,7 +27,6 @@ pub mod suspects;
 pub mod testing;
 mod text;
 pub mod unasked;
-pub mod unchanged_value;
 
 pub use check::{TO_BE_WRITTEN, problems};
 pub use merge::{Hints, MergeError, has_grammar, merge};

@@ -1,7 +1,6 @@
 //! Reads a request without a model: its kind, its steps, the tool it names and that tool's arguments.
 
 pub(crate) mod arguments;
-pub(crate) mod characters;
 pub(crate) mod complete;
 pub(crate) mod folders;
 pub mod forms;

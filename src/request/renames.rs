@@ -1,4 +1,4 @@
-//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b says little. Call it c_d`: no model is needed.
+//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b -> c_d`: no model is needed.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,10 +15,6 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let what = r"(?:the\s+)?(?:(?:function|method|class|variable|constant|type|struct|file|module|helper)\s+)?";
         let name = r#"[`"']?([\w$./-]*[\w$/])(?:\(\))?[`"']?"#;
         Regex::new(&format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
-            .expect("a pattern")
-    });
-    static CALL_IT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"(?i)^[^.]*?[`"']?\b([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)\b[`"']?[^.]*\.\s+(?:please\s+)?(?:call|name|rename)\s+it\s+(?:to\s+)?[`"']?([\w$]+)[`"']?"#)
             .expect("a pattern")
     });
     // `bakeBread -> bakeLoaf please, everywhere`
@@ -40,7 +36,7 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let kind = if is_path(&from) { Kind::Move } else { Kind::Rename };
         (kind, format!("{from} -> {to}"))
     };
-    let patterns: [&Regex; 3] = [&RENAME, &ARROW, &CALL_IT];
+    let patterns: [&Regex; 2] = [&RENAME, &ARROW];
     let pattern = patterns.into_iter().find(|pattern| pattern.is_match(request))?;
     let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
     let rest = pattern.replace_all(request, " ");
@@ -74,7 +70,6 @@ mod tests {
             "bakeBread has nothing to do with doors. Move src/doors/bakeBread.ts to src/bakeBread.ts and update the imports.",
             &[(Kind::Move, "src/doors/bakeBread.ts -> src/bakeBread.ts")],
         );
-        check("bake_it says little. Call it bake_loaf, in src and lib.", &[(Kind::Rename, "bake_it -> bake_loaf")]);
         check("bakeBread -> bakeLoaf please, everywhere", &[(Kind::Rename, "bakeBread -> bakeLoaf")]);
         check("rename a.py to b.py", &[(Kind::Move, "a.py -> b.py")]);
     }

@@ -1,7 +1,7 @@
-//! Recognises small talk, for which no tool may be called: greetings, thanks, sums, questions about the world in general.
+//! Recognises small talk, for which no tool may be called: greetings, thanks, sums.
 
+use crate::language::clauses::Part;
 use crate::language::clauses::words::{entries, listed};
-use crate::language::clauses::{Part, names};
 
 /// Whether all parts of a request are small talk; so is a request without parts.
 pub fn is_all(parts: &[Part]) -> bool {
@@ -31,7 +31,7 @@ fn is_chat(part: &Part) -> bool {
     }
     let low = part.full_text().to_lowercase().replace('’', "'");
     let all: Vec<&str> = words(&low).collect();
-    is_greeting(&all) || is_sum(&low) || is_common_knowledge(part, &all)
+    is_greeting(&all) || is_sum(&low)
 }
 
 /// Whether the words are greetings one after another, with nothing but fillers between them.
@@ -62,43 +62,6 @@ fn is_sum(low: &str) -> bool {
         && rest.chars().all(|c| c.is_ascii_digit() || " +-*/×^().,?=".contains(c))
 }
 
-/// Whether a short question is about the world in general: no `my`, `this` or `file`, and nothing that looks like code or a path.
-fn is_common_knowledge(part: &Part, all: &[&str]) -> bool {
-    let asks = matches!(
-        all,
-        ["what", "is" | "are", ..]
-            | ["who", "is" | "was" | "invented" | "wrote" | "discovered", ..]
-            | ["define", ..]
-            | ["why", "is" | "are" | "do", ..]
-            | ["what", "does", _, "mean"]
-            | ["how", "do" | "does", ..]
-    );
-    let near = all.iter().skip(1).any(|word| listed(NEAR, word));
-    let coded = part.text.split_whitespace().any(|word| {
-        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-        word.contains("()")
-            || bare.contains('_')
-            || bare.contains("::")
-            || names::is_path(bare)
-            || bare.chars().skip(1).any(char::is_uppercase)
-    });
-    let general = all.iter().any(|word| listed(GENERAL, word));
-    asks && !near && !coded && general && all.len() <= 9
-}
-
-/// Words that refer to this user, machine, project or moment.
-const NEAR: &str = "\
-    my, our, this, these, here, file, files, folder, project, repo, repository, code, function, class, module, \
-    test, tests, build, config, current, currently, now, today, tomorrow, latest, running, open, left, new, i, \
-    we, disk, memory, cpu, clipboard, calendar, email, emails, meeting, task, tasks, weather, price, time, \
-    status, default, version, server, error, bug, log, logs, it, them, score, news, stock, rate";
-
-/// Words of questions about the world in general.
-const GENERAL: &str = "\
-    capital, meaning, mean, president, invented, discovered, wrote, planet, planets, ocean, continent, country, \
-    sky, universe, life, philosophy, gravity, photosynthesis, recursion, love, sun, moon, earth, largest, \
-    tallest, president, population, atom, evolution, color, colour, blue, birds, define, history";
-
 fn words(low: &str) -> impl Iterator<Item = &str> {
     low.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-').filter(|word| !word.is_empty())
 }
@@ -118,8 +81,6 @@ mod tests {
             "Good morning, how are you?",
             "What can you do?",
             "ok cool",
-            "What is the tallest hill of Peru?",
-            "Why is the sky blue?",
             "what is 7 * 6",
             "Привет",
             "Спасибо большое!",
@@ -132,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_behind_a_greeting_is_no_small_talk() {
+    fn a_request_behind_a_greeting_is_not_small_talk() {
         for request in [
             "Hi! Rename c.txt to d.txt",
             "Hello, what does parse() do?",

@@ -8,7 +8,6 @@ use regex::Regex;
 use crate::language::{grounding, quotations, words};
 
 use super::arguments::{self, Edit, Unsettled};
-use super::characters;
 
 /// A value and what it becomes, as the request writes them.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +16,6 @@ pub struct Substitution {
     pub new: String,
     /// Both are in quotation marks.
     pub is_quoted: bool,
-    /// The request calls both by name, as characters (`a tab`), and code has them in quotation marks.
-    pub is_character: bool,
     /// The rest of the request, which says where.
     pub about: String,
 }
@@ -33,7 +30,7 @@ impl Substitution {
     }
 }
 
-/// A value of a request: a quoted text, a number, a name or a character.
+/// A value of a request: a quoted text, a number or a name.
 struct Literal<'a> {
     /// With its quotation marks.
     range: Range<usize>,
@@ -63,14 +60,6 @@ pub fn of_names(task: &str) -> Option<Substitution> {
     substitution(task, &names.collect::<Vec<_>>())
 }
 
-/// Like [`of`] for characters that are called by name: `two spaces instead of a tab`.
-pub fn of_characters(task: &str) -> Option<Substitution> {
-    let named = characters::named(task);
-    let literals = named.iter().map(|(range, text)| Literal { range: range.clone(), text, is_quoted: true });
-    let found = substitution(task, &literals.collect::<Vec<_>>())?;
-    Some(Substitution { is_quoted: false, is_character: true, ..found })
-}
-
 /// Like [`of`] for types, as those of errors: `it should raise a LookupError instead of a plain Exception`.
 pub fn of_types(task: &str) -> Option<Substitution> {
     static TYPE: LazyLock<Regex> =
@@ -92,7 +81,7 @@ fn substitution(task: &str, literals: &[Literal<'_>]) -> Option<Substitution> {
     let about = [&task[..first.range.start], &task[first.range.end..second.range.start], &task[second.range.end..]];
     let (old, new) = (old.text.to_owned(), new.text.to_owned());
     let is_quoted = first.is_quoted;
-    (old != new).then(|| Substitution { old, new, is_quoted, is_character: false, about: about.join(" ") })
+    (old != new).then(|| Substitution { old, new, is_quoted, about: about.join(" ") })
 }
 
 /// Says by the words around two values, `①` and `②`, whether the first is the old one. The first rule that fits decides.
@@ -293,10 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_and_names_of_code_are_replaced() {
-        let indent = "Lists are to be indented with two spaces instead of a tab.";
-        check_by(of_characters, indent, Some((r"\t", "  ")));
-        check_by(of_characters, "columns are joined by commas, use a semicolon instead", None);
+    fn names_of_code_are_replaced() {
         let check = |task: &str, expected: Option<(&str, &str)>| check_by(of_names, task, expected);
         check("elapsed() should measure with perf.now, not Date.now", Some(("Date.now", "perf.now")));
         check("use `time.monotonic` instead of `time.time` in Timer", Some(("time.time", "time.monotonic")));

@@ -23,7 +23,7 @@ use crate::request::kind;
 
 use super::change::opening;
 use super::difference::{self, Shown};
-use super::files::{Doubt, Files, Refusal};
+use super::files::{Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
 use super::{Done, Job, copy, refusal, repair};
@@ -244,14 +244,14 @@ impl<'a> Rounds<'a> {
                 return Some(Outcome::Refused(message));
             }
             taken => {
-                if taken.is_err() || self.files.doubt(&self.asked).is_some_and(|doubt| !doubt.same_place) {
+                if taken.is_err() || self.files.doubt(&self.asked).is_some() {
                     self.files.take_from_aside();
                 }
             }
         }
         let may_ask = self.doubted.is_none() && !self.files.are_written() && !attempt.is_last;
-        let doubt = self.files.doubt(&self.asked).filter(|_| may_ask)?;
-        self.ask_about(&doubt, attempt);
+        let question = self.files.doubt(&self.asked).filter(|_| may_ask)?;
+        self.ask_for_others(&question, attempt);
         Some(Outcome::Asked)
     }
 
@@ -270,14 +270,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Puts a question about the change into the next prompt. If other definitions have to change, those are offered, and this change is set aside.
-    fn ask_about(&mut self, doubt: &Doubt, attempt: &Attempt) {
+    /// Puts a question about the change into the next prompt, which offers other definitions, and sets this change aside.
+    fn ask_for_others(&mut self, question: &str, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
-        if doubt.same_place {
-            self.next = Some((items_of(&attempt.pieces), true));
-            self.messages.push(Message::user(format!("{}\n{NAME}", doubt.question)));
-            return;
-        }
         // A model that sees its code in the wrong place repeats it.
         self.messages.truncate(self.prompt_len);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
@@ -285,7 +280,7 @@ impl<'a> Rounds<'a> {
         self.next = self.choices.data_of(&attempt.pieces).map(|item| (vec![item], true));
         self.files.set_aside();
         if let Some(last) = self.messages.last_mut() {
-            last.content.push_str(&format!("\n{}", doubt.question));
+            last.content.push_str(&format!("\n{question}"));
         }
     }
 

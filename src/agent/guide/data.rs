@@ -65,8 +65,7 @@ pub async fn change(
         phase: "changing entries",
     });
     let take = |answer: &str| {
-        let (mut changes, refused) = accepted(answer, &entries, job.scene.request);
-        add_dropped_versions(&mut changes, &job.step.text, path, before);
+        let (changes, refused) = accepted(answer, &entries, job.scene.request);
         let after = match refused.first() {
             Some(refused) if changes.is_empty() => Err(refused.clone()),
             _ => keyed::changed(path, before, &changes),
@@ -103,24 +102,6 @@ fn accepted(answer: &str, entries: &[(Keys, Sort)], request: &str) -> (Vec<Chang
         }
     }
     (changes, refused)
-}
-
-/// Adds the removal of each version that `text` asks to remove from the lists that have it: `drop support for 3.10`.
-fn add_dropped_versions(changes: &mut Vec<Change>, text: &str, path: &str, before: &str) {
-    for version in dropped_versions(text) {
-        let elements = keyed::elements(path, before, &version).into_iter();
-        let drops = elements.map(|(keys, value)| Change::Drop(keys, value));
-        let new: Vec<Change> = drops.filter(|drop| !changes.contains(drop)).collect();
-        changes.extend(new);
-    }
-}
-
-fn dropped_versions(text: &str) -> Vec<String> {
-    static DROPPED: LazyLock<Regex> = LazyLock::new(|| {
-        let verbs = r"(?:get rid of|remove|drop|delete|entferne|supprime|quita|no longer (?:supports?|needs?))";
-        Regex::new(&format!(r"(?i)\b{verbs}(?:\s+[a-z]+){{0,4}}\s+(\d+(?:\.\d+)+)")).expect("a pattern")
-    });
-    DROPPED.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 
 /// Completes the path of a change that has only its last key, if exactly one entry has that key.
@@ -299,13 +280,6 @@ mod tests {
         assert!(!is_refused("Uninstall left", Change::Remove(keys("deps > left"))));
         assert!(is_refused("Write PLAN.md with the deps", set("PLAN.md", "the deps")));
         assert!(!is_refused("let check run right", set("scripts > check", "right")));
-    }
-
-    #[test]
-    fn versions_to_remove_are_read() {
-        assert_eq!(dropped_versions("18 is the least we take, get rid of 16.4"), ["16.4"]);
-        assert_eq!(dropped_versions("Drop support for Python 3.8 and remove the 3.9 classifier"), ["3.8", "3.9"]);
-        assert_eq!(dropped_versions("raise it to 3.12"), [] as [&str; 0]);
     }
 
     #[test]

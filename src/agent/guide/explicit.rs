@@ -1,4 +1,4 @@
-//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports, derives.
+//! Makes changes that a request spells out, without a model: replaced values, texts and names, removals, exports.
 
 mod rewrite;
 

@@ -19,7 +19,6 @@ use crate::request::kind;
 use super::items::{Choices, Item, What};
 use super::together::{FileEdit, changed_meanwhile};
 use super::{Done, Job, Stretch, new_test};
-pub use doubts::Doubt;
 
 /// The files of a code change.
 pub struct Files {

@@ -56,7 +56,7 @@ pub async fn change(
     evidence: &mut Evidence,
 ) -> Result<Option<Done>, TurnError> {
     let text = &job.step.text;
-    let spelled_out = substitution::of(text).filter(|one| !one.is_quoted).or_else(|| substitution::of_characters(text));
+    let spelled_out = substitution::of(text).filter(|one| !one.is_quoted);
     let type_of = || substitution::of_types(text);
     let is_type = spelled_out.is_none();
     let Some(wanted) = spelled_out.or_else(type_of) else { return Ok(None) };
@@ -133,12 +133,6 @@ fn value(line: &str, wanted: &Substitution) -> Option<Range<usize>> {
     if is_comment(line) {
         return None;
     }
-    if wanted.is_character {
-        let quoted = ['\'', '"', '`'].map(|mark| format!("{mark}{old}{mark}"));
-        let mut found = quoted.iter().flat_map(|text| line.match_indices(text.as_str()));
-        let (at, _) = found.next().filter(|_| found.next().is_none())?;
-        return Some(at + 1..at + 1 + old.len());
-    }
     let is_alone = |at: &usize| !line[..*at].ends_with('.') && !line[at + old.len()..].starts_with('.');
     let at = grounding::places(line, old).find(is_alone).filter(|_| line.matches(old.as_str()).count() == 1)?;
     Some(at..at + old.len())
@@ -165,8 +159,5 @@ mod tests {
         for line in ["// 25 is enough", "x = 125", "x = 0.25", "f(25, 25)", "a25 = 1"] {
             assert_eq!(value(line, &wanted), None, "{line}");
         }
-        let wanted = substitution::of_characters("two spaces instead of a tab").unwrap();
-        assert_eq!(value("def f(newl='\\n', indent='\\t'):", &wanted), Some(25..27));
-        assert_eq!(value("f('\\t', '\\t')", &wanted), None);
     }
 }

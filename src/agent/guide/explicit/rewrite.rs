@@ -1,4 +1,4 @@
-//! New texts for whole files that a step spells out: exports, derives, names, texts in quotation marks.
+//! New texts for whole files that a step spells out: exports, names, texts in quotation marks.
 
 use crate::agent::guide::Job;
 use crate::context::is_declaration;
@@ -17,7 +17,7 @@ const REWORDED_PLACES_MAX: usize = 3;
 pub(super) fn all(job: Job<'_>, mentions: &Mentions) -> Vec<Rewrite> {
     let mut rewrites = reworded(job, mentions);
     if rewrites.is_empty() {
-        let rewrite = exported(job, mentions).or_else(|| swapped(job, mentions)).or_else(|| derived(job, mentions));
+        let rewrite = exported(job, mentions).or_else(|| swapped(job, mentions));
         rewrites.extend(rewrite.filter(|one| one.after != one.before && one.is_sound(job)));
     }
     rewrites
@@ -54,17 +54,6 @@ fn exported(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
     let place = |name: &str| (name == symbol.name).then(|| from.clone());
     let after = edit::imports::brought_in(path, &before, &after, &place);
     Some(Rewrite { way: "export", path: path.clone(), before, after })
-}
-
-/// `derive Clone for A`: adds traits to the derives of the Rust type that is named.
-fn derived(job: Job<'_>, mentions: &Mentions) -> Option<Rewrite> {
-    let traits = edit::derive::asked(&job.step.text);
-    let types = mentions.symbols.iter().filter(|symbol| !traits.contains(&symbol.name.as_str()));
-    let mut nodes = types.flat_map(|symbol| symbol.nodes.iter().filter(|node| node.path.ends_with(".rs")));
-    let node = nodes.find(|node| matches!(node.kind.as_str(), "struct" | "enum")).filter(|_| !traits.is_empty())?;
-    let before = job.text(&node.path)?;
-    let after = edit::derive::add(&before, &node.name, &traits)?;
-    Some(Rewrite { way: "derive", path: node.path.clone(), before, after })
 }
 
 /// `f should use a.b, not a.c`: replaces a name everywhere in the one definition that is named, or else in the one file.

@@ -1,20 +1,13 @@
-//! Finds signs that a change is incomplete (a missing text, a value left unchanged), or right although a check fails.
+//! Finds signs that a change is incomplete (a quoted text is missing), or right although a check fails.
 
 use std::collections::BTreeMap;
 
 use crate::edit;
 
 use super::Files;
-use crate::edit::{comments, unchanged_value};
+use crate::edit::comments;
 use crate::language::quotations;
 use crate::language::quotations::Quotation;
-
-/// A question about a change before it is made.
-pub struct Doubt {
-    pub question: String,
-    /// The written definitions have to change again; if false, others have to.
-    pub same_place: bool,
-}
 
 impl Files {
     /// Whether a check only fails because of what was asked for: its output has a number or quoted text of the request that the change added.
@@ -49,22 +42,12 @@ impl Files {
         missing.find(|text| !is_there(text))
     }
 
-    /// A question to the model if the change looks unfinished: a quoted text of the request is missing, or a value was changed in one place of a
-    /// definition and not in another.
-    pub fn doubt(&self, asked: &str) -> Option<Doubt> {
-        if let Some(text) = self.missing_text(asked) {
-            let question = format!(
-                "The request is about '{text}', but what you wrote does not have it. Something else has to change."
-            );
-            return Some(Doubt { question, same_place: false });
-        }
-        let (path, after) = self.after.iter().next()?;
-        let unchanged_value::Value { old, new, line } = unchanged_value::value(self.before.get(path)?, after)?;
-        let question = format!(
-            "`{old}` became `{new}`, but `{line}` still has `{old}`. If the request means it there too, write the definition again with both \
-             changed; else write it as before."
-        );
-        Some(Doubt { question, same_place: true })
+    /// A question to the model if a quoted text of the request is missing in the change: something else than what was written has to change.
+    pub fn doubt(&self, asked: &str) -> Option<String> {
+        let text = self.missing_text(asked)?;
+        Some(format!(
+            "The request is about '{text}', but what you wrote does not have it. Something else has to change."
+        ))
     }
 }
 
