@@ -1,7 +1,8 @@
-//! Holds what every layer shares: units, identifiers, cancellation, configuration, files, folders and line ends, nearest names, the
-//! masking of private data, and what text looks like on a terminal.
+//! Holds what every layer shares: units, identifiers, cancellation, configuration, files, folders and line ends, nearest names, regular
+//! expressions, the masking of private data, and what text looks like on a terminal.
 
 mod address;
+pub(crate) mod bug;
 pub(crate) mod cancel;
 pub mod config;
 pub(crate) mod file;
@@ -15,6 +16,7 @@ pub mod mask;
 pub mod names;
 pub(crate) mod near;
 pub(crate) mod overwrite;
+pub(crate) mod pattern;
 pub mod places;
 pub mod private;
 mod server_url;
@@ -27,6 +29,7 @@ mod visible;
 pub(crate) mod walk;
 
 pub use address::path_of;
+pub(crate) use bug::OrBug;
 pub use cancel::Cancel;
 pub use config::Config;
 pub use hidden::Hidden;

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::pattern::pattern;
+
 /// A kind of private data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -66,8 +68,6 @@ type Test = fn(&str, Range<usize>) -> bool;
 
 /// Tried in order: text that an earlier pattern matched is not matched again, so the most certain ones come first.
 static PATTERNS: LazyLock<Vec<(Kind, Regex, Test)>> = LazyLock::new(|| {
-    let pattern =
-        |text: &str| Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in base/private"));
     vec![
         (Kind::Key, pattern(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.{1,8000}?)-----END [A-Z ]*PRIVATE KEY-----"), any),
         (

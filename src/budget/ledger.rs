@@ -1,7 +1,7 @@
 //! Keeps the account of the process's memory, the host's and an accelerator's: reserve before allocating, commit what was
 //! measured, release by dropping.
 
-use crate::base::lock;
+use crate::base::{OrBug, lock};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -123,7 +123,7 @@ impl Ledger {
 
     /// Adds an entry for something that is already in memory, with at most what is free.
     pub fn hold(&self, label: &str, measured: impl Into<Amount>) -> Lease {
-        let none = self.reserve(label, Amount::default()).expect("nothing always fits; this is a bug in fits");
+        let none = self.reserve(label, Amount::default()).or_bug("nothing always fits");
         none.commit(measured)
     }
 

@@ -1,6 +1,6 @@
 //! Schedules access to a device: one holder at a time, for one chunk of work, the most urgent waiter first.
 
-use crate::base::lock;
+use crate::base::{OrBug, lock};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ impl Permit {
 
     /// Waits for the device.
     pub fn take(&self, priority: Priority) -> Guard {
-        self.take_unless(priority, &Cancel::new()).expect("nobody can cancel here; this is a bug in the permit")
+        self.take_unless(priority, &Cancel::new()).or_bug("nobody can cancel here")
     }
 
     /// Waits for the device; `None` if cancelled first.

@@ -11,6 +11,7 @@ use regex::Regex;
 use claim::Claim;
 
 use crate::base::is_listed;
+use crate::base::pattern::pattern;
 pub use command::{command, given, wrong};
 
 /// A call and its expected result.
@@ -106,7 +107,7 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
         let value = format!(r"{quoted}|-?\d+(?:\.\d+)?\b|\[[^\]]*\]|True|False|None|true|false|null");
         let (becomes, also) = ("becomes|wird|gives|devient|donne|->|=>|→", "into|to|is|da");
         let pair = format!(r"({value})`?\s*(?:{becomes})\s*`?({value})|({quoted})\s*(?:{also})\s*({quoted})");
-        Regex::new(&pair).expect("a pattern")
+        pattern(pair)
     });
     let found = PAIR.captures_iter(text).filter_map(|found| {
         let given = found.get(1).or(found.get(3))?.as_str();

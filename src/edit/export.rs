@@ -1,6 +1,6 @@
 //! Exports a definition in the form that its module already uses: `module.exports`, `export`, `__all__`, `pub use`.
 
-use super::text::{pattern, static_regex};
+use crate::base::pattern::{pattern, static_regex};
 use crate::index::language_of;
 
 /// `text`, the file at `path`, with `name` exported, which the file at `from` defines. `None` if it is exported

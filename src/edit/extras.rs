@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::comments;
 use super::kept::{Earlier, earlier, functions};
-use super::text::{self, Edit, static_regex};
+use super::text::{self, Edit};
 use crate::base::is_listed;
+use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Imported, Part, Sort, Span};
 use crate::language::{grounding, words};

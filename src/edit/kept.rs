@@ -3,7 +3,7 @@
 use similar::{DiffTag, TextDiff};
 
 use super::comments;
-use super::text::static_regex;
+use crate::base::pattern::static_regex;
 use crate::index;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;

@@ -1,7 +1,7 @@
 //! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
 
 use super::comments::code_lines;
-use super::text::static_regex;
+use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::words;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::imports::module_of;
 use super::paths::ending;
 use super::testing::quoted;
-use super::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Marks before what the program printed, and before an error that ended it: inside the function in question, or elsewhere.
 const PRINTED: &str = "gives: ";

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use regex::Regex;
-
 const BOM: &str = "\u{feff}";
 
 /// A text with line feeds only, and what is needed to write edits back into the original.
@@ -126,20 +124,6 @@ pub fn own_lines(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
 pub fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..at];
     &line[..line.len() - line.trim_start().len()]
-}
-
-/// `static_regex!(NAME = r"…")` declares a regular expression that is compiled at its first use.
-macro_rules! static_regex {
-    ($name:ident = $text:expr) => {
-        static $name: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| $crate::edit::text::pattern($text));
-    };
-}
-pub(in crate::edit) use static_regex;
-
-/// A regular expression that is written in the source code.
-pub fn pattern(text: &str) -> Regex {
-    Regex::new(text).unwrap_or_else(|error| panic!("{error}; this is a bug in edit"))
 }
 
 /// Whether a line looks like a comment in some language. Good enough to rank by, not to delete by.

@@ -6,9 +6,9 @@ use std::ops::Range;
 use similar::{DiffTag, TextDiff};
 
 use super::kept::{self, Earlier};
-use super::text::static_regex;
 use super::{comments, testing};
 use crate::base::is_listed;
+use crate::base::pattern::static_regex;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
 

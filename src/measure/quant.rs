@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result};
 
+use crate::base::OrBug;
 use crate::models::gguf::TensorType;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Quant {
 
 /// The tensor type called `name`; panics if there is none.
 pub fn kind(name: &str) -> &'static TensorType {
-    TensorType::by_name(name).expect("the table has every type that is written; else this is a bug in it")
+    TensorType::by_name(name).or_bug("the table has every type that is written")
 }
 
 pub const QUANTS: [(Quant, &str); 4] =

@@ -2,9 +2,11 @@
 
 mod joins;
 
-use regex::Regex;
 use std::sync::LazyLock;
 
+use regex::Regex;
+
+use crate::base::pattern::{pattern, static_regex};
 use crate::language::clauses::{self, PartKind};
 use crate::language::{grounding, words};
 
@@ -210,8 +212,7 @@ fn drop_parts_of_others(steps: &mut Vec<(Kind, String)>) {
 /// The steps of a request that numbers them itself: `1) add f 2) use it in g`. `None` if it does not, or asks for
 /// something before the list.
 pub fn listed(request: &str) -> Option<Vec<(Kind, String)>> {
-    static NUMBER: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s").expect("a pattern"));
+    static_regex!(NUMBER = r"(?:^|[\s:])\(?([1-9]\d?)[.)]\s");
     let marks: Vec<_> = NUMBER
         .captures_iter(request)
         .filter_map(|found| Some((found.get(0)?, found[1].parse::<usize>().ok()?)))
@@ -253,7 +254,7 @@ pub fn tests_apart(steps: Vec<(Kind, String)>) -> Vec<(Kind, String)> {
         let tests =
             r"((?:add|write|create|include)\s+)?((?:an?|one|two|three|some|its|unit|eine[mn]?|une?|una)\s+)*tests?\b";
         let docs = r"(?:(?:update|mention|adjust|document|note|describe|change|add)\s[^.]*\b|(?:the|our)\s)(?:readme|changelog|changes)\b";
-        Regex::new(&format!("(?i){joined}({tests}|{docs})")).expect("a pattern")
+        pattern(format!("(?i){joined}({tests}|{docs})"))
     });
     let mut found = Vec::new();
     for (kind, text) in steps {

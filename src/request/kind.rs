@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
+use crate::base::pattern::pattern;
 use crate::language::clauses::{Part, PartKind};
 use crate::language::words;
 use crate::language::words::is_coined_word;
@@ -246,7 +247,7 @@ pub fn asks_something(text: &str) -> bool {
 pub fn only_forbids(text: &str) -> bool {
     static FORBIDS: LazyLock<Regex> = LazyLock::new(|| {
         let begins = r"(?:do not|don't|don’t|never|without|leave|keep|nothing|but not|not)\b";
-        Regex::new(&format!(r"^(?:and |but |please |also )*(?:{begins}|\w+ nothing\b)")).expect("a pattern")
+        pattern(format!(r"^(?:and |but |please |also )*(?:{begins}|\w+ nothing\b)"))
     });
     let low = text.trim().to_lowercase();
     FORBIDS.is_match(&low) && !low.contains(" but ")
@@ -308,7 +309,7 @@ pub fn quoted_command(text: &str) -> Option<String> {
         let program = r"(?:[A-Z_]+=\S+ )*(?:node|python3?|cargo|go|npm|npx|pnpm|yarn|pytest|bash|sh)";
         let first = r"(?:[^`,;\s]*[-./][^`,;\s]*|test|run|check|build|vet)";
         let fails = r"(?:is|fails?|failed|breaks?|doesn't|schlägt|échoue|falla)";
-        Regex::new(&format!(r"(?:^|[\s:])({program} {first}(?: [^`,;\s]+)*?) {fails}\b")).expect("a pattern")
+        pattern(format!(r"(?:^|[\s:])({program} {first}(?: [^`,;\s]+)*?) {fails}\b"))
     });
     match text.split('`').nth(1).map(str::trim) {
         Some(inside) => inside.contains(' ').then(|| inside.to_owned()),

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::Kind;
+use crate::base::pattern::pattern;
 use crate::language::words;
 
 /// The renames and moves of `request`, as `FROM -> TO`; `None` if it asks for anything else.
@@ -14,21 +15,17 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
         let what = r"(?:the\s+)?(?:(?:function|method|class|variable|constant|type|struct|file|module|helper)\s+)?";
         let name = r#"[`"']?([\w$./-]*[\w$/])(?:\(\))?[`"']?"#;
-        Regex::new(&format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
-            .expect("a pattern")
+        pattern(format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
     });
     // `bakeBread -> bakeLoaf please, everywhere`
     static ARROW: LazyLock<Regex> = LazyLock::new(|| {
         let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
-        Regex::new(&format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}")).expect("a pattern")
+        pattern(format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}"))
     });
     // Every rename and move updates the uses, so a request for that asks for nothing more.
     static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
         let what = r"(?:imports?|callers?|references?|usages?|uses|call sites?|places|tests?)";
-        Regex::new(&format!(
-            r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"
-        ))
-        .expect("a pattern")
+        pattern(format!(r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"))
     });
     let step = |found: Captures<'_>| {
         let (from, to) = (found[1].to_owned(), found[2].to_owned());

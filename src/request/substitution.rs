@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::pattern::{pattern, static_regex};
 use crate::language::{grounding, quotations, words};
 
 use super::arguments::{self, Edit, Unsettled};
@@ -50,8 +51,7 @@ pub fn of(task: &str) -> Option<Substitution> {
 
 /// Like [`of`] for names of code: `measure with time.monotonic, not time.time`.
 pub fn of_names(task: &str) -> Option<Substitution> {
-    static NAME: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+"));
+    static_regex!(NAME = r"`[^`\s]+`|\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b[A-Za-z]+_\w+");
     let names = NAME.find_iter(task).map(|found| Literal {
         text: found.as_str().trim_matches('`'),
         range: found.range(),
@@ -62,8 +62,7 @@ pub fn of_names(task: &str) -> Option<Substitution> {
 
 /// Like [`of`] for types, as those of errors: `it should raise a LookupError instead of a plain Exception`.
 pub fn of_types(task: &str) -> Option<Substitution> {
-    static TYPE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?"));
+    static_regex!(TYPE = r"`?\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]*(?:Error|Exception))\b`?");
     let names = TYPE.find_iter(task).map(|found| Literal {
         text: found.as_str().trim_matches('`'),
         range: found.range(),
@@ -139,12 +138,11 @@ fn first_is_old(task: &str, first: &Literal<'_>, second: &Literal<'_>) -> Option
 /// `bump the version for 4.10.0` in the words that the rules of explicit edits read. `None` if the step asks for no
 /// such change, or step and request name no version or several.
 pub fn version_bump(step: &str, request: &str) -> Option<String> {
-    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?"));
-    static BUMPS: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(
-            r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b",
-        )
-    });
+    static_regex!(VERSION = r"\d+(?:\.\d+){2}(?:[-.+]?[a-z]+\.?\d*)?");
+    static_regex!(
+        BUMPS =
+            r"(?i)\b(?:bump|set|raise|update|increase|change|erhöhe|setze|passe)\b[^.;]{0,40}\bversions?(?:nummer)?\b"
+    );
     let versions = |text: &str| -> Vec<String> {
         let mut all: Vec<String> = VERSION.find_iter(text).map(|found| found.as_str().to_owned()).collect();
         all.dedup();
@@ -173,17 +171,13 @@ pub fn replaced(text: &str, old: &str, new: &str) -> String {
 
 /// Whether a text holds something like `1.2`.
 pub fn has_version(text: &str) -> bool {
-    static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d\.\d"));
+    static_regex!(VERSION = r"\d\.\d");
     VERSION.is_match(text)
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
 }
 
 /// Numbers and versions of a request, `500`, `3.10+`, `1_000`, that are not inside a quotation, a name or a path.
 fn numbers<'a>(task: &'a str, quoted: &[Literal<'_>]) -> Vec<Literal<'a>> {
-    static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d+(?:[._,]\d+)*\+?"));
+    static_regex!(NUMBER = r"\d+(?:[._,]\d+)*\+?");
     let stands_alone = |range: &Range<usize>| {
         let is_inside = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '/' | '-' | '.' | '(');
         let before = task[..range.start].chars().next_back();

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::base::is_listed;
+use crate::base::pattern::pattern;
 use crate::language::{grounding, words};
 
 use super::kind::{KNOW, POLITE, QUESTIONS, has_word};
@@ -19,7 +20,7 @@ pub(super) fn is_wish(text: &str) -> bool {
         let more = r"^(?:and |also |but )*(?:can|could|would|might|könnte|kann|pourrait|podría)\b.*\b(?:also|too|as well|instead|please|auch|bitte|aussi|también)\b";
         let takes = r"^(?:and |also |but )*could (?:\S+ ){1,3}?(?:take|accept|support|have|get|allow|return|raise|throw|print|use|ignore|handle|be made)\b";
         let wants = r"\b(?:i|we)(?:'d|’d| would) (?:really )?(?:like|love|prefer)\b|\b(?:i|we) wish\b";
-        Regex::new(&format!("{conditional}|{more}|{takes}|{wants}")).expect("a pattern")
+        pattern(format!("{conditional}|{more}|{takes}|{wants}"))
     });
     let writes = |low: &str| {
         let begins =
@@ -39,8 +40,7 @@ pub(super) fn is_wish(text: &str) -> bool {
 fn asks_to_write(low: &str) -> bool {
     static SAYS: LazyLock<Regex> = LazyLock::new(|| {
         let place = r"(?:also|too|there|here|so|in|under|above|below|at|auch|dort|da|aussi|là|también|allí)\b";
-        Regex::new(&format!(r"\b(?:say|state|sagen|dire|decir)\s+{place}[^?]*?\b(?:that|dass|que)\b"))
-            .expect("a pattern")
+        pattern(format!(r"\b(?:say|state|sagen|dire|decir)\s+{place}[^?]*?\b(?:that|dass|que)\b"))
     });
     SAYS.is_match(low)
 }

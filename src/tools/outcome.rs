@@ -1,10 +1,9 @@
 //! The result of a tool call: text for the model, findings that an answer can cite, and what was changed.
 
 use crate::base::hex;
+use crate::base::pattern::static_regex;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -89,8 +88,7 @@ impl Outcome {
 
     /// Hexadecimal SHA-256 of the text without a command's duration: equal for equal calls on an unchanged project.
     pub fn fingerprint(&self) -> String {
-        static TIMES: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"(?m)^(\[.*) after \d+\.\d s(.*\])$").expect("a pattern"));
+        static_regex!(TIMES = r"(?m)^(\[.*) after \d+\.\d s(.*\])$");
         let text = TIMES.replace(&self.text, "$1$2");
         hex(&Sha256::digest(text.as_bytes()))
     }

@@ -5,12 +5,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use regex::Regex;
+
 use serde_json::{Map, Value, json};
 
 use crate::agent::evidence::{Entry, Evidence};
 use crate::agent::question::{Form, Question};
 use crate::agent::toolkit::TurnError;
 use crate::agent::{self, whole};
+use crate::base::pattern::{pattern, static_regex};
 use crate::edit::testing;
 use crate::language::clauses;
 use crate::request::named::{self, Found, MARK, Named, Role};
@@ -75,13 +77,11 @@ fn spelled_out(job: Job<'_>) -> Option<String> {
 fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         let before = r"(?:\b(?:in|of|from|under|inside|at|for|and|the|test|file|files|folder|directory)\s+|,\s*)*";
-        Regex::new(&format!(r"(?i){before}{}(?:\s+(?:folder|directory|file))?", regex::escape(MARK)))
-            .expect("a pattern")
+        pattern(format!(r"(?i){before}{}(?:\s+(?:folder|directory|file))?", regex::escape(MARK)))
     });
-    static FOLDER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$")
-            .expect("a pattern")
-    });
+    static_regex!(
+        FOLDER = r"(?i)\s(?:in|of|from|under|inside)\s+(?:the\s+)?(?:folder\s+)?`?([\w.-]+)`?(?:\s+(?:folder|directory))?\W*$"
+    );
     let text = &job.step.text;
     let mut named = agent::named(job.scene.toolkit, text);
     let mut rest = named::masked(text, &named.iter().collect::<Vec<_>>());

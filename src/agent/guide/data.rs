@@ -1,14 +1,12 @@
 //! Changes entries of JSON and TOML files: the model says which keys get which values, code writes them.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Deserializer, Value};
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
+use crate::base::pattern::static_regex;
 use crate::edit::keyed::{self, Change, Keys, Sort};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -156,7 +154,7 @@ fn refusal(change: &Change, entries: &[(Keys, Sort)], request: &str) -> Option<S
 
 /// Whether the grammar lets an entry of these keys be new. A server that is asked for the grammar in words may answer with anything.
 fn can_be_new(keys: &Keys, entries: &[(Keys, Sort)]) -> bool {
-    static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(&format!("^{KEY_PATTERN}$")).expect("a pattern"));
+    static_regex!(KEY = format!("^{KEY_PATTERN}$"));
     let Some((last, outer)) = keys.split_last() else { return false };
     let is_there = entries.iter().any(|(known, sort)| known == outer && *sort == Sort::Object);
     KEY.is_match(last) && (outer.is_empty() || is_there || outer.len() == 1 && KEY.is_match(&outer[0]))

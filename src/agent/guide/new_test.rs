@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use regex::Regex;
 
+use crate::base::pattern::pattern;
 use crate::edit;
 use crate::edit::testing::{self, Style};
 use crate::index::language_of;
@@ -31,7 +32,7 @@ pub fn style(job: Job<'_>) -> Option<Style> {
 pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String> {
     let subject = subjects.first()?;
     let exports = r"(?m)(?:export|module\.exports\s*=)\s*\{[^}]*\}|^\s*(?:export|(?:module\.)?exports)\b.*";
-    let exports = Regex::new(exports).expect("a pattern");
+    let exports = pattern(exports);
     let is_in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let exported: HashSet<&str> =
         exports.find_iter(subject.text).flat_map(|one| one.as_str().split(move |c: char| !is_in_name(c))).collect();
@@ -40,7 +41,7 @@ pub fn head(path: &str, style: Style, subjects: &[Subject<'_>]) -> Option<String
     if names.is_empty() {
         return None;
     }
-    let is_module = Regex::new(r"(?m)^\s*export\b").expect("a pattern").is_match(subject.text);
+    let is_module = pattern(r"(?m)^\s*export\b").is_match(subject.text);
     let is_default = |name: &str| {
         Regex::new(&format!(r"(?m)^\s*export default (async )?(function|class)?\*?\s*{}\b", regex::escape(name)))
             .is_ok_and(|one| one.is_match(subject.text))

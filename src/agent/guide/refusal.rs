@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::pattern::pattern;
+
 /// The note for a change that was tried and failed for the reason `why`.
 pub fn not_done(taken_back: bool, why: &str) -> String {
     let state = if taken_back { "the files are as they were" } else { "and a change that was tried is left" };
@@ -21,7 +23,7 @@ pub fn for_user(problem: &str) -> String {
     static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
         let verbs =
             "write|keep|balance|define|use|import|give|add|remove|do|name|so keep|if the request|the mistake or";
-        Regex::new(&format!(r"(?i)[;.,] (?:{verbs})\b.*$")).expect("a pattern")
+        pattern(format!(r"(?i)[;.,] (?:{verbs})\b.*$"))
     });
     let fact =
         ADVICE.replace(problem, "").replace("What you wrote for", "its version of").replace("what you wrote", "it");

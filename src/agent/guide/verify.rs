@@ -10,6 +10,7 @@ use regex::Regex;
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
+use crate::base::pattern::pattern;
 use crate::context::mentions::Mentions;
 use crate::edit::examples::{self, Example};
 use crate::edit::failures::{self, Failure, Kind, Report};
@@ -281,7 +282,7 @@ pub fn doubts_tests(asked: &str) -> bool {
     static DOUBTS: LazyLock<Regex> = LazyLock::new(|| {
         let wrong = r"\btests?\s+(?:is|are|itself|themselves)?\s*(?:\w+ly\s+)?(?:wrong|outdated|stale|old|incorrect)\b";
         let change = r"\b(?:update|adjust|adapt|correct|change)\s+(?:the\s+|its\s+)?(?:failing\s+)?tests?\b";
-        Regex::new(&format!("(?i){wrong}|{change}")).expect("a pattern")
+        pattern(format!("(?i){wrong}|{change}"))
     });
     DOUBTS.is_match(asked) && !keeps_tests(asked)
 }
@@ -294,7 +295,7 @@ pub fn keeps_tests(asked: &str) -> bool {
             format!(r"(?:\b(?:not|never|without)|n['’]t)\s+(?:\w+\s+)?{change}\s+(?:[\w/.]+\s+){{0,3}}tests?\b");
         let right = r"\btests?\s+(?:(?:itself|themselves)\s+)?(?:is|are)\s+(?:fine|right|correct|okay|ok)\b";
         let left = r"\b(?:leave|keep)\s+(?:the\s+|all\s+)?tests?/?\s+(?:alone|as|un|intact|and)";
-        Regex::new(&format!(r"(?i){refused}|{right}|{left}")).expect("a pattern")
+        pattern(format!(r"(?i){refused}|{right}|{left}"))
     });
     KEEPS.is_match(asked)
 }

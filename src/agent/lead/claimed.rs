@@ -1,22 +1,18 @@
 //! Finds in an answer the claim that tests or checks passed, which needs a run. Pure.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use crate::base::pattern::static_regex;
 use crate::language::grounding;
 
 /// Words that make a sentence no claim.
 const OPEN: [&str; 13] =
     ["not", "never", "no", "without", "if", "should", "would", "could", "may", "might", "once", "until", "whether"];
 
-static PASSED: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?ix)\b(?:tests?|suite|checks?|build|linter|compiler)\b (?:\s+[\w`'-]+){0,3}? \s+
+static_regex!(
+    PASSED = r"(?ix)\b(?:tests?|suite|checks?|build|linter|compiler)\b (?:\s+[\w`'-]+){0,3}? \s+
         (?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|was|were)\s+(?:passing|green|successful))
         (?:[.,;:!)]|\s*$|\s+(?:now|again|with|after|and|locally|here)\b)
-        | \b\d+\s+(?:of\s+\d+\s+)?(?:tests?\s+)?pass(?:ed|es)?\b";
-    Regex::new(pattern).expect("a pattern")
-});
+        | \b\d+\s+(?:of\s+\d+\s+)?(?:tests?\s+)?pass(?:ed|es)?\b"
+);
 
 /// The first sentence that says so, outside of code in fences.
 pub fn of_run(said: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The items of a checklist: list items and sentences of the request as written, and clauses where each is an order for a place of its own.
 
+use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
 use crate::request::Step;
@@ -59,7 +60,7 @@ fn units(request: &str) -> Vec<String> {
             in_item = true;
         } else if in_item && !text.is_empty() && line.starts_with(char::is_whitespace) {
             // A list item goes on in an indented line.
-            let last = units.last_mut().expect("an item came before");
+            let last = units.last_mut().or_bug("an item came before");
             *last = format!("{last} {text}");
         } else {
             in_item = false;

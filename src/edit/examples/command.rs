@@ -3,9 +3,9 @@
 use regex::Captures;
 
 use super::Example;
+use crate::base::pattern::static_regex;
 use crate::edit::paths::ending;
 use crate::edit::testing::quoted;
-use crate::edit::text::static_regex;
 
 /// Separates a call from its result in the output of [`command`].
 const WRONG: &str = " gives ";

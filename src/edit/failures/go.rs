@@ -2,7 +2,7 @@
 
 use super::text::{inside, message, number};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report, trace};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Reads `go test` output with or without `-v`, with panics and compile errors:
 /// ```text

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
-use crate::edit::text::{pattern, static_regex};
+use crate::base::pattern::{pattern, static_regex};
 
 /// Reads tsc, eslint, mypy, ruff and flake8:
 /// ```text

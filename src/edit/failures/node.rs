@@ -5,7 +5,7 @@ use regex::Regex;
 use super::text::{inside, message, number};
 use super::trace::{bare_script, script, script_frame};
 use super::{Failure, Frame, Kind, Report, trace};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Maximum number of lines read of one test's description.
 const DESCRIPTION_MAX: usize = 200;

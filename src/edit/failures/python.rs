@@ -2,7 +2,7 @@
 
 use super::text::{inside, message, number, short, tells};
 use super::{Failure, Frame, Kind, Report, trace};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Reads pytest's failures, whatever its `--tb` is:
 /// ```text

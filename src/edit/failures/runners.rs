@@ -3,7 +3,7 @@
 use super::text::{inside, message, number, short};
 use super::trace::script;
 use super::{Failure, Kind, Report};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Reads jest and vitest, whose failures differ in their headings:
 /// ```text

@@ -2,7 +2,7 @@
 
 use super::text::{inside, message, number, short};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Maximum number of lines read of one compile error.
 const ERROR_LINES_MAX: usize = 60;

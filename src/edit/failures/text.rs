@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::edit::text::{pattern, static_regex};
+use crate::base::pattern::{pattern, static_regex};
 
 /// Longest output that is read, in bytes. Its end is kept, since runners print their summary there.
 const OUTPUT_MAX: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::text::{FRAMES_MAX, inside, message, number, short, tells};
 use super::{FAILURES_MAX, Failure, Frame, Kind, Report};
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 const TRACEBACK: &str = "Traceback (most recent call last):";
 /// Beginnings of the line between two tracebacks of one error.

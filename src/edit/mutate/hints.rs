@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::edit::text::static_regex;
+use crate::base::pattern::static_regex;
 
 /// Maximum number of numbers, and of texts, of the request that are kept.
 const VALUES_MAX: usize = 6;

@@ -1,9 +1,9 @@
 //! Builds the command that only loads a module: the check that is left where no test covers it and nothing is compiled.
 
 use super::files::quoted;
+use crate::base::pattern::static_regex;
 use crate::edit::imports::module_of;
 use crate::edit::paths::ending;
-use crate::edit::text::static_regex;
 use crate::index::parts::{self, Sort};
 
 /// Whether a Python or JavaScript file can be loaded without running a program: other files import it, it exports

@@ -8,8 +8,8 @@ use regex::Regex;
 
 use super::files::{Files, all_quoted, quoted};
 use super::{Kit, Task};
+use crate::base::pattern::static_regex;
 use crate::edit::paths::{folder, name, stem};
-use crate::edit::text::static_regex;
 
 /// Maximum number of test files that are read, and that one command names.
 const TEST_FILES_MAX: usize = 40;

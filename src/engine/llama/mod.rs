@@ -28,6 +28,7 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 pub use decoder::LlamaDecoder;
 pub use weights::{Loading, Weights};
 
+use crate::base::OrBug;
 use crate::base::config::FlashAttention;
 use crate::budget::{LoadSettings, cache};
 
@@ -167,5 +168,5 @@ pub const BINDING: &str = "llama-cpp-2 0.1.160";
 
 /// Converts a size or index to a C int. Sizes come from `Shape` and are far below the limit.
 fn int(value: usize) -> c_int {
-    c_int::try_from(value).expect("sizes of a context fit in 31 bits; else this is a bug in the shape")
+    c_int::try_from(value).or_bug("sizes of a context fit in 31 bits")
 }

@@ -12,8 +12,8 @@ use super::release::choose;
 use super::resident::{Entry, Key, Loading, Model, file_name};
 use super::weights::{Held, Spoken};
 use super::{Inner, PoolError};
-use crate::base::Bytes;
 use crate::base::stamp::Stamp;
+use crate::base::{Bytes, OrBug};
 use crate::budget::place::{self, Footprint};
 use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::Manner;
@@ -209,7 +209,7 @@ impl Inner {
     ) -> Result<Entry, PoolError> {
         let held = match (need.there.clone(), admitted.weights) {
             (None, Some(reserved)) => self.weights(&need, reserved, progress)?,
-            (there, _) => there.expect("weights that are not there were reserved; this is a bug in admit"),
+            (there, _) => there.or_bug("weights that are not loaded were reserved"),
         };
         let released = Arc::new(());
         let context_gone = Arc::downgrade(&released);

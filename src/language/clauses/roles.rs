@@ -6,6 +6,7 @@ use super::names::Mentions;
 use super::tongue::Piece;
 use super::words::{is_russian_looking, is_russian_pronoun};
 use super::{PARTS_MAX, Part, PartKind, words};
+use crate::base::OrBug;
 
 /// The parts made from `pieces`, in order.
 pub(super) fn assemble(pieces: Vec<Piece>) -> Vec<Part> {
@@ -238,7 +239,7 @@ impl Assembly {
             if self.parts.is_empty() {
                 self.parts.push(plain(""));
             }
-            let last = self.parts.last_mut().expect("a part was added if there was none");
+            let last = self.parts.last_mut().or_bug("a part was added if there was none");
             let text = if is_lone { &mut last.text } else { &mut last.context };
             *text = join(text, &fact.text);
             merge(last, &fact.mentions);

@@ -1,5 +1,6 @@
 //! Measures how fast this machine reads memory, which bounds the rate of decoding one token at a time.
 
+use crate::base::OrBug;
 use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
@@ -16,7 +17,7 @@ pub fn read_bytes_per_s(threads: usize) -> f64 {
         let from = Instant::now();
         let sum: u64 = thread::scope(|scope| {
             let parts: Vec<_> = buffer.chunks(share).map(|part| scope.spawn(|| sum(part))).collect();
-            parts.into_iter().map(|part| part.join().expect("adding up cannot panic; this is a bug in sum")).sum()
+            parts.into_iter().map(|part| part.join().or_bug("adding up does not panic")).sum()
         });
         black_box(sum);
         BYTES as f64 / from.elapsed().as_secs_f64()

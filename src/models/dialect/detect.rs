@@ -7,6 +7,8 @@ use super::marks::Marks;
 use super::notation::{Calls, Notation, named};
 use super::template::Template;
 use super::{Dialect, Notice};
+use crate::base::OrBug;
+use crate::base::pattern::static_regex;
 use crate::models::gguf::Header;
 
 /// Values of `dialect` in `models.toml`: the file's own template, or a built-in one.
@@ -92,11 +94,11 @@ fn of_template(header: &Header, source: &str, template: Template, format: Option
 }
 
 fn of_builtin(source: &str, header: Option<&Header>, format: Option<Calls>) -> Dialect {
-    let template = Template::compile(source).expect("a built-in template compiles; else this is a bug in it");
+    let template = Template::compile(source).or_bug("a built-in template compiles");
     let begin = header.and_then(|header| header.begin.as_deref()).unwrap_or_default();
     let notation = notation(source, &template, (begin, ""), format.as_ref());
     let form = Form::of(template, begin, "", &notation.calls, format.is_some());
-    let form = form.expect("a built-in template shows messages; else this is a bug in it");
+    let form = form.or_bug("a built-in template shows messages");
     let marks = Marks::new(names(header, source, &notation));
     Dialect { form, with_tools: None, marks, notation, refused: Notice::default() }
 }
@@ -125,7 +127,7 @@ fn stand_in(header: &Header, format: Option<Calls>, why: &str) -> Dialect {
     };
     let file = header.path.display();
     tracing::warn!("{file} {why}; `{name}` is used: `dialect` in models.toml names another");
-    let source = builtin(name).expect("the stand-ins are built-in templates");
+    let source = builtin(name).or_bug("the stand-ins are built-in templates");
     of_builtin(source, Some(header), format)
 }
 
@@ -141,9 +143,7 @@ fn names(header: Option<&Header>, source: &str, notation: &Notation) -> Vec<Stri
 
 /// Every `<name>`, `</name>`, `<|name|>` and `[NAME]` in a text.
 fn looking_like_marks(text: &str) -> Vec<String> {
-    static MARK: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
-        regex::Regex::new(r"<[|/｜]?[\w▁]+[|｜]?>|\[/?[A-Z_]+\]").expect("this is a bug in the pattern of a mark")
-    });
+    static_regex!(MARK = r"<[|/｜]?[\w▁]+[|｜]?>|\[/?[A-Z_]+\]");
     MARK.find_iter(text).map(|mark| mark.as_str().to_owned()).collect()
 }
 

@@ -25,6 +25,7 @@ pub use detect::{DIALECTS, by_name, choose};
 pub use detect::{in_notation_of, with_calls, with_headers};
 pub use prompt::{Piece, Prompt};
 
+use crate::base::OrBug;
 use form::{Form, Wanted};
 use marks::Marks;
 use notation::{Calls, Notation, Piece as Part};
@@ -75,16 +76,15 @@ impl Dialect {
     fn text(&self, messages: &[Message], tools: &[ToolText], wanted: Wanted) -> String {
         static LAST_RESORT: LazyLock<Form> = LazyLock::new(|| {
             let template = Template::compile(include_str!("builtin/chatml.jinja"));
-            let template = template.expect("a built-in template compiles; else this is a bug in it");
-            Form::of(template, "", "", &Calls::default(), false)
-                .expect("ChatML shows every message; else this is a bug in it")
+            let template = template.or_bug("a built-in template compiles");
+            Form::of(template, "", "", &Calls::default(), false).or_bug("ChatML shows every message")
         });
         let has_calls = messages.iter().any(|message| message.speaker == Speaker::Tool || !message.calls.is_empty());
         let form = self.with_tools.as_ref().filter(|_| has_calls || !tools.is_empty()).unwrap_or(&self.form);
         form.text(messages, tools, wanted, &self.notation.calls).unwrap_or_else(|| {
             self.refused.say("the model's chat template refuses this conversation, in whatever order; ChatML is used");
             let text = LAST_RESORT.text(messages, tools, wanted, &self.notation.calls);
-            text.expect("ChatML takes every conversation; else this is a bug in its template")
+            text.or_bug("ChatML takes every conversation")
         })
     }
 

@@ -1,16 +1,14 @@
 //! Renders the chat template of a model file, as Transformers does: Jinja with Python's methods on texts, lists and maps.
 
-use std::sync::LazyLock;
-
 use jiff::Zoned;
 use jiff::fmt::strtime;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
-use regex::Regex;
 use serde_json::Value as Json;
 
 use super::python_json::{self, Style};
+use crate::base::pattern::static_regex;
 
 /// Largest template, in bytes; the largest known has 17,000.
 const BYTES_MAX: usize = 512 * 1024;
@@ -58,14 +56,10 @@ impl Template {
 /// The source with what minijinja reads otherwise than Jinja2: line ends, the line break behind `{% raw %}`, and the tags for
 /// training around what the assistant wrote, which only open a scope.
 fn as_jinja2(source: &str) -> String {
-    static GENERATION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}"));
-    static RAW: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\{%[-+]?\s*raw\s*%\})\n"));
+    static_regex!(GENERATION = r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}");
+    static_regex!(RAW = r"(\{%[-+]?\s*raw\s*%\})\n");
     let lines = source.replace("\r\n", "\n");
     RAW.replace_all(&GENERATION.replace_all(&lines, "{%$1 ${2}with $3%}"), "$1\n\n").into_owned()
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("this is a bug in the pattern of a tag")
 }
 
 /// Why a template did not render an input.

@@ -1,6 +1,7 @@
 //! Builds the header of a GGUF file (version 3, little-endian). The weights follow it in the order of the `tensor` calls.
 
 use super::types::TensorType;
+use crate::base::OrBug;
 
 /// Weights start, and each tensor starts, at a multiple of this many bytes.
 pub const ALIGNMENT: u64 = 32;
@@ -71,8 +72,7 @@ impl HeaderWriter {
 
     /// Adds a tensor after the ones before it. `shape` has the fastest dimension first and must be whole blocks.
     pub fn tensor(&mut self, name: &str, shape: &[u64], kind: &TensorType) {
-        let bytes =
-            kind.bytes(shape.iter().product()).expect("rows of whole blocks; anything else is a bug in the caller");
+        let bytes = kind.bytes(shape.iter().product()).or_bug("a tensor has rows of whole blocks");
         put_text(&mut self.tensors, name);
         self.tensors.extend_from_slice(&(shape.len() as u32).to_le_bytes());
         shape.iter().for_each(|side| self.tensors.extend_from_slice(&side.to_le_bytes()));

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::pattern::{pattern, static_regex};
 use crate::language::clauses::names;
 use crate::language::clauses::scan::{Kind, scan_line};
 use crate::language::clauses::words::{self, listed};
@@ -13,10 +14,6 @@ const PROGRAMS: &str = "cargo|npm|npx|pnpm|yarn|bun|deno|node|cmake|ninja|pytest
     mvn|dotnet|swift|ruby|rake|bundle|php|composer|eslint|prettier|tsc|jest|vitest|bash|sh";
 /// Nouns after `run` that are not programs.
 const NOUNS: &str = "tests, test, benchmarks, linter, everything, all";
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
-}
 
 /// Whether `text` asks to see the output of a command, as `show the git log` does.
 pub fn shows_command(text: &str) -> bool {
@@ -31,7 +28,7 @@ fn shown(text: &str) -> Option<&str> {
         let between = r"(?:\s+(?:me|us|the|is|of|what|output|a|current|latest|recent))*";
         let argument = r"(?:-[^\s,;?!]+|HEAD[^\s,;?!]*|[^\s,;?!]*[~^@/.][^\s,;?!]*\w|[0-9a-f]{7,40}\b)";
         let git = r"git\s+(?:log|status|diff|blame|shortlog)\b";
-        pattern(&format!(r"^(?i:{asks}{between})\s+((?i:{git})(?:\s+{argument})*)(.*)"))
+        pattern(format!(r"^(?i:{asks}{between})\s+((?i:{git})(?:\s+{argument})*)(.*)"))
     });
     let found = SHOWN.captures(text.trim_start())?;
     let next = found[2].split_whitespace().next().unwrap_or_default().to_lowercase();
@@ -40,7 +37,7 @@ fn shown(text: &str) -> Option<&str> {
         || words::is_connective(&next)
         || words::is_adverb(&next)
         || next == "output";
-    ends.then(|| found.get(1).expect("the first group takes part in every match").as_str())
+    found.get(1).filter(|_| ends).map(|shown| shown.as_str())
 }
 
 /// The command that `text` spells out: quoted, after `run` or `execute`, after `with` (`with cargo test`), or as `the git log`.
@@ -55,12 +52,11 @@ pub fn names_command(text: &str) -> bool {
 }
 
 fn named(text: &str) -> Option<&str> {
-    static RUN: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:run|execute)\s+(?:the\s+command\s+)?"));
-    static BY: LazyLock<Regex> =
-        LazyLock::new(|| pattern(&format!(r"(?i)(?:^|\s)(?:with|using|via)\s+((?:\./\S|(?:{PROGRAMS})(?:\s|$)).*)")));
+    static_regex!(RUN = r"(?i)\b(?:run|execute)\s+(?:the\s+command\s+)?");
+    static_regex!(BY = format!(r"(?i)(?:^|\s)(?:with|using|via)\s+((?:\./\S|(?:{PROGRAMS})(?:\s|$)).*)"));
     static STOP: LazyLock<Regex> = LazyLock::new(|| {
         let by = format!(r"(?:with|using|via)\s+(?:\./|(?:{PROGRAMS})\b)");
-        pattern(&format!(r"(?i)\s(?:please\b|{by}|(?:and|then|in|for|of|to)\s)"))
+        pattern(format!(r"(?i)\s(?:please\b|{by}|(?:and|then|in|for|of|to)\s)"))
     });
     if let Some(shown) = shown(text) {
         return Some(shown);

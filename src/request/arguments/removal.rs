@@ -1,10 +1,7 @@
 //! Removes from a file what a step names: lines by number, a quoted text, a definition by name, or the one line that fits a
 //! description. Any other removal needs a model.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use crate::base::pattern::static_regex;
 use crate::edit;
 use crate::edit::remove;
 use crate::index::language_of;
@@ -77,8 +74,7 @@ pub fn is_vague_removal(step: &str) -> bool {
             || cleans && words.iter().all(|token| listed(AT_LARGE, &token.low) || is_determiner(&token.low));
         !is_named && (is_judged || is_at_large())
     };
-    static JOINT: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"(?i)[,;.]\s+(?:then\s+)?|\s(?:and|then)\s+").expect("a pattern"));
+    static_regex!(JOINT = r"(?i)[,;.]\s+(?:then\s+)?|\s(?:and|then)\s+");
     is_vague(step) || JOINT.split(step).any(is_vague)
 }
 

@@ -1,13 +1,12 @@
 //! Reads from the wording of a clause the arguments of the built-in tool that it asks for.
 
 use std::path::Path;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::files::{KINDS_OF_FILES, TEXT};
 use super::{Clause, bare};
+use crate::base::pattern::static_regex;
 use crate::edit::testing::{self, Task};
 use crate::language::clauses::words::{is_determiner, is_preposition, listed};
 use crate::language::clauses::{Part, names};
@@ -147,10 +146,8 @@ fn written_file(part: &Part, paths: &[&str]) -> Result<Vec<(&'static str, Option
 
 /// First and last line to read: `lines 5 to 9`, `lines 1-40`, `line 7`, `the first 3 lines`.
 fn lines(clause: &Clause) -> Option<(u64, u64)> {
-    static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:first|top) (\d+) lines?\b").expect("a pattern"));
-    static RANGE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\blines? (\d+)(?:(?:[-–]| (?:to|through|until|and) )(\d+))?(?: |$)").expect("a pattern")
-    });
+    static_regex!(FIRST = r"\b(?:first|top) (\d+) lines?\b");
+    static_regex!(RANGE = r"\blines? (\d+)(?:(?:[-–]| (?:to|through|until|and) )(\d+))?(?: |$)");
     let said = clause.words.join(" ");
     let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
     if let Some(found) = FIRST.captures(&said) {

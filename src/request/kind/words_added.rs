@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::base::pattern::pattern;
 use crate::language::clauses::parts;
 
 use super::lists::{REMOVE, SHORTENS};
@@ -25,12 +26,12 @@ pub fn adds_words(text: &str) -> bool {
                      hinweis|eintrag|absatz|phrase|ligne|remarque|frase|línea|nota|entrada";
         let object =
             r"(?:(?:put|add|include|list)\s+(?:it|this|that|both|them|these|those)|add\s+(?:\S+\s+){1,6}that)\b";
-        Regex::new(&format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:{nouns})\b|\b{object}")).expect("a pattern")
+        pattern(format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:{nouns})\b|\b{object}"))
     });
     // `add a section on limits`, but not `add a sentence to the section on limits`.
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
         let nouns = "sections?|chapters?|headings?|tables?|rows?|columns?";
-        Regex::new(&format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:{nouns})\b")).expect("a pattern")
+        pattern(format!(r"(?i)\b{COUNT}\s+(?:[\w-]+\s+){{0,2}}(?:{nouns})\b"))
     });
     let asked: Vec<String> = parts(text).into_iter().map(|part| part.text).filter(|part| !only_forbids(part)).collect();
     let asked = asked.join(". ");

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::base::lock;
+use crate::base::{OrBug, lock};
 use crate::protocol::{Mode, Proposal, Record};
 
 /// Most bytes of the events of a turn, as JSON; the oldest go. An answer of 4,000 tokens with its steps takes about 1 MiB.
@@ -139,8 +139,7 @@ impl Kept {
 
 /// An event as JSON, which is one line.
 fn written(said: &Said) -> String {
-    serde_json::to_string(said)
-        .expect("events have no maps with other keys than texts; this is a bug in serve/page/log.rs")
+    serde_json::to_string(said).or_bug("events have no maps with other keys than texts")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{Passage, Place};
 use crate::agent::guide::{Done, Job};
 use crate::agent::toolkit::TurnError;
+use crate::base::pattern::pattern;
 use crate::context::mentions::Mentions;
 use crate::edit::line_of;
 use crate::index::parts::{self, Span};
@@ -51,8 +52,7 @@ fn owner(text: &str) -> Option<&str> {
         let (docs, kinds) =
             (r"(?:docstring|doc string|doc comment)s?", r"(?:the\s+)?(?:class|function|method|type)?\s*");
         let name = r"`?([A-Za-z_][\w.]*\w)`?";
-        Regex::new(&format!(r"(?i)\b{docs}\s+(?:of|for|in|von|de)\s+{kinds}{name}|{name}['’]s\s+{docs}"))
-            .expect("a pattern")
+        pattern(format!(r"(?i)\b{docs}\s+(?:of|for|in|von|de)\s+{kinds}{name}|{name}['’]s\s+{docs}"))
     });
     let found = OWNER.captures(text)?;
     let name = found.get(1).or(found.get(2))?.as_str();

@@ -3,11 +3,12 @@
 use super::cursor::{Cursor, Stop};
 use super::parse::{self, Opener};
 use super::reader::{Piece, Reader, State, Step, half};
+use crate::base::OrBug;
 
 impl Reader<'_> {
     /// Drops the word behind the mark that opens a thought.
     pub(super) fn label(&mut self, last: bool) -> Step {
-        let thoughts = self.notation.thoughts.as_ref().expect("a notation with thoughts");
+        let thoughts = self.notation.thoughts.as_ref().or_bug("only a notation with thoughts gets here");
         let mut cursor = Cursor::new(&self.held, 0, last);
         // Behind a prompt that has opened the thought, such a family may write the mark again.
         let may_come_again = !thoughts.label.is_empty() || !self.notation.words.open.trim().is_empty();
@@ -22,7 +23,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn thinking(&mut self, last: bool) -> Step {
-        let thoughts = self.notation.thoughts.as_ref().expect("a notation with thoughts");
+        let thoughts = self.notation.thoughts.as_ref().or_bug("only a notation with thoughts gets here");
         let words = self.notation.words.open.trim();
         let ends = [thoughts.close.as_str(), words];
         let ends = if words.is_empty() { &ends[..1] } else { &ends[..] };
@@ -49,7 +50,7 @@ impl Reader<'_> {
                 let opener =
                     self.openers.iter().find(|(mark, _)| mark == marks[number]).map(|(_, opener)| opener.clone());
                 let mut probe = Cursor { at, ..cursor };
-                let opener = opener.expect("one of the openers");
+                let opener = opener.or_bug("the mark is that of an opener");
                 match parse::begin(&mut probe, &self.notation.calls, &opener, self.tools, false) {
                     Ok(_) => {
                         self.give(at, Piece::Thinking);
