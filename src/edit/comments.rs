@@ -1,5 +1,7 @@
 //! Tells code from comments and docstrings.
 
+use crate::language::Asked;
+
 /// Whether code has `value` outside of comments and docstrings.
 pub fn has_in_code(code: &str, value: &str) -> bool {
     code_lines(code).any(|line| line.contains(value))
@@ -17,10 +19,23 @@ pub fn without_words(code: &str) -> Vec<&str> {
 }
 
 /// Whether a request is about comments or documentation, so that these may be all that changes.
-pub fn speaks_of_words(asked: &str) -> bool {
-    const WORDS: &str = "doc comment typo describe explain example spell word text say mention note kommentar todo";
-    let low = asked.to_lowercase();
-    WORDS.split(' ').any(|word| low.contains(word))
+pub fn speaks_of_words(asked: &Asked) -> bool {
+    asked.contains(&[
+        "doc",
+        "comment",
+        "typo",
+        "describe",
+        "explain",
+        "example",
+        "spell",
+        "word",
+        "text",
+        "say",
+        "mention",
+        "note",
+        "kommentar",
+        "todo",
+    ])
 }
 
 /// The lines of code that are not comments or docstrings.

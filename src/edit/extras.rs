@@ -5,11 +5,10 @@ use std::ops::Range;
 use super::comments;
 use super::kept::{Earlier, earlier, functions};
 use super::text::{self, Edit};
-use crate::base::is_listed;
 use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Imported, Part, Sort, Span};
-use crate::language::{grounding, words};
+use crate::language::{Asked, grounding};
 
 /// Words of a request that is about annotations, and of one that is about docstrings.
 const TYPES: &str = "type types typed typing annotate annotated annotation annotations hint hints typen typhinweise";
@@ -19,8 +18,7 @@ const DOCS: &str = "\
 
 /// `after` without annotations that signatures have gained, with the docstrings of `before`, and without examples in
 /// new docstrings, unless the request `asked` mentions them. Nothing is taken out if the text would no longer parse.
-pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> String {
-    let speaks = |list: &str| words::split(asked).iter().any(|word| is_listed(list, word));
+pub fn without_extras(path: &str, before: &str, after: &str, asked: &Asked) -> String {
     let language = language_of(path);
     let has_types = matches!(language, "python" | "typescript" | "tsx");
     let (old, new) = (functions(path, before), functions(path, after));
@@ -29,12 +27,12 @@ pub fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> Str
     for now in new.iter().rev() {
         let edits: Vec<Edit> = match earlier((&old, before), (&new, after), now) {
             Earlier::Same => continue,
-            Earlier::New if speaks(DOCS) => continue,
+            Earlier::New if asked.has(DOCS) => continue,
             Earlier::New => without_examples(now, before, after).into_iter().collect(),
             Earlier::Changed(was) => {
-                let docs = docstring(was, before).zip(now.docstring.clone()).filter(|_| !speaks(DOCS));
+                let docs = docstring(was, before).zip(now.docstring.clone()).filter(|_| !asked.has(DOCS));
                 let docs = docs.map(|(was, range)| Edit { range, new: was.to_owned() });
-                let is_typed = has_types && !speaks(TYPES);
+                let is_typed = has_types && !asked.has(TYPES);
                 let mut edits = if is_typed { annotations(now, was, after, language) } else { Vec::new() };
                 edits.extend(docs);
                 edits
@@ -118,7 +116,7 @@ fn without_examples(now: &Span, before: &str, after: &str) -> Option<Edit> {
 
 /// `after` without imports that `before` lacks and that nothing uses, unless the request `asked` is about importing
 /// them. In a file that hands names on, the project's own imports stay.
-pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &str) -> String {
+pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &Asked) -> String {
     let is_known = matches!(language_of(path), "python" | "javascript" | "jsx" | "typescript" | "tsx");
     let imports = |text: &str| -> Vec<Part> {
         let all = parts::parts(path, text).map(|parts| parts.items).unwrap_or_default();
@@ -131,7 +129,7 @@ pub fn without_unused_imports(path: &str, before: &str, after: &str, asked: &str
         one.source.starts_with('.') || path.split('/').any(|folder| folder == first)
     };
     let is_wanted = |one: &Imported| {
-        let is_asked = asked.to_lowercase().contains("import") && grounding::is_backed(asked, &one.local);
+        let is_asked = asked.contains(&["import"]) && grounding::is_backed(&asked.text, &one.local);
         // These work without being named: elements of JSX need React.
         is_asked || one.source == "__future__" || one.source == "react" && one.local == "React"
     };

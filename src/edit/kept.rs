@@ -6,14 +6,14 @@ use super::comments;
 use crate::base::pattern::static_regex;
 use crate::index;
 use crate::index::parts::{self, Sort, Span};
-use crate::language::words;
+use crate::language::{Asked, words};
 
 /// `after` with the comments back that rewritten functions have lost; `before` is the text of the file before the change, `asked` the request.
 /// Lines of code may go if `may_shorten`.
 ///
 /// # Errors
 /// A function has lost something else that the request does not mention; the text names it, for the model that wrote the change.
-pub fn kept(path: &str, before: &str, after: &str, asked: &str, may_shorten: bool) -> Result<String, String> {
+pub fn kept(path: &str, before: &str, after: &str, asked: &Asked, may_shorten: bool) -> Result<String, String> {
     let (old, new) = (functions(path, before), functions(path, after));
     let mut text = after.to_owned();
     // From the end on, so that the places of earlier functions stay right.
@@ -124,43 +124,42 @@ impl Head {
     }
 
     /// The loss of `now` against this head, unless the request mentions it. If the body is the same, another default is the change itself.
-    fn lost(&self, now: &Head, asked: &str, same_body: bool) -> Option<String> {
-        let speaks_of = |name: &str| words::split(name).iter().all(|word| words::split(asked).contains(word));
-        let speaks = |list: &str| words::split(asked).iter().any(|word| crate::base::is_listed(list, word));
+    fn lost(&self, now: &Head, asked: &Asked, same_body: bool) -> Option<String> {
         if let Some(gone) = self.decorators.iter().find(|one| !now.decorators.contains(one)) {
             let name = gone.trim_start_matches(['@', '#', '[']).split(['(', ']']).next().unwrap_or_default();
-            return (!speaks_of(name)).then(|| format!("has lost `{gone}`"));
+            return (!asked.has_all_of(name)).then(|| format!("has lost `{gone}`"));
         }
-        if speaks("signature parameter parameters argument arguments") {
+        if asked.has("signature parameter parameters argument arguments") {
             return None;
         }
         for (name, default) in &self.parameters {
             let Some((_, new)) = now.parameters.iter().find(|(other, _)| other == name) else {
                 // A parameter that is taken apart or renamed is another one.
-                return (!speaks_of(name)).then(|| format!("has lost the parameter `{name}`"));
+                return (!asked.has_all_of(name)).then(|| format!("has lost the parameter `{name}`"));
             };
             let is_asked = || {
                 same_body && new.is_some()
-                    || speaks_of(name)
-                    || speaks("default defaults unless otherwise standardmäßig défaut")
+                    || asked.has_all_of(name)
+                    || asked.has("default defaults unless otherwise standardmäßig défaut")
             };
             if let (Some(was), now) = (default, new)
                 && now.as_ref() != Some(was)
                 && !is_asked()
-                && !speaks_of(now.as_deref().unwrap_or(was))
+                && !asked.has_all_of(now.as_deref().unwrap_or(was))
             {
                 return Some(format!("has another default of `{name}`"));
             }
         }
         let has_other = !self.returns.is_empty() && self.returns != now.returns;
-        (has_other && !speaks("type types return returns typed hint annotation") && !speaks_of(&now.returns)).then(
-            || format!("no longer returns `{}`", self.returns.trim_start_matches("->").trim_start_matches(':').trim()),
-        )
+        (has_other && !asked.has("type types return returns typed hint annotation") && !asked.has_all_of(&now.returns))
+            .then(|| {
+                format!("no longer returns `{}`", self.returns.trim_start_matches("->").trim_start_matches(':').trim())
+            })
     }
 }
 
 /// Another type of error that is raised in place of one that was raised before, unless the request names it.
-fn other_error(was: &str, now: &str, asked: &str) -> Option<String> {
+fn other_error(was: &str, now: &str, asked: &Asked) -> Option<String> {
     static_regex!(RAISED = r"\b(?:raise|throw(?:\s+new)?)\s+([A-Z][\w.]*)");
     let raised = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = comments::code_lines(text).collect();
@@ -169,8 +168,7 @@ fn other_error(was: &str, now: &str, asked: &str) -> Option<String> {
     let (old, new) = (raised(was), raised(now));
     let gone = old.iter().find(|one| !new.contains(one))?;
     let come = new.iter().find(|one| !old.contains(one))?;
-    let low = asked.to_lowercase();
-    (!low.contains(&come.to_lowercase())).then(|| format!("raises `{come}` instead of `{gone}`"))
+    (!asked.contains(&[&come.to_lowercase()])).then(|| format!("raises `{come}` instead of `{gone}`"))
 }
 
 /// Unlike [`super::is_comment`], which looks for places, this does not take code like `*count += 1` for a comment.
@@ -181,8 +179,8 @@ fn is_comment(line: &str) -> bool {
 
 /// `now` with the comment lines of `was` back that it has lost, in their places. `is_comment_at` says whether a byte of
 /// `was` is in a comment, and not in a string or in code that looks like one.
-fn with_comments(was: &str, now: &str, asked: &str, is_comment_at: &dyn Fn(usize) -> bool) -> String {
-    if comments::speaks_of_words(asked) && asked.to_lowercase().contains("comment") {
+fn with_comments(was: &str, now: &str, asked: &Asked, is_comment_at: &dyn Fn(usize) -> bool) -> String {
+    if asked.contains(&["comment"]) {
         return now.to_owned();
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (was.lines().collect(), now.lines().collect());
@@ -247,7 +245,7 @@ mod tests {
     const BEFORE: &str = "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    seen = 0\n    if not path:\n        raise KeyError(path)\n    return open(path, mode)\n";
 
     fn check(after: &str, asked: &str, expected: Result<&str, &str>) {
-        let found = kept("a.py", BEFORE, after, asked, asked.starts_with("remove"));
+        let found = kept("a.py", BEFORE, after, &Asked::of(asked), asked.starts_with("remove"));
         match expected {
             Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{asked}"),
             Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),

@@ -1,10 +1,10 @@
-//! Finds and restores what a model's rewrite must not lose (exports, tests, most lines, characters), and removes a wrong `self`.
+//! Finds and restores what a model's rewrite must not lose (exports, tests, most lines), and removes a wrong `self`.
 
 use super::comments::code_lines;
 use crate::base::pattern::static_regex;
 use crate::index::language_of;
 use crate::index::parts::{self, Sort, Span};
-use crate::language::words;
+use crate::language::Asked;
 
 /// Shortest definition, in lines, that is checked for lost lines.
 const KEPT_LINES_MIN: usize = 10;
@@ -54,10 +54,9 @@ fn is_less(old: &str, new: &str) -> bool {
 }
 
 /// Whether more than two thirds of a long definition are gone, though the request does not ask for less code.
-pub fn is_gutted(old: &str, new: &str, asked: &str) -> bool {
+pub fn is_gutted(old: &str, new: &str, asked: &Asked) -> bool {
     let lines = |text: &str| code_lines(text).filter(|line| line.chars().any(char::is_alphanumeric)).count();
-    let asked = asked.to_lowercase();
-    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !LESS.iter().any(|stem| asked.contains(stem))
+    lines(old) >= KEPT_LINES_MIN && 3 * lines(new) < lines(old) && !asked.contains(LESS)
 }
 
 /// Removes the parameter `self` that a model gave a Python function outside of a class.
@@ -84,24 +83,6 @@ pub fn has_code(text: &str, code: &str) -> bool {
     plain(text).contains(&own)
 }
 
-/// The characters that a one-line value with `[…]`, a list or a set of characters, has lost although the request only adds to it.
-pub fn lost_of_list(old: &str, new: &str, asked: &str) -> Option<String> {
-    const ADDS: &[&str] = &["also", "too", "additionally", "well", "auch", "aussi", "también"];
-    let adds = words::split(asked).iter().any(|word| ADDS.contains(&word.to_lowercase().as_str()));
-    let (_, old) =
-        old.trim_end().split_once('=').filter(|(_, old)| adds && old.contains('[') && !old.contains('\n'))?;
-    let mut left: Vec<char> = new.split_once('=').map_or("", |(_, value)| value).chars().collect();
-    let mut is_lost = |letter: &char| match left.iter().position(|other| other == letter) {
-        Some(at) => {
-            left.swap_remove(at);
-            false
-        }
-        None => !letter.is_whitespace(),
-    };
-    let lost: String = old.chars().filter(|letter| is_lost(letter)).collect();
-    (!lost.is_empty()).then_some(lost)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,9 +98,9 @@ mod tests {
     #[test]
     fn a_long_definition_is_not_gutted_unasked() {
         let old = "def f(x):\n".to_owned() + &"    x = g(x)\n".repeat(12);
-        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", "f fails for 3"));
-        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", "Simplify f"));
-        assert!(!is_gutted(&old, &old[..old.len() - 30], "f fails for 3"));
+        assert!(is_gutted(&old, "def f(x):\n    return g(x)\n", &Asked::of("f fails for 3")));
+        assert!(!is_gutted(&old, "def f(x):\n    return g(x)\n", &Asked::of("Simplify f")));
+        assert!(!is_gutted(&old, &old[..old.len() - 30], &Asked::of("f fails for 3")));
     }
 
     #[test]
@@ -128,15 +109,6 @@ mod tests {
         assert_eq!(with_names(old, new, false), "export { a, b, d } from './c.js';");
         assert_eq!(with_names(old, new, true), new);
         assert_eq!(with_names(old, "export { d } from './e.js';", false), "export { d } from './e.js';");
-    }
-
-    #[test]
-    fn a_value_that_is_added_to_loses_no_character() {
-        let old = "const S = /[_.\\- ]+/;";
-        assert_eq!(lost_of_list(old, "const S = /\\/|_/g;", "also treat / as one").as_deref(), Some("[.-]+"));
-        assert_eq!(lost_of_list(old, "const S = /[-/_.\\ ]+/;", "also treat / as one"), None);
-        assert_eq!(lost_of_list(old, "const S = /_/;", "treat only _ as one"), None);
-        assert_eq!(lost_of_list("LIMIT = 10", "LIMIT = 20", "also set LIMIT to 20"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{comments, testing};
 use crate::base::is_listed;
 use crate::base::pattern::static_regex;
 use crate::index::parts::{self, Sort, Span};
-use crate::language::{grounding, words};
+use crate::language::{Asked, grounding, words};
 
 /// Facts about a change besides the request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,52 +30,32 @@ const KEYWORDS: &str = "\
     lambda not fn pub mut impl match func nil then";
 
 /// Describes an effect of `after` on `before` that the request `asked` does not mention, in words for the model that wrote it.
-pub fn found(path: &str, before: &str, after: &str, asked: &str, basis: Basis) -> Option<String> {
+pub fn found(path: &str, before: &str, after: &str, asked: &Asked, basis: Basis) -> Option<String> {
     if testing::is_test(path) || before.trim().is_empty() {
         return None;
     }
     let (old, new) = (parts::definitions(path, before), parts::definitions(path, after));
-    let asked = Asked { text: asked, words: words::content(asked) };
-    parameter(path, (before, after), &asked)
-        .or_else(|| definition((&old, &new), after, &asked))
+    parameter(path, (before, after), asked)
+        .or_else(|| definition((&old, &new), after, asked))
         .or_else(|| statement(path, before, after).filter(|_| !basis.may_state))
-        .or_else(|| line((before, &old), (after, &new), &asked).filter(|_| basis.by_words))
+        .or_else(|| line((before, &old), (after, &new), asked).filter(|_| basis.by_words))
 }
 
-/// A request with the stems of its words.
-struct Asked<'a> {
-    text: &'a str,
-    words: HashSet<String>,
-}
-
-impl Asked<'_> {
-    /// Whether it has a word of these tokens of code.
-    fn speaks_of<'t>(&self, tokens: impl IntoIterator<Item = &'t str>) -> bool {
-        tokens.into_iter().any(|token| {
-            let escape = match token {
-                "\\n" => "newline line break",
-                "\\r" => "carriage return",
-                "\\t" => "tab tabulator",
-                token => token,
-            };
-            words::content(escape).iter().any(|word| !is_listed(KEYWORDS, word) && self.words.contains(word))
-        })
-    }
-
-    /// Whether it names a definition, as it is written in code or in plain words.
-    fn names(&self, name: &str) -> bool {
-        let words = words::content(name);
-        let in_words = || !words.is_empty() && words.iter().all(|word| self.words.contains(word));
-        !name.is_empty() && (grounding::is_backed(self.text, name) || in_words())
-    }
-
-    fn has(&self, list: &str) -> bool {
-        words::split(self.text).iter().any(|word| is_listed(list, word))
-    }
+/// Whether the request has a word of these tokens of code.
+fn speaks_of<'t>(asked: &Asked, tokens: impl IntoIterator<Item = &'t str>) -> bool {
+    tokens.into_iter().any(|token| {
+        let escape = match token {
+            "\\n" => "newline line break",
+            "\\r" => "carriage return",
+            "\\t" => "tab tabulator",
+            token => token,
+        };
+        words::content(escape).iter().any(|word| !is_listed(KEYWORDS, word) && asked.content().contains(word))
+    })
 }
 
 /// A parameter that an existing function has gained.
-fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked<'_>) -> Option<String> {
+fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked) -> Option<String> {
     if asked.has(OPEN) {
         return None;
     }
@@ -86,7 +66,7 @@ fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked<'_>) -> Op
     for now in &new {
         let Earlier::Changed(was) = kept::earlier((&old, before), (&new, after), now) else { continue };
         let (was, now_head) = (names(was), names(now));
-        let gained = now_head.iter().find(|name| !was.contains(name) && !asked.speaks_of([name.as_str()]));
+        let gained = now_head.iter().find(|name| !was.contains(name) && !speaks_of(asked, [name.as_str()]));
         if let Some(name) = gained.filter(|_| now_head.len() > was.len()) {
             return Some(format!(
                 "`{}` has a new parameter `{name}`, which nobody asked for; write it without",
@@ -98,14 +78,14 @@ fn parameter(path: &str, (before, after): (&str, &str), asked: &Asked<'_>) -> Op
 }
 
 /// A new definition that the request does not name and that nothing uses.
-fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked<'_>) -> Option<String> {
+fn definition((old, new): (&[Span], &[Span]), after: &str, asked: &Asked) -> Option<String> {
     let is_old = |one: &Span| old.iter().any(|other| (&other.container, &other.name) == (&one.container, &one.name));
     let is_inside = |one: &Span| new.iter().any(|other| !is_old(other) && one.container.contains(&other.name));
     let is_used = |one: &Span| grounding::places(after, &one.name).nth(1).is_some();
     let is_special = |one: &Span| one.name.starts_with("__") || one.is_test || one.name.starts_with("test");
     let of_function = |one: &&Span| matches!(one.sort, Sort::Function | Sort::Class | Sort::Record);
     let mut added = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one));
-    let extra = added.find(|one| !is_special(one) && !is_used(one) && !asked.speaks_of([one.name.as_str()]))?;
+    let extra = added.find(|one| !is_special(one) && !is_used(one) && !speaks_of(asked, [one.name.as_str()]))?;
     // The only new definition is the one that was asked for in other words.
     let count = new.iter().filter(of_function).filter(|one| !is_old(one) && !is_inside(one)).count();
     (count > 1).then(|| {
@@ -143,13 +123,13 @@ struct Hunk<'a> {
 }
 
 /// An existing line that was changed, though the request mentions neither the difference nor code that needs it.
-fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &Asked<'_>) -> Option<String> {
+fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &Asked) -> Option<String> {
     let (hunks, added) = hunks((before, old), (after, new), asked);
     let is_name = |token: &&str| token.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
     let known: HashSet<&str> = tokens(before).into_iter().collect();
     let is_new = |token: &&str| is_name(token) && !known.contains(*token);
     let (mut related, mut others): (Vec<&Hunk>, Vec<&Hunk>) =
-        hunks.iter().partition(|hunk| asked.speaks_of(hunk.gone.iter().chain(&hunk.come).copied()));
+        hunks.iter().partition(|hunk| speaks_of(asked, hunk.gone.iter().chain(&hunk.come).copied()));
     let mut needed: HashSet<&str> = added.into_iter().filter(is_new).collect();
     if asked.has(OPEN) {
         // The name of the parameter that is asked for is not said.
@@ -189,7 +169,7 @@ fn last_of(name: &str) -> &str {
 fn hunks<'a>(
     (before, old): (&'a str, &[Span]),
     (after, new): (&'a str, &[Span]),
-    asked: &Asked<'_>,
+    asked: &Asked,
 ) -> (Vec<Hunk<'a>>, Vec<&'a str>) {
     let (olds, news): (Vec<&str>, Vec<&str>) =
         (before.lines().map(str::trim).collect(), after.lines().map(str::trim).collect());
@@ -253,16 +233,16 @@ fn all_tokens<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The tokens that only `old` and only `new` have, and an argument or index among them that the request does not mention.
-fn differing<'a>(old: &[&'a str], new: &[&'a str], asked: &Asked<'_>) -> (Vec<&'a str>, Vec<&'a str>, Option<String>) {
+fn differing<'a>(old: &[&'a str], new: &[&'a str], asked: &Asked) -> (Vec<&'a str>, Vec<&'a str>, Option<String>) {
     let (mut gone, mut come, mut detail) = (Vec::new(), Vec::new(), None);
     for change in TextDiff::from_slices(old, new).ops() {
         let (less, more) = (&old[change.old_range()], &new[change.new_range()]);
         match change.tag() {
             DiffTag::Equal => continue,
-            DiffTag::Delete if is_index(less) && !asked.speaks_of(less.iter().copied()) => {
+            DiffTag::Delete if is_index(less) && !speaks_of(asked, less.iter().copied()) => {
                 detail = Some(format!("`{}` is lost", less.concat()));
             }
-            DiffTag::Insert if is_argument(more) && !asked.speaks_of(more.iter().copied()) => {
+            DiffTag::Insert if is_argument(more) && !speaks_of(asked, more.iter().copied()) => {
                 detail = Some(format!("`{}=` is new", more[1]));
             }
             _ => {}
@@ -297,7 +277,7 @@ print(parts)\n    return parts\n\n\ndef other(text):\n    return cut(text, LIMIT
             assert!(text.contains(from), "{from}");
             text.replace(from, to)
         });
-        let found = found("a.py", BEFORE, &after, asked, Basis { by_words: true, may_state: false });
+        let found = found("a.py", BEFORE, &after, &Asked::of(asked), Basis { by_words: true, may_state: false });
         match expected {
             None => assert_eq!(found, None, "{asked}"),
             Some(part) => assert!(found.as_ref().is_some_and(|said| said.contains(part)), "{asked}: {found:?}"),

@@ -67,8 +67,6 @@ struct Rounds<'a> {
     mentions: &'a Mentions,
     /// The command that has to pass.
     command: Option<&'a str>,
-    /// The request and the text of the step.
-    asked: String,
     /// Most rounds.
     count: usize,
     files: Files,
@@ -118,29 +116,27 @@ impl<'a> Rounds<'a> {
     /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt.
     async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
         let mentions = order.mentions;
-        let asked = format!("{} {}", job.scene.request, job.step.text);
-        let mut files = Files::of(job, order.pack, mentions, kind::asks_to_remove(&asked));
-        let mut choices = choice::offered(&files, &order, &asked);
+        let mut files = Files::of(job, order.pack, mentions);
+        let mut choices = choice::offered(&files, &order);
         let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
         if let Some(wrong) = &tried {
-            choice::narrow_to_executed(&mut choices, job, wrong, mentions, &asked).await?;
+            choice::narrow_to_executed(&mut choices, job, wrong, mentions, &files.asked).await?;
         }
         // If small changes did not repair a mistake, a 1.5B model seldom does in a third round.
         let is_clear = tried.as_ref().is_some_and(|wrong| !wrong.is_vague);
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
-        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&asked);
+        files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         Ok(Rounds {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && kind::is_report(&asked) { Guided::REPORT_ROUNDS } else { Guided::ROUNDS },
-            items_max: choice::items_max(mentions, &asked),
-            may_be_data: choice::may_be_data(&order, &asked),
-            next: choice::decided(job, &order, &files, &choices, &asked),
+            count: if is_clear && kind::is_report(&files.asked.text) { Guided::REPORT_ROUNDS } else { Guided::ROUNDS },
+            items_max: choice::items_max(mentions, &files.asked),
+            may_be_data: choice::may_be_data(&order, &files.asked),
+            next: choice::decided(job, &order, &files, &choices),
             prompt_len: messages.len(),
             messages,
-            asked,
             files,
             choices,
             trouble: String::new(),
@@ -238,19 +234,19 @@ impl<'a> Rounds<'a> {
 
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
-        match self.files.take(self.job, &attempt.pieces, self.mentions, &self.asked) {
+        match self.files.take(self.job, &attempt.pieces, self.mentions) {
             Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {
                 self.next = self.after_refusal(&attempt.pieces, &unchanged);
                 return Some(Outcome::Refused(message));
             }
             taken => {
-                if taken.is_err() || self.files.doubt(&self.asked).is_some() {
+                if taken.is_err() || self.files.doubt().is_some() {
                     self.files.take_from_aside();
                 }
             }
         }
         let may_ask = self.doubted.is_none() && !self.files.are_written() && !attempt.is_last;
-        let question = self.files.doubt(&self.asked).filter(|_| may_ask)?;
+        let question = self.files.doubt().filter(|_| may_ask)?;
         self.ask_for_others(&question, attempt);
         Some(Outcome::Asked)
     }
@@ -293,7 +289,7 @@ impl<'a> Rounds<'a> {
         let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
         let Some(wrong) = wrong else { return Ok(ControlFlow::Continue(None)) };
         // For a reported mistake, small changes were tried before.
-        let may_mend = attempt.round == 0 && !kind::is_report(&self.asked) && !wrong.is_vague;
+        let may_mend = attempt.round == 0 && !kind::is_report(&self.files.asked.text) && !wrong.is_vague;
         if may_mend
             && let Some(mended) =
                 repair::examples(self.job, &wrong, None, self.job.limits().trials_time, evidence).await?
@@ -343,7 +339,7 @@ impl<'a> Rounds<'a> {
         if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
             return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
         }
-        if self.files.is_wanted(&self.asked, &trouble) {
+        if self.files.is_wanted(&trouble) {
             let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
             return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
         }

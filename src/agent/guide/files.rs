@@ -14,6 +14,7 @@ use crate::context::{Pack, Shown};
 use crate::edit::package_function::PackageFunction;
 use crate::edit::testing::Style;
 use crate::edit::{self, package_function, preserve, testing};
+use crate::language::Asked;
 use crate::request::kind;
 
 use super::items::{Choices, Item, What};
@@ -32,6 +33,10 @@ pub struct Files {
     asked_for: Vec<String>,
     /// New names of the request that a step about documentation has to name.
     to_describe: Vec<String>,
+    /// The request and the step.
+    pub asked: Asked,
+    /// The step alone if the request has several, else both.
+    pub told: Asked,
     /// The request asks to remove something.
     may_remove: bool,
     /// Nothing but tests is asked for.
@@ -77,7 +82,9 @@ impl From<String> for Refusal {
 
 impl Files {
     /// Collects the files that a code change may touch: those of the pack, those that have to export, and new ones.
-    pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions, may_remove: bool) -> Files {
+    pub fn of(job: Job<'_>, pack: &Pack, mentions: &Mentions) -> Files {
+        let asked = Asked::of(format!("{} {}", job.scene.request, job.step.text));
+        let told = if job.of_several { Asked::of(&job.step.text) } else { asked.clone() };
         let shown: Vec<Shown> = pack.files.iter().filter(|file| edit::has_grammar(&file.path)).cloned().collect();
         let mut before: BTreeMap<String, String> =
             shown.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
@@ -118,7 +125,9 @@ impl Files {
             new_names,
             shown,
             new,
-            may_remove,
+            may_remove: kind::asks_to_remove(&asked.text),
+            asked,
+            told,
             before,
             after: BTreeMap::new(),
             aside: None,

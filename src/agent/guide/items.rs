@@ -6,7 +6,6 @@ mod listing;
 mod notation;
 
 use crate::agent::budget::Guided;
-use crate::base::is_listed;
 use crate::context::Shown;
 use crate::context::mentions::{Mentions, TYPES};
 use crate::edit::Hints;
@@ -14,7 +13,7 @@ use crate::edit::executed::Executed;
 use crate::edit::testing;
 use crate::index::language_of;
 use crate::index::parts::{Sort, Span};
-use crate::language::words;
+use crate::language::Asked;
 
 use super::files::Files;
 use super::passage;
@@ -143,8 +142,8 @@ impl Choices {
     }
 
     /// Restricts the choice to the named files if there are any, unless the request hints at changes in other files.
-    pub fn in_named(&mut self, mentions: &Mentions, asked: &str) {
-        if !words::split(asked).iter().any(|word| is_listed(MORE, word)) {
+    pub fn in_named(&mut self, mentions: &Mentions, asked: &Asked) {
+        if !asked.has(MORE) {
             self.only_in(|path| mentions.paths.contains(path));
         }
     }
@@ -225,7 +224,7 @@ impl Choices {
     }
 
     /// The statement or one-line value to remove: the one that clearly shares most words with the request.
-    pub fn that_goes(&self, files: &Files, asked: &str) -> Option<Item> {
+    pub fn that_goes(&self, files: &Files) -> Option<Item> {
         let is_data = |item: &&Item| match &item.what {
             What::Statement(_) => true,
             What::Change(span) => span.sort == Sort::Value && span.lines.0 == span.lines.1,
@@ -233,23 +232,22 @@ impl Choices {
         };
         let items: Vec<&Item> = self.old.iter().filter(is_data).collect();
         let all: Vec<&str> = items.iter().map(|item| files.code_of(item)).collect();
-        let item = items[passage::clearly_meant(&all, asked)?];
+        let item = items[passage::clearly_meant(&all, &files.asked.text)?];
         Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() })
     }
 
     /// The items that the request names itself: the new names, or the one existing function if nothing new is asked for. The flag says whether
     /// these may be all. `None` if the model has to choose.
-    pub fn said(&self, mentions: &Mentions, asked: &str) -> Option<(Vec<Item>, bool)> {
+    pub fn said(&self, mentions: &Mentions, asked: &Asked) -> Option<(Vec<Item>, bool)> {
         if !mentions.new_names.is_empty() && mentions.adds {
             let is_so = |name: &String| name.starts_with(self.prefix.as_str());
             if !mentions.new_names.iter().all(is_so) || !self.new.is_empty() || mentions.new_names.len() > Guided::ITEMS
             {
                 return None;
             }
-            let more = words::split(asked).iter().any(|word| is_listed(MORE, word));
             let items = mentions.new_names.iter().map(|name| self.added(name, mentions));
             let items = items.collect::<Option<Vec<Item>>>()?;
-            return Some((items, !more));
+            return Some((items, !asked.has(MORE)));
         }
         let [symbol] = mentions.symbols.as_slice() else { return None };
         let mut fitting = self.old.iter().filter(|item| last_part(&item.name) == last_part(&symbol.name));

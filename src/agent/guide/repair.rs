@@ -60,7 +60,7 @@ pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     paths.retain(|path| has_grammar(path) && !testing::is_test(path));
     let names: Vec<String> = mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect();
     let ran = verify::tests_of(job, &paths, &names, evidence).await?;
-    let files = Files::of(job, &pack, &mentions, false);
+    let files = Files::of(job, &pack, &mentions);
     let wrong = verify::examples(job, &files, evidence).await?;
     match (ran, wrong) {
         (Some(ran), wrong) if matches!(ran.report.kind, Kind::Failed | Kind::Broken) => {

@@ -4,6 +4,14 @@ use super::*;
 use crate::edit::kept::kept;
 use crate::edit::unasked::{self, Basis};
 
+fn without_extras(path: &str, before: &str, after: &str, asked: &str) -> String {
+    super::without_extras(path, before, after, &Asked::of(asked))
+}
+
+fn without_unused_imports(path: &str, before: &str, after: &str, asked: &str) -> String {
+    super::without_unused_imports(path, before, after, &Asked::of(asked))
+}
+
 const BEFORE: &str = "import os\n\n\nclass A:\n    def get(self, key, default=None, **more):\n        \"\"\"Gets.\n\n        >>> A().get('a')\n        \"\"\"\n        return os.environ.get(key, default)\n";
 
 #[test]
@@ -204,14 +212,14 @@ func last(a int) int {
 /// Compares a file before and after a change that no function but one has.
 fn check_untouched(path: &str, before: &str, after: &str) {
     assert_ne!(before, after, "{path}");
-    let asked = "last should give another result";
-    assert_eq!(without_extras(path, before, after, asked), after, "{path}");
+    let asked = &Asked::of("last should give another result");
+    assert_eq!(super::without_extras(path, before, after, asked), after, "{path}");
     assert_eq!(kept(path, before, after, asked, false).as_deref(), Ok(after), "{path}");
     for by_words in [false, true] {
         let basis = Basis { by_words, may_state: false };
         assert_eq!(unasked::found(path, before, after, asked, basis), None, "{path}");
     }
-    assert_eq!(without_unused_imports(path, before, after, asked), after, "{path}");
+    assert_eq!(super::without_unused_imports(path, before, after, asked), after, "{path}");
 }
 
 #[test]

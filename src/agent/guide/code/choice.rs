@@ -9,13 +9,14 @@ use crate::agent::guide::verify::{self, Wrong};
 use crate::agent::toolkit::TurnError;
 use crate::context::mentions::Mentions;
 use crate::edit::executed;
-use crate::language::grounding;
+use crate::language::{Asked, grounding};
 use crate::request::kind;
 
 use super::{Given, Order};
 
 /// The definitions that the model may name for `order`.
-pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices {
+pub(super) fn offered(files: &Files, order: &Order<'_>) -> Choices {
+    let asked = &files.asked;
     let mentions = order.mentions;
     let mut choices = files.choices();
     if mentions.adds && mentions.speaks_of_definitions {
@@ -23,7 +24,7 @@ pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices 
     }
     match order.command {
         Some(_) => {
-            if !verify::doubts_tests(asked) {
+            if !verify::doubts_tests(&asked.text) {
                 choices.without_tests();
             }
             if !verify::misses_something(&order.task) {
@@ -32,12 +33,12 @@ pub(super) fn offered(files: &Files, order: &Order<'_>, asked: &str) -> Choices 
         }
         None => {
             choices.in_named(mentions, asked);
-            if verify::keeps_tests(asked) {
+            if verify::keeps_tests(&asked.text) {
                 choices.without_tests();
             }
         }
     }
-    if !asked.contains("__all__") {
+    if !asked.contains(&["__all__"]) {
         choices.without_exports();
     }
     if !mentions.adds && !mentions.speaks_of_definitions && mentions.new_names.is_empty() {
@@ -52,7 +53,7 @@ pub(super) async fn narrow_to_executed(
     job: Job<'_>,
     wrong: &Wrong,
     mentions: &Mentions,
-    asked: &str,
+    asked: &Asked,
 ) -> Result<(), TurnError> {
     if !executed::is_known(&wrong.path) || choices.said(mentions, asked).is_some() {
         return Ok(());
@@ -65,18 +66,18 @@ pub(super) async fn narrow_to_executed(
 }
 
 /// The items that the request decides, and whether these are all. `None` if the model has to choose.
-pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices, asked: &str) -> Option<Given> {
-    let mentions = order.mentions;
+pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &Choices) -> Option<Given> {
+    let (mentions, asked) = (order.mentions, &files.asked);
     // A request to make tests pass may name what they test, but the failure says where the mistake is.
     let is_suspect = |(items, _): &Given| {
         let suspect = job.touched.first().map(|first| first.name.as_str());
         order.command.is_none() || items.iter().all(|item| item.name.rsplit('.').next() == suspect)
     };
     let mut given = choices.said(mentions, asked).filter(is_suspect);
-    if given.is_none() && mentions.symbols.is_empty() && kind::asks_to_remove(asked) {
-        given = choices.that_goes(files, asked).map(|item| (vec![item], true));
+    if given.is_none() && mentions.symbols.is_empty() && kind::asks_to_remove(&asked.text) {
+        given = choices.that_goes(files).map(|item| (vec![item], true));
     }
-    if may_be_data(order, asked) && files.missing_text(asked).is_some() {
+    if may_be_data(order, asked) && files.missing_text().is_some() {
         // A quoted text that no file has belongs into the list that all named definitions use.
         let named = choices.pieces(mentions, files);
         given = choices.data_of(&named).map(|item| (vec![item], true)).or(given);
@@ -86,15 +87,15 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
 
 /// Most items that the model may name in the first round. A report is about one mistake; a 1.5B model that may name more items changes correct
 /// code.
-pub(super) fn items_max(mentions: &Mentions, asked: &str) -> usize {
+pub(super) fn items_max(mentions: &Mentions, asked: &Asked) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
-    if is_of_one && kind::is_report(asked) { 1 } else { Guided::ITEMS }
+    if is_of_one && kind::is_report(&asked.text) { 1 } else { Guided::ITEMS }
 }
 
 /// Whether the change may belong into a list or constant that the named definitions use.
-pub(super) fn may_be_data(order: &Order<'_>, asked: &str) -> bool {
+pub(super) fn may_be_data(order: &Order<'_>, asked: &Asked) -> bool {
     let Order { mentions, command, .. } = order;
-    command.is_none() && !kind::is_report(asked) && !mentions.adds && mentions.new_names.is_empty()
+    command.is_none() && !kind::is_report(&asked.text) && !mentions.adds && mentions.new_names.is_empty()
 }
 
 /// The items of written pieces.

@@ -98,11 +98,11 @@ impl Writer<'_> {
 
     /// The answer of the model with a whole item, and the code in it. Samples of a short one are drawn until one differs from the existing code.
     async fn whole(&self, item: &Item, messages: &[Message]) -> Result<(String, Code), TurnError> {
-        let Writer { job, files, text, round, .. } = *self;
+        let Writer { job, files, round, .. } = *self;
         let grammar = match &item.what {
             What::File => grammar::of_any_code(&item.path, &files.head_of_tests(&item.path).unwrap_or_default()),
             _ => {
-                let has_docstring = comments::speaks_of_words(text);
+                let has_docstring = comments::speaks_of_words(&files.told);
                 let without_comments = self.trouble.contains(edit::TO_BE_WRITTEN);
                 grammar::of_code(item, files.text(&item.path), Body { has_docstring, without_comments })
             }

@@ -11,7 +11,8 @@ use crate::language::quotations::Quotation;
 
 impl Files {
     /// Whether a check only fails because of what was asked for: its output has a number or quoted text of the request that the change added.
-    pub fn is_wanted(&self, asked: &str, trouble: &str) -> bool {
+    pub fn is_wanted(&self, trouble: &str) -> bool {
+        let asked = &self.asked.text;
         let numbers = asked.split(|c: char| !c.is_alphanumeric()).filter(|word| word.parse::<f64>().is_ok());
         let values = numbers.map(str::to_owned).chain(quoted(asked)).filter(|value| value.len() > 1);
         let count = |files: &BTreeMap<String, String>, value: &str| -> usize {
@@ -22,7 +23,8 @@ impl Files {
     }
 
     /// A quoted text of the request that neither the files nor the code of the change have.
-    pub fn missing_text(&self, asked: &str) -> Option<String> {
+    pub fn missing_text(&self) -> Option<String> {
+        let asked = &self.asked.text;
         let is_there = |text: &str| {
             self.before.values().any(|file| file.contains(text))
                 || self.after.values().any(|file| comments::has_in_code(file, text))
@@ -43,8 +45,8 @@ impl Files {
     }
 
     /// A question to the model if a quoted text of the request is missing in the change: something else than what was written has to change.
-    pub fn doubt(&self, asked: &str) -> Option<String> {
-        let text = self.missing_text(asked)?;
+    pub fn doubt(&self) -> Option<String> {
+        let text = self.missing_text()?;
         Some(format!(
             "The request is about '{text}', but what you wrote does not have it. Something else has to change."
         ))

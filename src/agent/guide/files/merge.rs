@@ -9,7 +9,6 @@ use crate::context::Found;
 use crate::context::mentions::Mentions;
 use crate::edit::unasked::Basis;
 use crate::edit::{self, Hints, comments, preserve, testing};
-use crate::index::parts::Sort;
 use crate::language::grounding;
 use crate::request::kind;
 
@@ -28,13 +27,7 @@ struct Draft {
 
 impl Files {
     /// Applies the code that the model wrote, not yet on disk. After a refusal nothing has changed.
-    pub fn take(
-        &mut self,
-        job: Job<'_>,
-        pieces: &[(Item, String)],
-        mentions: &Mentions,
-        asked: &str,
-    ) -> Result<(), Refusal> {
+    pub fn take(&mut self, job: Job<'_>, pieces: &[(Item, String)], mentions: &Mentions) -> Result<(), Refusal> {
         if pieces.is_empty() {
             return Err(refusal::NOTHING_NAMED.to_owned().into());
         }
@@ -45,16 +38,15 @@ impl Files {
             may_go: mentions.symbols.iter().map(|symbol| symbol.name.clone()).collect(),
         };
         for (item, code) in pieces {
-            self.apply(&mut draft, item, code, asked)?;
+            self.apply(&mut draft, item, code)?;
         }
-        let told = if job.of_several { &job.step.text } else { asked };
         let mut has_extras = false;
         for (path, text) in &mut draft.after {
-            let less = edit::extras::without_extras(path, self.text(path), text, told);
+            let less = edit::extras::without_extras(path, self.text(path), text, &self.told);
             has_extras |= less != *text;
             *text = less;
         }
-        if draft.after == self.after || self.differs_in_space_alone(&draft, asked) {
+        if draft.after == self.after || self.differs_in_space_alone(&draft) {
             if draft.unchanged.is_empty() && has_extras {
                 let changes = pieces.iter().map(|(item, _)| item).filter(|item| matches!(item.what, What::Change(_)));
                 draft.unchanged = changes.cloned().collect();
@@ -62,13 +54,13 @@ impl Files {
             return Err(nothing_new(pieces, draft.unchanged));
         }
         self.export_new(pieces, &mut draft.after);
-        self.keep_the_rest(&mut draft.after, asked)?;
-        self.refuse_unasked(&draft.after, pieces, asked)?;
+        self.keep_the_rest(&mut draft.after)?;
+        self.refuse_unasked(&draft.after, pieces)?;
         self.bring_in_imports(job, pieces, &mut draft.after);
         for (path, text) in &mut draft.after {
             if let Some(before) = self.before.get(path) {
-                if !edit::export::is_asked(job.scene.request) {
-                    *text = edit::extras::without_unused_imports(path, before, text, told);
+                if !edit::export::is_asked(&self.asked.text) {
+                    *text = edit::extras::without_unused_imports(path, before, text, &self.told);
                 }
                 *text = line_ends::kept(before, text);
             }
@@ -79,16 +71,16 @@ impl Files {
     }
 
     /// Applies the code of one item.
-    fn apply(&self, draft: &mut Draft, item: &Item, code: &str, asked: &str) -> Result<(), Refusal> {
+    fn apply(&self, draft: &mut Draft, item: &Item, code: &str) -> Result<(), Refusal> {
         let path = &item.path;
         let known = draft.after.get(path).or(self.before.get(path)).cloned();
         let beside = self.only_tests.then(|| preserve::beside(path, self.text(path), code));
         let code = beside.as_deref().unwrap_or(code);
-        if self.is_unchanged(item, code, asked) {
+        if self.is_unchanged(item, code) {
             draft.unchanged.push(item.clone());
             return Ok(());
         }
-        self.refuse_loss(item, code, asked)?;
+        self.refuse_loss(item, code)?;
         let text = match (&item.what, known) {
             (What::File, None) => Ok(format!("{}\n", code.trim_end())),
             (_, None) => Err(format!("{path} is none of the files shown.")),
@@ -102,7 +94,7 @@ impl Files {
                 draft.may_go.push(name.clone());
                 edit::remove::definition_or_statement(path, &now, name)
             }
-            (_, Some(now)) => self.merged(item, &now, code, &mut draft.touched, asked),
+            (_, Some(now)) => self.merged(item, &now, code, &mut draft.touched),
         }?;
         if draft.after.get(path).or(self.before.get(path)) == Some(&text) {
             draft.unchanged.push(item.clone());
@@ -113,30 +105,25 @@ impl Files {
     }
 
     /// Whether a definition was written as it already is, or with other words in its comments that the request does not ask for.
-    fn is_unchanged(&self, item: &Item, code: &str, asked: &str) -> bool {
+    fn is_unchanged(&self, item: &Item, code: &str) -> bool {
         let only_docs = || {
-            !comments::speaks_of_words(asked)
+            !comments::speaks_of_words(&self.asked)
                 && comments::without_words(self.code_of(item)) == comments::without_words(code)
         };
         matches!(item.what, What::Change(_)) && (preserve::has_code(self.text(&item.path), code) || only_docs())
     }
 
-    /// Refuses a definition that has lost most of its lines, or a list that has lost an element, unless the request asks to remove something.
-    fn refuse_loss(&self, item: &Item, code: &str, asked: &str) -> Result<(), String> {
-        let What::Change(span) = &item.what else { return Ok(()) };
-        let (name, old) = (&item.name, self.code_of(item));
-        if self.may_remove {
-            return Ok(());
-        }
-        if preserve::is_gutted(old, code, asked) {
+    /// Refuses a definition that has lost most of its lines, unless the request asks to remove something.
+    fn refuse_loss(&self, item: &Item, code: &str) -> Result<(), String> {
+        let is_gutted =
+            matches!(item.what, What::Change(_)) && preserve::is_gutted(self.code_of(item), code, &self.asked);
+        if is_gutted && !self.may_remove {
             return Err(format!(
-                "Most of `{name}` is missing in what you wrote. Keep what the request does not change."
+                "Most of `{}` is missing in what you wrote. Keep what the request does not change.",
+                item.name
             ));
         }
-        match preserve::lost_of_list(old, code, asked).filter(|_| span.sort == Sort::Value) {
-            Some(lost) => Err(format!("`{name}` has lost `{lost}`; write all that is there, and what is new.")),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Adds new definitions to the exports of the files that have to export them.
@@ -156,23 +143,23 @@ impl Files {
     }
 
     /// Whether nothing but white space changes, and the request does not speak of it.
-    fn differs_in_space_alone(&self, draft: &Draft, asked: &str) -> bool {
+    fn differs_in_space_alone(&self, draft: &Draft) -> bool {
         const SPACE: &[&str] =
             &["indent", "space", "tab", "blank", "format", "newline", "line break", "lint", "einrück", "leer"];
-        let low = asked.to_lowercase();
         let is_same = |(path, text): (&String, &String)| {
             let before = self.before.get(path).map(String::as_str).unwrap_or_default();
             text.split_whitespace().flat_map(str::chars).eq(before.split_whitespace().flat_map(str::chars))
         };
-        !SPACE.iter().any(|word| low.contains(word)) && draft.after.iter().all(is_same)
+        !self.asked.contains(SPACE) && draft.after.iter().all(is_same)
     }
 
     /// Puts back the comments that rewritten functions have lost, and refuses a change that has lost something else of them, or that lacks a name
     /// that the request asks for.
-    fn keep_the_rest(&self, after: &mut BTreeMap<String, String>, asked: &str) -> Result<(), String> {
+    fn keep_the_rest(&self, after: &mut BTreeMap<String, String>) -> Result<(), String> {
+        let may_shorten = self.may_remove || kind::may_shorten(&self.asked.text);
         for (path, text) in after.iter_mut() {
             if let Some(before) = self.before.get(path) {
-                *text = edit::kept::kept(path, before, text, asked, self.may_remove || kind::may_shorten(asked))?;
+                *text = edit::kept::kept(path, before, text, &self.asked, may_shorten)?;
             }
         }
         let count = |text: &String, name: &str| -> usize {
@@ -204,16 +191,11 @@ impl Files {
     }
 
     /// Refuses what the change does to existing files beside what the request speaks of.
-    fn refuse_unasked(
-        &self,
-        after: &BTreeMap<String, String>,
-        pieces: &[(Item, String)],
-        asked: &str,
-    ) -> Result<(), String> {
+    fn refuse_unasked(&self, after: &BTreeMap<String, String>, pieces: &[(Item, String)]) -> Result<(), String> {
         let may_state = pieces.iter().any(|(item, _)| matches!(item.what, What::Lines | What::Statement(_)));
         let basis = Basis { by_words: self.by_words && !self.only_tests, may_state };
         let mut known = after.iter().filter_map(|(path, text)| Some((path, self.before.get(path)?, text)));
-        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, asked, basis)) {
+        match known.find_map(|(path, before, text)| edit::unasked::found(path, before, text, &self.asked, basis)) {
             Some(problem) => Err(problem),
             None => Ok(()),
         }
@@ -258,14 +240,7 @@ impl Files {
     }
 
     /// `now` with the written definition merged in by name.
-    fn merged(
-        &self,
-        item: &Item,
-        now: &str,
-        code: &str,
-        touched: &mut Vec<Stretch>,
-        asked: &str,
-    ) -> Result<String, String> {
+    fn merged(&self, item: &Item, now: &str, code: &str, touched: &mut Vec<Stretch>) -> Result<String, String> {
         let path = &item.path;
         let hints = match &item.what {
             What::Change(_) => item.hints(),
@@ -288,7 +263,7 @@ impl Files {
             name: change.container.iter().chain([&change.name]).cloned().collect::<Vec<_>>().join("."),
             lines: (change.line, change.line),
         }));
-        let may_lose = |name: &str| self.may_remove && asked.contains(name);
+        let may_lose = |name: &str| self.may_remove && self.asked.text.contains(name);
         edit::restore::taken_back(path, now, &merged.text, &may_lose).map_err(|error| format!("{path}: {error}"))
     }
 

@@ -1,0 +1,63 @@
+//! A request with its words, split once for all who look for some of them.
+
+use std::collections::HashSet;
+
+use super::{grounding, words};
+use crate::base::is_listed;
+
+/// The text of a request, or of a step with its request.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub text: String,
+    low: String,
+    words: Vec<String>,
+    content: HashSet<String>,
+}
+
+impl Asked {
+    pub fn of(text: impl Into<String>) -> Asked {
+        let text = text.into();
+        Asked { low: text.to_lowercase(), words: words::split(&text), content: words::content(&text), text }
+    }
+
+    /// Whether one of its words is in `list`, in which spaces separate the words.
+    pub fn has(&self, list: &str) -> bool {
+        self.words.iter().any(|word| is_listed(list, word))
+    }
+
+    /// Whether it contains one of these texts in lower case: stems of words, or phrases.
+    pub fn contains(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| self.low.contains(text))
+    }
+
+    /// Whether it has every word of a name.
+    pub fn has_all_of(&self, name: &str) -> bool {
+        words::split(name).iter().all(|word| self.words.contains(word))
+    }
+
+    /// The stems of its words that carry meaning.
+    pub fn content(&self) -> &HashSet<String> {
+        &self.content
+    }
+
+    /// Whether it names a definition, as it is written in code or in plain words.
+    pub fn names(&self, name: &str) -> bool {
+        let words = words::content(name);
+        let in_words = || !words.is_empty() && words.is_subset(&self.content);
+        !name.is_empty() && (grounding::is_backed(&self.text, name) || in_words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stems_and_names_are_found() {
+        let asked = Asked::of("Let parse_line skip empty rows, too");
+        assert!(asked.has("auch too") && !asked.has("row"));
+        assert!(asked.contains(&["empt"]) && !asked.contains(&["full"]));
+        assert!(asked.has_all_of("lineParse") && !asked.has_all_of("parse_file"));
+        assert!(asked.names("parse_line") && asked.names("skip_row") && !asked.names("parse_file") && !asked.names(""));
+    }
+}
