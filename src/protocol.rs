@@ -99,7 +99,7 @@ pub enum Event {
     /// A message for the user that does not end the turn.
     #[serde(rename = "notice")]
     Notice { text: String },
-    /// A request begins. Only in the journal, because the sender knows the request.
+    /// A request begins. Only in the journal, because the sender has the request.
     #[serde(rename = "turn-started")]
     TurnStarted { request: String, approve: String },
     /// The user's decision on a [`Proposal`]. Only in the journal.

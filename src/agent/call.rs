@@ -117,7 +117,7 @@ enum NotMeant {
 /// The call without the arguments that the request `text` says nothing of. Flags, and values that the schema lists or has as default, may be inferred.
 fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolCall, NotMeant> {
     let said = Said::of(text);
-    // Retrieval knows English alone.
+    // Retrieval works for English alone.
     if fits < FITS_MIN && clauses::is_english(text) {
         return Err(NotMeant::Fits);
     }

@@ -26,7 +26,7 @@ pub enum Check {
     NewTests,
     /// It runs tests that were there before.
     OldTests,
-    /// It is the command that the request wants to pass.
+    /// It is the command that has to pass by the request.
     Asked,
     Compiles,
     Loads,

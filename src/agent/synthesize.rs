@@ -265,7 +265,7 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     }
 }
 
-/// How much of a result the user is shown.
+/// The part of a result that the user is shown.
 enum Shown {
     /// Nothing: some of its lines are cited already.
     Cited,

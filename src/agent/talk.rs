@@ -15,7 +15,7 @@ use super::{Host, conversation};
 const CHAT: &str = include_str!("prompts/chat.md");
 /// Longest reply to small talk.
 const CHAT_TOKENS: usize = 160;
-/// The reply if the model only says things that it cannot know.
+/// The reply if the model only says things for which it has no source.
 const NOTHING_TO_SAY: &str = "I have looked nothing up. Ask about the project, or say what to change.";
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 8_000;

@@ -218,7 +218,7 @@ impl Store {
         self.add_change(Origin::Rewind(target), &step.path, step.now, step.then)
     }
 
-    /// Whether a path is as the plan found it, as the plan wants it, or in a state between both.
+    /// Whether a path is as before the plan, as after it, or in between.
     fn still_expected(&self, project: &Path, step: &Step) -> io::Result<bool> {
         let at = project.join(&step.path);
         let stat = Stat::at(&at).map_err(io::Error::other)?;

@@ -52,7 +52,7 @@ pub struct Mentions {
 /// Shortest ordinary word that counts as a likely symbol; shorter ones seldom mean code.
 const LIKELY_LETTERS: usize = 5;
 
-/// Finds what `text` names of the project that `index` knows; an error if the index cannot be read.
+/// Finds the names in `text` that `index` has; an error if the index cannot be read.
 pub fn of(text: &str, index: &Index) -> Result<Mentions, IndexError> {
     let (paths, root) = (index.paths()?, Root::open(index.project()).ok());
     let files = named::of(text, root.as_ref(), &paths);

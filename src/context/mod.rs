@@ -74,7 +74,7 @@ pub struct Shown {
 /// The code that the model is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
-    /// Most important first.
+    /// The most important first.
     pub files: Vec<Shown>,
     /// The files as they appear in the prompt.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Tells code from comments and docstrings.
+//! Separates code from comments and docstrings.
 
 use crate::language::Asked;
 

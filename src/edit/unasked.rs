@@ -137,7 +137,7 @@ fn line((before, old): (&str, &[Span]), (after, new): (&str, &[Span]), asked: &A
         needed.extend(heads.flat_map(|hunk| &hunk.come).copied().filter(is_new));
     }
     let has_related = !related.is_empty() || !needed.is_empty();
-    // A wanted line also wants the names that it needs: a name that both have and that is new.
+    // A wanted line also makes the new names that it uses wanted.
     loop {
         needed.extend(related.iter().flat_map(|hunk| &hunk.come).copied().filter(is_new));
         let (more, rest): (Vec<&Hunk>, Vec<&Hunk>) =

@@ -1,4 +1,4 @@
-//! The embedder as every caller sees it, whether it runs in this process or on a server.
+//! The embedder for every caller, whether it runs in this process or on a server.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Takes out of a JSON schema what a grammar cannot keep: annotations, formats, and constraints that need a look back.
 //!
-//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys that no draft knows are
+//! The keys of a schema are constraints and annotations. `format`, `title`, `examples` and keys of no draft are
 //! annotations (JSON Schema 2020-12, validation, 7.2.1). Constraints such as `not`, `if` or `uniqueItems` cannot be kept
 //! while a text is written; the text is then held to the others, and a note names those that are left out.
 
@@ -166,7 +166,7 @@ fn kept_value(key: &str, value: &Value, place: &str, notes: &mut Vec<String>) ->
     Some(kept)
 }
 
-/// The names of types that JSON Schema knows.
+/// The names of the types of JSON Schema.
 fn types(value: &Value) -> Option<Value> {
     let known = |one: &Value| one.as_str().is_some_and(|name| TYPES.contains(&name));
     match value {

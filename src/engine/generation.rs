@@ -94,7 +94,7 @@ impl Generation {
         &self.choices
     }
 
-    /// The log-probabilities that have come since the last call, if the request wants them.
+    /// The log-probabilities since the last call, if the request asks for them.
     pub fn take_logprobs(&mut self) -> Vec<Logprobs> {
         std::mem::take(&mut self.logprobs)
     }

@@ -30,7 +30,7 @@ pub struct Marks {
 
 pub type Tag = (String, Option<String>);
 
-/// `<think>`, which reasoning models write whether or not their template knows it.
+/// `<think>`, which reasoning models write whether or not their template has it.
 static IN_TAGS: LazyLock<Arc<Marks>> = LazyLock::new(|| Arc::new(Marks::of(&Notation::usual())));
 
 impl Marks {

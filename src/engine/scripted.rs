@@ -22,7 +22,7 @@ const TURN: &str = "<|im_start|>assistant\n";
 /// An empty thought, which a request without thinking adds after the turn marker.
 const EMPTY_THOUGHT: &str = "<think>\n\n</think>\n\n";
 const CLOSE: &str = "</think>";
-/// Logit of the token the script wants; all others get 0.
+/// Logit of the script's next token; all others get 0.
 const CERTAIN: f32 = 20.0;
 
 /// Which reply to give to which prompt.

@@ -34,7 +34,7 @@ pub fn bytes(vocabulary: &dyn Vocabulary, token: Token) -> &[u8] {
     vocabulary.control(token).filter(is_text).unwrap_or_else(|| vocabulary.bytes(token))
 }
 
-/// The end of `prompt`, as its reader sees it: more than a mark of one character a token and blank lines after it.
+/// The end of `prompt`, as much as its reader needs: more than a mark of one character a token and blank lines after it.
 fn end_of(vocabulary: &dyn Vocabulary, prompt: &[Token], marks: &Marks) -> Vec<u8> {
     let last = &prompt[prompt.len().saturating_sub(2 * marks.open.len().max(marks.close.len()))..];
     let text: Vec<u8> = last.iter().flat_map(|&token| bytes(vocabulary, token)).copied().collect();

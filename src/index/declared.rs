@@ -1,6 +1,6 @@
 //! Finds what is declared in source of a language without a grammar, by the words that lines begin with.
 //!
-//! This serves searches alone: no graph, no rename and no check uses it, because it guesses where a grammar would know.
+//! This serves searches alone: no graph, no rename and no check uses it, because it guesses where a grammar would be exact.
 
 use super::words;
 use crate::base::is_listed;

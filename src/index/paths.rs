@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::syntax;
 use crate::base::is_listed;
 
-/// Sorts of file that a search seldom wants unless it asks for them.
+/// Sorts of file that are seldom the right hit of a search that does not ask for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Test,

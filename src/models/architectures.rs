@@ -15,7 +15,7 @@ pub enum Work {
     Other,
 }
 
-/// `None` for an architecture that this build of llama.cpp does not know.
+/// `None` for an architecture that this build of llama.cpp does not support.
 pub fn work(architecture: &str) -> Option<Work> {
     let all = [
         (GENERATING, Work::Generates),

@@ -58,7 +58,7 @@ pub struct Header {
     pub embedding_length: u32,
     /// Attention heads (the largest number where layers differ).
     pub heads: u32,
-    /// Key/value heads of every layer, as the file says; `kept` tells which layers have keys.
+    /// Key/value heads of every layer, as the file says; `kept` has the layers with keys.
     pub kv_heads: Vec<u32>,
     /// Length of one key vector of one head.
     pub key_length: u32,

@@ -1,4 +1,4 @@
-//! Finds models and assigns them to roles, reads their headers, downloads them, and knows the chat format of each family.
+//! Finds models and assigns them to roles, reads their headers, downloads them, and has the chat format of each family.
 
 pub(crate) mod adapter;
 pub(crate) mod architectures;

@@ -60,13 +60,13 @@ pub enum Stall {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// The model is told to go on.
+    /// The model gets a message to go on.
     Nudge,
     /// Only tools that can change something are offered.
     ExecutingToolsOnly,
     /// Only the tools of other servers are offered.
     OtherToolsOnly,
-    /// The model is told what is wrong and asked again.
+    /// The model gets the problem and is asked again.
     AskedAgain,
     /// Code carries out the open steps.
     CodeOwnedSteps,

@@ -49,7 +49,7 @@ pub enum Kind {
 pub enum Tools {
     /// Tools are given in fields, and calls come in fields.
     Structured,
-    /// Tools are given in fields, but calls are read out of the text, because the server does not know how the model writes them.
+    /// Tools are given in fields, but calls are read out of the text, because the server does not parse the model's notation.
     Offered,
     /// Tools are described in the system message, and calls are read out of the text.
     #[default]

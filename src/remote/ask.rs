@@ -11,8 +11,8 @@ pub struct Ask {
     pub messages: Vec<Message>,
     /// The tools that the reply may call.
     pub tools: Vec<ToolText>,
-    /// The beginning of the answer, which the reply goes on; empty for none. A server that cannot be given one is told to begin so, and the
-    /// beginning is cut off the reply, so the text of the pieces always is what follows it.
+    /// The beginning of the answer, which the reply goes on; empty for none. For a server that takes none, the prompt says how to begin,
+    /// and the beginning is cut off the reply, so the text of the pieces always is what follows it.
     pub begun: String,
     pub form: Form,
     /// Tokens of the answer, thoughts included.

@@ -94,7 +94,7 @@ fn listed(one: &Value, by_header: Kind) -> Option<Listed> {
     Some(Listed { name: name.to_owned(), kind, context })
 }
 
-/// The context of a model and where it is said. Ollama knows its own only once the model is loaded, so this is asked after the probe.
+/// The context of a model and where it is said. Ollama reports its own only once the model is loaded, so this is asked after the probe.
 pub async fn context(remote: &Remote, model: &Listed) -> (usize, String) {
     if let Some(context) = remote.endpoint().context {
         return (context, "models.toml".to_owned());

@@ -1,4 +1,4 @@
-//! Guesses how many tokens a text has for a model whose tokens are not at hand, and learns from what the server counts.
+//! Estimates how many tokens a text has for a model whose tokeniser is not at hand, corrected by the server's counts.
 
 use std::sync::{Arc, Mutex};
 

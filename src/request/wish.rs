@@ -1,4 +1,4 @@
-//! Tells wishes, which are orders in other words, from questions in polite words.
+//! Separates wishes, which are orders in other words, from questions in polite words.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What the server says of itself: models, properties, health, metrics.
+//! Describes the server to clients: models, properties, health, metrics.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::engine::Tally;
 use crate::engine::pool::Active;
 use crate::models::{Endpoint, ModelSpec, Role};
 
-/// What was served so far. Clones share it.
+/// Counts of served requests and tokens. Clones share them.
 #[derive(Clone, Default)]
 pub struct Counts {
     inner: Arc<[AtomicU64; 4]>,
@@ -94,7 +94,7 @@ fn of_server(server: &Server, role: Role, endpoint: &Endpoint) -> Value {
     json!({ "n_ctx": row.context.or(endpoint.context), "server": endpoint.url(), "model": row.model, "state": row.state })
 }
 
-/// What clients of llama-server ask for: the context of the planner, and that it takes tools.
+/// The properties that clients of llama-server read: the planner's context, and that it takes tools.
 pub async fn props(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let (context, slots, path) = match server.away(Role::Planner).await? {
         Some(away) => (away.remote.abilities().context, 1, away.name.clone()),

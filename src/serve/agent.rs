@@ -22,7 +22,7 @@ const TURNS_MAX: usize = 4;
 /// Turns that may wait for one of these to end.
 const WAITING_MAX: usize = 16;
 
-/// What turns work with, made at the first of them.
+/// The parts that all turns share; models and index are opened at the first turn.
 pub struct Agent {
     app: App,
     pool: Pool,
@@ -167,7 +167,7 @@ impl TurnReply {
     }
 }
 
-/// What a tool call came to, in a line.
+/// The result of a tool call, in one line.
 fn line(report: &StepReport) -> String {
     let how = match report.status {
         StepStatus::Succeeded => "",

@@ -1,4 +1,4 @@
-//! What a client asks of a model, in one form for all protocols.
+//! A client's request to a model, in one form for all protocols.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub enum Model {
 pub enum Turn {
     System(String),
     User(String),
-    /// What the model said, and the tools it called.
+    /// The model's words, and its tool calls.
     Assistant {
         text: String,
         calls: Vec<Call>,
@@ -94,7 +94,7 @@ pub struct Ask {
     /// At most one call is made in an answer.
     pub one_call: bool,
     pub format: Format,
-    /// Most tokens of the answer; `None` for all that the context leaves.
+    /// Maximum number of tokens of the answer; `None` for all that the context leaves.
     pub max_tokens: Option<usize>,
     /// The answer ends before the first of these.
     pub stop: Vec<String>,
@@ -170,7 +170,7 @@ impl Ask {
 }
 
 const STOPS_MAX: usize = 16;
-/// Most tools of a request.
+/// Maximum number of tools of a request.
 pub const TOOLS_MAX: usize = 512;
 
 /// A fresh identifier: `call_` or another prefix and 24 letters and digits.

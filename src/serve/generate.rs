@@ -35,7 +35,7 @@ pub struct ModelReply {
     prompt: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
-    /// The reason for which the answer fails, told after the deltas that are ready.
+    /// The reason why the answer fails, sent after the deltas that are ready.
     failed: Option<Problem>,
 }
 
@@ -110,7 +110,7 @@ impl ModelReply {
             self.text.push_str(text);
         }
         let passed = self.held.push(text);
-        // While a call is held back the client sees that work goes on.
+        // While a call is held back, empty deltas show the client that work goes on.
         let is_held = passed.is_empty();
         let delta = if is_held { Delta::Alive } else { Delta::Text(passed, std::mem::take(&mut self.tokens)) };
         self.ready.push_back(delta);

@@ -1,4 +1,4 @@
-//! Who may ask: every request must name this host, come from no other site and carry the secret of what it asks for.
+//! Admits requests: each must name this host, come from no other site, and carry the secret that its path needs.
 //!
 //! A page of another site in the user's browser reaches local ports, directly or under a name that it rebinds to this machine
 //! (CVE-2026-22812, CVE-2026-42559), so a loopback address alone protects nothing. There are two secrets. The token of the APIs
@@ -36,10 +36,10 @@ const PAGE_BODY_TIME: Duration = Duration::from_secs(10);
 /// A header that only the page's own script sets: it holds the proof. Another site needs this server's leave to send it, and never
 /// gets that.
 const OWN: &str = "x-monobloc";
-/// What the browser says about where a request comes from.
+/// The header in which a browser says where a request comes from.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// What the browser may do with an answer of the page: run its own files, and show itself in no frame.
+/// Headers of the page: it runs only its own files, and is not shown in a frame.
 const SEALS: [(&str, &str); 5] = [
     ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
     ("x-content-type-options", "nosniff"),
@@ -48,7 +48,7 @@ const SEALS: [(&str, &str); 5] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
-/// What a path belongs to, and so which secret it needs.
+/// The part of the server that a path belongs to; it decides which secret is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
     /// The files of the page, which hold nothing of the project: no secret.
@@ -73,14 +73,14 @@ impl Area {
     }
 }
 
-/// What requests are checked against.
+/// The secrets and host names that requests are checked against.
 #[derive(Clone)]
 pub struct Guard {
     token: Token,
     key: Token,
-    /// The value of the cookie. Browsers send it to every port of this host, so a program behind another port can learn it.
+    /// The value of the cookie. Browsers send it to every port of this host, so a program behind another port can read it.
     session: Token,
-    /// What the page's script got when it entered and keeps for its origin, port included; without it a cookie opens nothing.
+    /// The token that the page's script received on entry and stores for its origin, port included; a cookie without it opens nothing.
     proof: Token,
     /// The names of this server, each with its port.
     hosts: [String; 3],

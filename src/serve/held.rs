@@ -3,7 +3,7 @@
 use crate::base::half_of;
 use crate::models::dialect::Dialect;
 
-/// What a reply that is a call begins with, whatever the family: small models often write calls as JSON.
+/// Beginnings of calls in every family: small models often write calls as JSON.
 const BEGINNINGS: [&str; 5] = ["{", "<tool_call>", "```json", "```tool", "<function"];
 
 /// The beginnings of calls in the notation of `dialect`: first its own mark, which counts anywhere in a reply.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::models::dialect::by_name;
 
-    /// What is passed on at once, and what is held back.
+    /// The text that was passed on, and the text that was held back.
     fn split(dialect: &str, pieces: &[&str]) -> (String, String) {
         let dialect = by_name(dialect).expect("a dialect");
         let mut held = Held::at(openers(&dialect));

@@ -20,7 +20,7 @@ const CONNECTIONS_MAX: usize = 64;
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Longest time that a client may take nothing of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(60);
-/// Pause after a connection could not be accepted, for example for want of file descriptors.
+/// Pause after a connection could not be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens on `address`, which must be of this machine alone.

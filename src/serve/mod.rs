@@ -51,7 +51,7 @@ use crate::engine::pool::{Leased, Pool};
 use crate::models::dialect::Prompt;
 use crate::models::{ModelSpec, Registry, Role};
 
-/// Where to listen and what to ask for.
+/// The address to listen on, and the file with the secret.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// A loopback address; port 0 takes a free one.
@@ -102,7 +102,7 @@ fn router(server: Server, guard: Guard) -> Router {
         .with_state(server)
 }
 
-/// What every request works with. Clones share it.
+/// The state shared by all requests; clones share it.
 #[derive(Clone)]
 pub struct Server {
     inner: Arc<Inner>,

@@ -35,7 +35,7 @@ pub struct Passed {
     bytes: usize,
     ready: VecDeque<Delta>,
     counts: Counts,
-    /// The reason for which the answer fails, told after the deltas that are ready.
+    /// The reason why the answer fails, sent after the deltas that are ready.
     failed: Option<Problem>,
 }
 
@@ -79,7 +79,7 @@ fn request(ask: &Ask, away: &Away) -> (remote::Ask, usize) {
         Form::Free => away.manner.silent,
         _ => Sampling::greedy(),
     };
-    // A client that asks again wants another answer, unless somebody has named a seed.
+    // A repeated request gets another answer, unless a seed is set.
     let seed = ask.sampling.seed.or(away.manner.seed).unwrap_or_else(|| u64::from(fastrand::u32(..)));
     let request = remote::Ask {
         tools: prompt::offered(ask),

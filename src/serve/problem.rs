@@ -8,7 +8,7 @@ use crate::engine::EngineError;
 use crate::engine::pool::PoolError;
 use crate::remote::{RemoteError, Why};
 
-/// The kinds of problems that clients tell apart.
+/// The kinds of problems that clients distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong.

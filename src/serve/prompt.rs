@@ -75,7 +75,7 @@ pub fn plain(ask: &Ask, model: &Leased, request: Request) -> Request {
         None if thinks(ask, model) => model.manner.thinking,
         None => model.manner.silent,
     };
-    // A client that asks again wants another answer, unless somebody has named a seed.
+    // A repeated request gets another answer, unless a seed is set.
     let seed = ask.sampling.seed.or(model.manner.seed).unwrap_or_else(|| fastrand::u64(..));
     let request = Request {
         sampling: Sampling { seed, ..own.wished(ask.sampling) },

@@ -51,7 +51,7 @@ impl Stops {
         (text, tokens, found.map(|(_, number)| number))
     }
 
-    /// What was held back, at the end of an answer that no stop text has cut.
+    /// The text held back, at the end of an answer that no stop text has cut.
     pub fn flush(&mut self) -> (String, Vec<TokenLogprobs>) {
         (std::mem::take(&mut self.held), self.tokens.drain(..).map(|(_, token)| token).collect())
     }

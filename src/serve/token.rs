@@ -21,7 +21,7 @@ impl Token {
     /// The token in `file`; a new one is written there if there is no such file.
     pub fn of(file: &Path) -> Result<Token> {
         let name = file.display();
-        // What cannot be opened, such as a pipe that nobody writes to, is not waited for.
+        // Only a plain file is opened: opening a pipe without a writer would block.
         match fs::metadata(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Token::made(file),
             Ok(about) if !about.is_file() => bail!("the token file {name} is not a file; name one with --token-file"),

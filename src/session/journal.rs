@@ -91,7 +91,7 @@ impl Journal {
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
         let mut entries = Vec::new();
         let ended = self.follow(|link, record, _| {
-            // A newer program may have written kinds of records that this one does not know.
+            // A newer version may have written kinds of records that this one cannot read.
             if let Ok(record) = serde_json::from_str(record) {
                 entries.push(Entry { seq: link.seq, record });
             }

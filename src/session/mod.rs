@@ -231,7 +231,7 @@ impl Session {
 /// The last line of the answer of a turn that changed something.
 const UNDO: &str = "`monobloc undo` takes this back, `/undo` in a conversation";
 
-/// Whether an event tells of files that a turn changed and an undo takes back.
+/// Whether an event is about files that a turn changed and an undo restores.
 fn is_change(event: &Event) -> bool {
     matches!(event, Event::CheckpointMade { created, changed, deleted, .. } if created + changed + deleted > 0)
 }
@@ -299,7 +299,7 @@ impl SessionHost {
         Some(Turn::new(project, about, cancel.clone()))
     }
 
-    /// Ends the turn's checkpoint, which frees the project's lock. Returns the event that tells what was changed.
+    /// Ends the turn's checkpoint, which frees the project's lock. Returns the event with the changes.
     async fn settle(&self, turn: Arc<Turn>) -> Option<Event> {
         match tokio::task::spawn_blocking(move || turn.finish()).await {
             Ok(Ok(Some(Summary { checkpoint, created, changed, deleted, left }))) => {

@@ -51,7 +51,7 @@ pub const LEAD: [Builtin; 12] = [
 ];
 
 impl Builtin {
-    /// The tools that forms and retrieval choose among, each for one thing, with words that tell it from the others.
+    /// The tools that forms and retrieval choose among, each for one thing, with words of its own.
     pub const CHOSEN: [Builtin; 19] = [
         Builtin::ReadFile,
         Builtin::ListDir,

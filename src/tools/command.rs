@@ -137,7 +137,7 @@ fn outcome(
     confines: &Confines<'_>,
     bytes_max: usize,
 ) -> Outcome {
-    // Whoever ran it knows the command; a script in it can be longer than what it printed.
+    // The caller has the command; a script in it can be longer than its output.
     let (first, is_longer) = line.split_once('\n').map_or((line, ""), |(first, _)| (first, " …"));
     let mut report = format!("$ {}{is_longer}\n[{how}]\n", cut_line(first, LINE_CHARS_MAX.min(bytes_max / 4)));
     // The bytes that one stream does not need are the other's.

@@ -235,7 +235,7 @@ impl Inside {
         let below = self.absolute.strip_prefix(&self.root).unwrap_or(Path::new(""));
         for component in below.components() {
             let name = component.as_os_str().to_string_lossy();
-            // Case does not matter: some file systems do not tell `.GIT` from `.git`.
+            // Case does not matter: on some file systems `.GIT` is `.git`.
             if PROTECTED.iter().any(|folder| name.eq_ignore_ascii_case(folder)) {
                 return Err(ConfineError::Protected { path: shown(path), folder: name.into_owned() });
             }

@@ -157,7 +157,7 @@ impl Look<'_> {
         let callers = graph.callers(&handle).into_iter().chain(graph.dependents(&handle));
         let mut places: Vec<(String, usize)> = callers.map(|near| (near.node.path, near.line)).collect();
         if graph.named(&handle).is_empty() && span.container.is_empty() {
-            // The index knows of the change already: then the uses are references whose target is unknown.
+            // If the index has the change already, the uses are references whose target is unknown.
             let around: Vec<String> = graph.dependents(path).into_iter().map(|near| near.node.path).collect();
             let unknown = self.context.index.as_ref().and_then(|index| index.unresolved(name).ok()).unwrap_or_default();
             places.extend(unknown.into_iter().filter(|(of, ..)| around.contains(of)).map(|(of, line, _)| (of, line)));

@@ -1,4 +1,4 @@
-//! Says in words what the events of a turn tell, alike for every user interface.
+//! Puts the events of a turn into words, alike for every user interface.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub fn doing(event: &Event) -> Option<String> {
     })
 }
 
-/// A line of little weight about what an event tells.
+/// A line about an event of little weight.
 pub fn remark(event: &Event) -> Option<String> {
     Some(match event {
         Event::LessonsUsed { lessons, problem, instead_of, .. } => {

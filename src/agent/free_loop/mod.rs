@@ -250,7 +250,7 @@ impl<'a> Loop<'a> {
         Ok(batch)
     }
 
-    /// Why a call that may change something is not run, for the model; the user is told too. A call that is not whole,
+    /// Why a call that may change something is not run, for the model; the user gets a notice too. A call that is not whole,
     /// or that says more than the tool can do, would change something else than was meant.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, doubt: Option<&Doubt>) -> Option<String> {
         let is_harmless = !spec.mutates && self.scene.toolkit.catalog.is_builtin(&spec.name);

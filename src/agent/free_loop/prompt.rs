@@ -85,7 +85,7 @@ pub fn background(
     (!pack.items.is_empty()).then(|| pack.text())
 }
 
-/// The message that tells a stalled model what to do next.
+/// The message to a stalled model with its next task.
 pub fn correction(stall: Stall, remedy: Remedy, changes: bool, open: &[&Step], example: &str, most: usize) -> String {
     let mut text = match (remedy, stall) {
         (Remedy::Nudge, _) if changes => NUDGE.to_owned(),

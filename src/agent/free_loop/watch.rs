@@ -28,7 +28,7 @@ pub enum Verdict {
     Go,
     /// The model's last reply ends the loop.
     Done,
-    /// The model is told what is wrong, and goes on.
+    /// The model gets the problem, and goes on.
     Say(Stall, Remedy),
     /// The loop ends; the turn goes on without it.
     End(Stall),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a model does, at most three read-only iterations come in a row.
+        /// At most three read-only iterations come in a row, for any sequence of replies.
         #[test]
         fn read_only_iterations_are_bounded(story in "[rsxu]{1,40}", executing in proptest::bool::ANY) {
             let mut watch = Watch::default();

@@ -21,7 +21,7 @@ use crate::request::named::{self, Found, Role};
 use super::{Done, Job, code, grammar, passage, pick, reply};
 
 const CREATE: &str = include_str!("../prompts/create.md");
-/// What the model is told about an answer without text.
+/// The message to the model about an answer without text.
 const NO_TEXT: &str = "There is no text in the answer.";
 /// Words that ask for an empty file.
 const EMPTY: &str = "empty blank leer leere leeres vide vacío пустой";
@@ -174,7 +174,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text, if it is whole: nothing else may be written to a file or run. The error tells the model what to do.
+    /// The text, if it is whole: nothing else may be written to a file or run. The error says what the model has to do.
     pub fn whole(&self) -> Result<&str, String> {
         match &self.cut {
             None => Ok(&self.text),

@@ -33,14 +33,14 @@ use write::Writer;
 
 const WRITE: &str = include_str!("../prompts/write.md");
 const NAME: &str = "First name the definitions to write.";
-/// Most characters of what a check found in the next prompt.
+/// Maximum number of characters of a check's findings in the next prompt.
 const TROUBLE_CHARS: usize = 900;
 
 /// A change of code that is to be written.
 pub struct Order<'a> {
     pub pack: &'a Pack,
     pub mentions: &'a Mentions,
-    /// What the model is to do.
+    /// The task for the model.
     pub task: String,
     /// The command that has to pass after the change; without one, the tests that cover the change are run.
     pub command: Option<&'a str>,
@@ -61,27 +61,27 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
     rounds.give_up(evidence).await
 }
 
-/// What the rounds of a change share.
+/// The state that the rounds of a change share.
 struct Rounds<'a> {
     job: Job<'a>,
     mentions: &'a Mentions,
     /// The command that has to pass.
     command: Option<&'a str>,
-    /// Most rounds.
+    /// Maximum number of rounds.
     count: usize,
     files: Files,
     /// The definitions that the model may still name.
     choices: Choices,
-    /// Most items that it may name in the first round.
+    /// Maximum number of items that it may name in the first round.
     items_max: usize,
     /// The mistake may be in a list or constant that the named definitions use.
     may_be_data: bool,
     messages: Vec<Message>,
     /// Number of messages before the model's first answer.
     prompt_len: usize,
-    /// What is written in the next round, if it is decided already.
+    /// The items of the next round, if they are decided already.
     next: Option<Given>,
-    /// What was wrong in the round before.
+    /// The problem of the round before.
     trouble: String,
     /// Reports of commands on the files before the change; `None` for a command that passed or could not be run.
     before: HashMap<String, Option<Report>>,
@@ -94,7 +94,7 @@ struct Rounds<'a> {
 /// The items to write, and whether the model may name no others.
 type Given = (Vec<Item>, bool);
 
-/// What the model wrote in one round.
+/// The model's answer in one round.
 struct Attempt {
     round: usize,
     /// No round follows.
@@ -251,7 +251,7 @@ impl<'a> Rounds<'a> {
         Some(Outcome::Asked)
     }
 
-    /// What is written after an answer that could not be merged, or that has nothing new.
+    /// The next items after an answer that could not be merged, or that has nothing new.
     fn after_refusal(&mut self, pieces: &[(Item, String)], unchanged: &[Item]) -> Option<Given> {
         match unchanged {
             // A definition that stays as it is may use a list that is wrong.
@@ -269,7 +269,7 @@ impl<'a> Rounds<'a> {
     /// Puts a question about the change into the next prompt, which offers other definitions, and sets this change aside.
     fn ask_for_others(&mut self, question: &str, attempt: &Attempt) {
         self.doubted = Some(attempt.round);
-        // A model that sees its code in the wrong place repeats it.
+        // With its code in the prompt, a model repeats it in the wrong place.
         self.messages.truncate(self.prompt_len);
         attempt.pieces.iter().for_each(|(item, _)| self.choices.without(item));
         self.choices.narrow_to_data_of(&attempt.pieces);
@@ -351,7 +351,7 @@ impl<'a> Rounds<'a> {
     fn refused(&mut self, round: usize, problem: &str) {
         self.trouble = words::shorten(problem, TROUBLE_CHARS);
         tracing::debug!(round, trouble = self.trouble.as_str(), "not right yet");
-        // A model that sees its answer repeats it, so only what was wrong stays in the prompt.
+        // With its answer in the prompt a model repeats it, so only the problem stays there.
         self.messages.truncate(self.prompt_len);
         if self.next.is_none()
             && let Some(last) = self.messages.last_mut()

@@ -25,7 +25,7 @@ const PROMPT: &str = "Write the one shell command that does what the developer a
 /// The form of a command that a model writes, and the length at which the form ends one, in characters.
 const LINE: Form = Form { grammar: "start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n", tokens_max: 60 };
 const LINE_CHARS: usize = 201;
-/// Most files of the project that are listed in the prompt.
+/// Maximum number of the project's files that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
 /// Commands of the shell itself, which are no programs in `PATH`.

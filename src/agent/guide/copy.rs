@@ -15,7 +15,7 @@ use crate::tools::{Context, Outcome, ToolCall};
 
 use super::{Job, command};
 
-/// Most files of a project that is copied, and most bytes of them.
+/// Maximum number of files of a project that is copied, and of their bytes.
 const FILES_MAX: usize = 20_000;
 const BYTES_MAX: u64 = 256 << 20;
 

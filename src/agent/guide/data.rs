@@ -29,7 +29,7 @@ const EXAMPLE: [&str; 2] = [
 const BELOW: &str = " > ";
 /// Maximum number of entries of a file in the grammar.
 const ENTRIES_MAX: usize = 200;
-/// Most entries that one step changes.
+/// Maximum number of entries that one step changes.
 const CHANGES_MAX: usize = 6;
 /// A key that may be new.
 const KEY_PATTERN: &str = "[A-Za-z0-9_@./:*-]{1,60}";

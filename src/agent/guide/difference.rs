@@ -1,8 +1,8 @@
-//! Looks whether a change that no example and no test shows makes a difference: the model writes a call for the request, and code compares what it
-//! gives before and after the change.
+//! Checks whether a change that no example and no test covers makes a difference: the model writes a call for the request, and code compares its
+//! results before and after the change.
 //!
-//! A small model writes a changed function that does what the old one did, or that fails, as often as a right one. Which result would be right it
-//! tells no better than the change; which call the request is about, it tells well.
+//! A small model writes a changed function that does what the old one did, or that fails, as often as a right one. Its idea of
+//! the right result is no better than its change; but it does find the call that the request is about.
 
 use crate::agent::budget::Guided;
 use crate::agent::evidence::{Check, Evidence};

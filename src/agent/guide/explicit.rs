@@ -21,7 +21,7 @@ use super::together::FileEdit;
 use super::{Done, Job};
 use rewrite::{Rewrite, paths_meant};
 
-/// Most remaining uses of a removed name that are listed for the user.
+/// Maximum number of remaining uses of a removed name that are listed for the user.
 const LEFT_MAX: usize = 6;
 /// Files that contain the version of a project.
 const MANIFESTS: &[&str] = &["Cargo.toml", "package.json", "pyproject.toml"];
@@ -113,7 +113,7 @@ fn settled(job: Job<'_>, places: &Places, wanted: &Wanted<'_>) -> Result<Vec<Fil
             Ok(edit) => edits.push(edit),
             Err(Unsettled::Unsaid) => {}
             Err(Unsettled::Several(why)) => {
-                // Which of several lines of code is meant, a model may tell.
+                // A model may pick the right one of several lines of code.
                 is_certain &= !has_grammar(path);
                 refusals.push(format!("{path}: {why}"));
             }
@@ -148,7 +148,7 @@ fn found(job: Job<'_>, mentions: &Mentions, wanted: &Wanted<'_>) -> Option<Vec<F
     is_clear.then_some(found)
 }
 
-/// What a step removes or replaces.
+/// The removal or replacement that a step spells out.
 struct Wanted<'a> {
     /// The text of the step, with a mark in place of the files that it names.
     text: &'a str,

@@ -43,7 +43,7 @@ pub struct Files {
     pub only_tests: bool,
     /// Existing lines change only if the request speaks of that, because no failing check shows what is right.
     pub by_words: bool,
-    /// What the calls in the request gave before the change and must not give after it, a line each; `None` until they were run.
+    /// The results of the request's calls before the change, a line each, which must differ after it; `None` until they were run.
     pub given: Option<Vec<String>>,
     /// Files that have to export what is new.
     exporting: Vec<String>,
@@ -138,7 +138,7 @@ impl Files {
         }
     }
 
-    /// What the model may name.
+    /// The definitions that the model may name.
     pub fn choices(&self) -> Choices {
         let choices = Choices::of(&self.shown, &self.new, self.may_remove);
         if self.only_tests { choices.of_tests(self.tested.last()) } else { choices }

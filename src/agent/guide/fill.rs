@@ -18,7 +18,7 @@ const MARKS: &[[&str; 3]] = &[
 ];
 /// Shortest definition that is tried, in lines; a shorter one says too little about the missing line.
 const LINES_MIN: usize = 4;
-/// Most lines of one definition that are tried.
+/// Maximum number of lines of one definition that are tried.
 const LINES_MAX: usize = 16;
 
 /// The code lines of the definition `within`, without its first, as byte ranges without line ends; those that share most with the clues come

@@ -32,7 +32,7 @@ pub struct Item {
     pub what: What,
 }
 
-/// What happens to an item.
+/// The kind of change of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// A definition is rewritten.

@@ -22,7 +22,7 @@ const WHOLE_LINES_MAX: usize = 36;
 /// Longest stretch that is rewritten at once, in lines, and lines that it may have beyond twice its length.
 const STRETCH_LINES_MAX: usize = 12;
 const MORE_LINES: usize = 10;
-/// Most stretches of one change.
+/// Maximum number of stretches of one change.
 const STRETCHES_MAX: usize = 2;
 
 /// The stretches of a long function.

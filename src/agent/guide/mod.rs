@@ -71,7 +71,7 @@ pub struct Job<'a> {
     pub step: &'a Step,
     /// The request has several steps.
     pub of_several: bool,
-    /// What earlier steps of this turn changed.
+    /// The changes of earlier steps of this turn.
     pub touched: &'a [Stretch],
     /// Whether the planner was measured to be able to write; if not, only small changes are tried.
     pub writes: bool,
@@ -105,7 +105,7 @@ impl<'a> Job<'a> {
         exists(self.scene.context, path)
     }
 
-    /// What is first found wrong with `after`, the new text of a file, as a message for the model that wrote it. The names in `may_go` may be
+    /// The first problem of `after`, the new text of a file, as a message for the model that wrote it. The names in `may_go` may be
     /// removed, because the request names them.
     pub fn problem(self, path: &str, before: &str, after: &str, may_go: &[String]) -> Option<String> {
         let known = |name: &str| self.index.graph().is_ok_and(|graph| !graph.named(name).is_empty());

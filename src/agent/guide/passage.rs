@@ -13,11 +13,11 @@ pub use addition::{ends_with_list, new_lines};
 pub struct Passage {
     /// First and last line, counted from 1.
     pub lines: (usize, usize),
-    /// What it is listed as: its heading, key or first words.
+    /// The title in lists: its heading, key or first words.
     pub title: String,
 }
 
-/// What happens to a passage, given by its index.
+/// The change to a passage, which is given by its index.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// It is rewritten.
@@ -30,9 +30,9 @@ pub enum Place {
 
 /// Longest passage that is rewritten whole, in lines; of a longer one, the part that fits the request is.
 const LINES_MAX: usize = 40;
-/// Most characters of a title.
+/// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 60;
-/// Most passages of a file; the last one has the rest of the file.
+/// Maximum number of passages of a file; the last one has the rest of the file.
 pub const PASSAGES_MAX: usize = 60;
 
 /// The passages of a text, in order; together they are all of its lines.

@@ -18,7 +18,7 @@ use super::{Done, Job};
 
 const PROMPT: &str =
     "A request changes a value in a project. Say which of these lines is meant, by its number, and nothing else.";
-/// Most lines to pick from, since with more the value says too little about the place; and characters shown of each.
+/// Maximum number of lines to pick from, because with more the value says too little about the place; and of characters shown of each.
 const LINES_MAX: usize = 24;
 const LINE_CHARS: usize = 120;
 

@@ -15,7 +15,7 @@ use crate::language::{grounding, words};
 use super::{Done, Job, together};
 use crate::tools::files::left_out;
 
-/// Most mentions, and most doubtful places, that are listed for the user.
+/// Maximum number of mentions, and of doubtful places, that are listed for the user.
 const LISTED_MAX: usize = 8;
 
 /// Renames the symbol that the step names; a note gives the reason if the names or the symbol are not clear.

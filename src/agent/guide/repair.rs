@@ -19,9 +19,9 @@ use crate::request::kind::{self, is_report};
 use super::files::Files;
 use super::{Done, Job, Stretch, code, trial, verify};
 
-/// Most failures whose place is shown to the model.
+/// Maximum number of failures whose place is shown to the model.
 const TESTS_SHOWN: usize = 2;
-/// Most definitions of one name, and most files with failures, that are searched for the mistake.
+/// Maximum number of definitions of one name, and of files with failures, that are searched for the mistake.
 const NODES_MAX: usize = 2;
 const FILES_MAX: usize = 3;
 

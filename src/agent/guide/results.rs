@@ -54,7 +54,7 @@ fn asks_for_now(text: &str) -> bool {
 fn told(line: &str, output: &str, job: Job<'_>) -> String {
     let line = words::shorten(line, 90);
     let report = failures::read(output, job.root());
-    // Without `-v` Go tells packages, not tests.
+    // Without `-v` Go prints packages, not tests.
     let is_of_packages = line.contains("go test") && !line.contains(" -v");
     match counted(&report).filter(|_| !is_of_packages) {
         Some(counts) => format!("`{line}`: {counts}.\n"),

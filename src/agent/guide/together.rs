@@ -12,7 +12,7 @@ use crate::tools::builtin::Builtin;
 use super::{Done, Job};
 
 impl Job<'_> {
-    /// Makes changes that belong together: all of them or none. `notes` tell the user which places they leave out.
+    /// Makes changes that belong together: all of them or none. `notes` name the places that they leave out, for the user.
     pub async fn make_all(
         self,
         edits: &[FileEdit],

@@ -25,20 +25,20 @@ use super::copy::{self, Copy};
 use super::together::{FileEdit, changed_meanwhile};
 use super::{Done, Job, Stretch, fill, refusal, verify};
 
-/// Most suspected definitions that are changed, and lines of the longest.
+/// Maximum number of suspected definitions that are changed, and of lines of each.
 const PLACES_MAX: usize = 8;
 const LINES_MAX: usize = 300;
-/// Most further functions that are changed because the check executes them, lines of the longest, and most files that are searched for them.
+/// Maximum number of further functions that are changed because the check executes them, of lines of each, and of files searched for them.
 const RAN_MAX: usize = 6;
 const RAN_LINES_MAX: usize = 80;
 const RAN_FILES_MAX: usize = 40;
 /// This many lines of a definition move its lines back by one place in the order.
 const LINES_A_RANK: usize = 10;
-/// Most lines that are filled in a second time, with the old line in the prompt.
+/// Maximum number of lines that are filled in a second time, with the old line in the prompt.
 const OLD_SHOWN_MAX: usize = 2;
-/// Most copies of the project that changes are tried on in parallel.
+/// Maximum number of copies of the project on which changes are tried in parallel.
 const COPIES_MAX: usize = 4;
-/// Most characters of the check in a notice to the user.
+/// Maximum number of characters of the check in a notice to the user.
 const NOTICE_CHARS: usize = 60;
 /// Time that a check may take beyond twice the time of its failed run.
 const GRACE: Duration = Duration::from_secs(3);
@@ -48,7 +48,7 @@ const BETTER_TIME: Duration = Duration::from_secs(5);
 /// A check that fails.
 pub struct Check<'a> {
     pub line: &'a str,
-    /// What it printed, as a summary.
+    /// A summary of its output.
     pub said: &'a str,
     pub took: Duration,
     /// Failures from before that may remain.

@@ -19,9 +19,9 @@ use crate::edit::testing::{self, Checks, Task};
 use super::files::Files;
 use super::{Job, command};
 
-/// Most characters of a summary of failures.
+/// Maximum number of characters of a summary of failures.
 const SUMMARY_CHARS: usize = 700;
-/// Most test files that are run for one change.
+/// Maximum number of test files that are run for one change.
 const TESTS_MAX: usize = 4;
 /// Errors of Python and Node for a module that is not found.
 const NOT_FOUND: &[&str] = &["ModuleNotFoundError", "ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "Cannot find module"];
@@ -152,7 +152,7 @@ fn lacks_package(root: &Path) -> impl Fn(&str) -> bool {
 pub struct Wrong {
     /// The command that runs them.
     pub line: String,
-    /// What is wrong, a line for each example.
+    /// The failures, a line for each example.
     pub said: String,
     /// The file with the functions that they call.
     pub path: String,

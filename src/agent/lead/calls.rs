@@ -178,8 +178,8 @@ impl Lead<'_> {
         }
     }
 
-    /// Why a call that may change something is not run, for the model; the user is told too. A call that is a guess, or that says more than
-    /// the tool can do, would change something else than was meant.
+    /// Why a call that may change something is not run, for the model; the user gets a notice too. A call that is a guess, or that says more
+    /// than the tool can do, would change something else than was meant.
     fn refusal(&self, checked: &check::Checked, spec: &ToolSpec, certain: bool) -> Option<String> {
         if !spec.mutates || spec.name == Builtin::Plan.name() {
             return None;

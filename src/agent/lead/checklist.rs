@@ -118,7 +118,7 @@ impl Checklist {
         host.emit(Event::PlanCreated { plan: view });
     }
 
-    /// Sets the list as a call of the model says and shows what is new. Returns what the model is told.
+    /// Sets the list as a call of the model says and shows what is new. Returns the result for the model.
     ///
     /// # Errors
     /// The fault of the call; nothing was changed.
@@ -158,8 +158,8 @@ impl Checklist {
         Ok(format!("{} open, {} done, {} dropped", count(Mark::Open), count(Mark::Done), count(Mark::Dropped)))
     }
 
-    /// Adds these steps of the model's plan; its first ones take the place of what code reads in the request. Returns what the model is told, or
-    /// why nothing was added.
+    /// Adds these steps of the model's plan; its first ones take the place of what code reads in the request. Returns the result for the
+    /// model, or why nothing was added.
     pub fn add(&mut self, steps: &[&str], host: &dyn Host) -> Result<String, String> {
         let kept = self.items.iter().filter(|_| self.by_model);
         let mut items: Vec<Value> =

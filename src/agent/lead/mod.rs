@@ -1,4 +1,4 @@
-//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code watches, bounds and tells what was done.
+//! The turn of a model that was measured to act: it leads, with tools, a checklist and checks; code watches, bounds and reports.
 
 mod calls;
 mod checklist;
@@ -80,7 +80,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let given = opening::Given { parts, checklist: &checklist, evidence, trouble, vector: vector.as_deref() };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
-    // Tools keep to the length of a result themselves, because each knows how the rest is got.
+    // Each tool cuts its own results, because its text says how to get the rest.
     let sample = &messages[request_at].content;
     let text_max_bytes =
         budget::bytes(budget.result, sample, |text| model.count(text)).min(scene.context.text_max_bytes);

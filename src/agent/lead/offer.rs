@@ -12,7 +12,7 @@ use super::checklist;
 pub struct Offer {
     pub specs: Vec<ToolSpec>,
     pub texts: Vec<ToolText>,
-    /// The listed tools, all others and the call that adds a step to a plan, so that a call of one that is not listed is told from words.
+    /// The listed tools, all others and the call that adds a step to a plan, so that a call of an unlisted one is not taken for words.
     pub known: Vec<ToolSpec>,
     pub known_texts: Vec<ToolText>,
 }

@@ -95,7 +95,7 @@ pub async fn messages(
     Ok(messages)
 }
 
-/// Who the model is and how it works.
+/// The system prompt: the model's role and how it works.
 fn about(Scene { toolkit, context, .. }: Scene<'_>, budget: &Budget) -> String {
     let text = if toolkit.mode == Mode::Chat { CHAT } else { AGENT };
     let project = context.root.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

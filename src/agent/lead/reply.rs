@@ -1,4 +1,4 @@
-//! Asks the leading model for its next reply, whose words reach the user as they come, and tells what kind of reply it is.
+//! Asks the leading model for its next reply, passes its words on to the user as they come, and sorts the reply by its kind.
 
 use crate::agent::execute::Scene;
 use crate::agent::notation::Reply;

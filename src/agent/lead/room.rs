@@ -117,7 +117,7 @@ pub fn make(messages: &mut Vec<Message>, request_at: &mut usize, done: &str, lim
             note(&mut messages[1].content, done);
         }
     }
-    // Whatever is left is the opening and the newest rounds.
+    // The opening and the newest rounds are left.
     cut(messages, limits);
     true
 }

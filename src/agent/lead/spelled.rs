@@ -1,4 +1,4 @@
-//! Tells whether a request spells out beyond doubt what is to be done, so that code does it at once and no model is asked.
+//! Recognises requests that spell out beyond doubt what is to be done: code does it at once, and no model is asked.
 
 use crate::agent::guide;
 use crate::agent::toolkit::Toolkit;

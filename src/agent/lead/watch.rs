@@ -5,13 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::protocol::{Detection, Event, Remedy, Stall};
 
-/// The same call with the same result so many times: the model is told, and the turn ends.
+/// Number of times that the same call has the same result: before the model gets a hint, and before the turn ends.
 const SAME_TOLD: usize = 3;
 const SAME_MAX: usize = 5;
-/// Rounds in a row whose results have no line that was not seen before: the model is told, and the turn ends.
+/// Rounds in a row whose results have no new line: before the model gets a hint, and before the turn ends.
 const IDLE_TOLD: usize = 4;
 const IDLE_MAX: usize = 7;
-/// Calls in a row that the user has refused: the model is told, and the turn ends.
+/// Calls in a row that the user has refused: before the model gets a hint, and before the turn ends.
 const REFUSED_TOLD: usize = 3;
 pub const REFUSED_MAX: usize = 5;
 /// Replies in a row of which nothing could be used: the turn ends.
@@ -23,7 +23,7 @@ const LINES_MAX: usize = 20_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Go,
-    /// The model is told this.
+    /// The model gets this hint.
     Say(String),
     /// The turn ends, for this reason.
     End(String),

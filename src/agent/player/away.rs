@@ -115,7 +115,7 @@ impl Away {
     }
 }
 
-/// The options of a sampling that every server knows.
+/// The sampling options that every server accepts.
 pub fn wish(sampling: &Sampling) -> SamplingWish {
     let draws = sampling.temperature > 0.0;
     SamplingWish {

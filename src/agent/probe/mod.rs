@@ -104,7 +104,7 @@ fn stored(toolkit: &Toolkit, fingerprint: &str) -> Option<Measured> {
 }
 
 /// Puts a new result beside what other probes measured, and returns all. A result that time `cut` says as much of the machine as of the
-/// model: it counts until the program ends, and the user is told. Any other is stored.
+/// model: it counts until the program ends, and the user gets a notice. Any other is stored.
 fn keep(toolkit: &Toolkit, model: &Player, host: &dyn Host, cut: bool, put: impl FnOnce(&mut Measured)) -> Measured {
     let fingerprint = toolkit.fingerprint(model.role());
     let name = fingerprint.as_deref();

@@ -1,4 +1,4 @@
-//! Resolves every setting from flags, variables, files and defaults, in this order of precedence, and remembers its origin.
+//! Resolves every setting from flags, variables, files and defaults, in this order of precedence, and stores its origin.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

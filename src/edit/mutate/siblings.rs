@@ -8,7 +8,7 @@ use crate::index::parts;
 
 use super::Mutant;
 
-/// Least similarity, from 0 to 1, of definitions that are compared, and most of them.
+/// Minimum similarity, from 0 to 1, of definitions that are compared, and their maximum number.
 const LIKE_MIN: f32 = 0.5;
 const SIBLINGS_MAX: usize = 3;
 /// Longest difference, in lines.

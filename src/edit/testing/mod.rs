@@ -32,7 +32,7 @@ pub enum Task {
 struct Kit {
     /// The command of a task for the whole project.
     whole: Vec<(Task, String)>,
-    /// Why none of these commands can run here, as far as the project's files tell.
+    /// Why none of these commands can run here, as far as the project's files show.
     lacks: Option<String>,
     /// Whether this test file is one that `covering` can run.
     runs: fn(&str) -> bool,

@@ -67,7 +67,7 @@ pub struct Entry {
     pub estimate: Estimate,
     pub adapters: Bytes,
     pub held: Weak<Held>,
-    /// Of what is dropped after the memory of the context and of the weights is freed.
+    /// Dead once the memory of the context is freed, and once that of the weights is.
     pub context_gone: Weak<()>,
     pub weights_gone: Weak<()>,
 }

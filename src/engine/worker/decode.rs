@@ -123,7 +123,7 @@ impl<D: Decoder> Worker<'_, D> {
         // A closed stream is noticed before the next call.
         let _ = active.job.updates.send(Update::Token(chosen.choice, chosen.logprobs));
         let aside = thought.as_ref().map_or(0, |thought| thought.aside());
-        // A benchmark (`ignore_end`) wants all its tokens, even repeated ones.
+        // A benchmark (`ignore_end`) generates all its tokens, even repeated ones.
         let mut is_circle = !request.ignore_end && repetition.push(generated);
         // A thought that goes round in circles is closed, and the answer goes on.
         if is_circle && thought.is_some_and(Thought::close) {

@@ -8,7 +8,7 @@ use crate::engine::lookup::{GUESSED_MIN, Lookup};
 const ROWS: usize = 16;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// The source of guesses for a job with `prompt`, if its request wants them and rejected rows can be taken back.
+    /// The source of guesses for a job with `prompt`, if its request allows them and rejected rows can be removed.
     pub(super) fn lookup(&self, task: &Task, prompt: &[Token]) -> Option<Lookup> {
         let asks = matches!(task, Task::Generate { request, .. } if request.lookup);
         (asks && self.limits.undo >= GUESSED_MIN).then(|| Lookup::new(prompt))

@@ -260,7 +260,7 @@ impl Project<'_> {
         None
     }
 
-    /// Runs a look-up and remembers its result. `None` if the same look-up is running already or has failed in this query.
+    /// Runs a look-up and stores its result. `None` if the same look-up is running already or has failed in this query.
     fn once(
         &self,
         exported: bool,

@@ -102,7 +102,7 @@ impl Store {
         Ok((Store { db, path: path.to_owned(), hides: false }, note))
     }
 
-    /// From now on this connection sees nothing of the files that are hidden: views without their rows are before the
+    /// Hides files from this connection from now on: views without their rows are before the
     /// tables. The full text stays whole, but all it gives are numbers of chunks.
     pub fn hide(&mut self, hidden: Hidden) -> Result<(), IndexError> {
         self.hides = true;

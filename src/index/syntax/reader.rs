@@ -15,7 +15,7 @@ const DOC_CHARS_MAX: usize = 1_200;
 /// limit rarely have more.
 pub(super) const ITEMS_MAX: usize = 200_000;
 
-/// Collects an outline during the walk over the tree, and knows the definitions around the current node.
+/// Collects an outline during the walk over the tree, and keeps the definitions around the current node.
 #[derive(Default)]
 pub(super) struct Reader<'t> {
     pub source: &'t str,

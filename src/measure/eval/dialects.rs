@@ -77,7 +77,7 @@ pub fn run(folder: &Path, cases: &[Case], report: &mut Report) -> Result<Value> 
             continue;
         };
         let tools: Vec<ToolText> = case.tools.iter().map(shown).collect();
-        // A prompt of this template ends inside a thought, whatever the case says; the engine sees that at the prompt's end.
+        // A prompt of this template ends inside a thought, whatever the case says; the engine detects that at the prompt's end.
         let opened = case.thinking_opened_by_prompt || notation.begins_in_thought();
         let whole = feed(notation, &tools, opened, [case.text.as_str()]);
         let characters = case.text.char_indices().map(|(at, c)| &case.text[at..at + c.len_utf8()]);

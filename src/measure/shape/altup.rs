@@ -22,7 +22,7 @@ pub(super) const TINY: Gemma3n =
 
 /// Every how many layers one attends to the whole context.
 const EVERY: u32 = 5;
-/// Sizes that llama.cpp knows without the header (`llama-hparams.h`): hidden vectors of a token, numbers that every layer gets of
+/// Sizes that llama.cpp sets without the header (`llama-hparams.h`): hidden vectors of a token, numbers that every layer gets of
 /// it from a table of its own, and the inner size of the low-rank residual (LAuReL).
 const VECTORS: u64 = 4;
 const PER_LAYER: u64 = 256;

@@ -36,7 +36,7 @@ impl Form {
     /// the template shows no message of the user.
     pub fn of(template: Template, begin: &str, end: &str, calls: &Calls, own_notation: bool) -> Option<Form> {
         let (begin, end) = (begin.to_owned(), end.to_owned());
-        // Calls in brackets are what models write that know no notation.
+        // Models without a notation of their own write calls in brackets.
         let told = own_notation || *calls != Calls::default();
         let mut form = Form { template, begin, end, ways: Ways::default(), told, taken: Mutex::default() };
         form.find_out(calls, own_notation).then_some(form)

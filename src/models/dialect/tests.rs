@@ -187,7 +187,7 @@ fn dialects() -> Vec<(&'static str, Dialect)> {
     named.chain([("own", of(LINES))]).collect()
 }
 
-/// Text as somebody writes it who knows the marks.
+/// Text of a user who writes the marks on purpose.
 fn hostile() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         prop::sample::select(vec![

@@ -140,7 +140,7 @@ pub fn before_load(header: &Header) -> Result<(), GgufError> {
 /// Ends of the names of tensors with rows that ggml takes number by number.
 const CONVOLVED: [&str; 4] = ["conv1d.weight", "shortconv.conv.weight", ".ssm_a", ".ssm_d"];
 
-/// Norms, biases and convolutions are 32-bit floats: ggml knows no other type there, and finds out while it computes.
+/// Norms, biases and convolutions are 32-bit floats: ggml supports no other type there, and aborts only while it computes.
 fn floats(header: &Header) -> Result<(), Flaw> {
     for tensor in header.used_tensors().filter(|tensor| tensor.kind.name != "F32") {
         let is_matrix = tensor.name.ends_with("ffn_gate_inp_shexp.weight");

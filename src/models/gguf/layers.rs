@@ -30,7 +30,7 @@ impl Layer {
     }
 }
 
-/// The numbers by which layers are told apart.
+/// The numbers that distinguish layers.
 pub(super) struct Sizes {
     pub layers: u32,
     pub embedding: u32,

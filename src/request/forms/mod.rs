@@ -48,7 +48,7 @@ pub fn symbol_of(index: Option<&Index>, part: &Part) -> Option<String> {
     symbol(part, graph.as_deref())
 }
 
-/// The code symbol in a step: a quotation that the index knows, else a name that it knows (names written like code first, then longer
+/// The code symbol in a step: a quotation that is in the index, else a name that is (those written like code first, then longer
 /// ones), else a name that is written like code and is not a path.
 pub fn symbol(part: &Part, graph: Option<&Graph>) -> Option<String> {
     let text = part.full_text();

@@ -1,4 +1,4 @@
-//! Tells whether a text asks for some words more in a document, and for no change of what it says.
+//! Recognises requests for some words more in a document that leave its other words as they are.
 
 use std::sync::LazyLock;
 

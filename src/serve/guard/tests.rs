@@ -36,7 +36,7 @@ fn choices(name: &'static str, right: &[&str], missing: bool, wrong: &[&str]) ->
 /// Which of host, origin, site, token, cookie, type and proof are right, and whether the header of the proof is there.
 type Right = ([bool; 7], bool);
 
-/// What is expected of a request to `path`, from what is right about it.
+/// The expected verdict on a request to `path`, given what is right about it.
 fn expected(path: &str, get: bool, right: Right) -> u16 {
     let ([host, origin, site, token, cookie, kind, proof], by_script) = right;
     let first = |checks: &[(bool, u16)]| checks.iter().find(|(right, _)| !right).map_or(200, |(_, status)| *status);

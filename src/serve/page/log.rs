@@ -1,4 +1,4 @@
-//! What was said in a turn, kept in memory: every event has a number, and a reader asks for those after the last it has.
+//! The events of a turn, kept in memory: each has a number, and a reader asks for those after the last one that it has.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use crate::base::{OrBug, lock};
 use crate::protocol::{Mode, Proposal, Record};
 
-/// Most bytes of the events of a turn, as JSON; the oldest go. An answer of 4,000 tokens with its steps takes about 1 MiB.
+/// Maximum number of bytes of a turn's events, as JSON; the oldest go. An answer of 4,000 tokens with its steps takes about 1 MiB.
 const BYTES_MAX: usize = 4 << 20;
-/// Most events that are handed out at once.
+/// Maximum number of events that are handed out at once.
 const BATCH_MAX: usize = 256;
 
 /// One thing that was said: an event of the session, or one of the page itself.
@@ -101,7 +101,7 @@ impl Log {
     /// The next events after `number`; waits for one if there is none yet.
     pub async fn after(&self, number: u64) -> Batch {
         loop {
-            // Made before the events are looked at, it hears of those that come in between.
+            // Subscribed before the events are read, so that none in between is missed.
             let changed = self.changed.notified();
             let batch = lock(&self.kept).after(number);
             if batch.over || !batch.events.is_empty() {

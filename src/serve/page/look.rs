@@ -1,4 +1,4 @@
-//! What the page looks at without changing anything: status, memory, search, graph.
+//! Answers the page's requests that change nothing: status, memory, search, graph.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::serve::problem::Problem;
 use crate::session;
 
 const HITS: usize = 20;
-/// Symbols of a drawing; more cannot be told apart.
+/// Maximum number of symbols of a drawing; with more it cannot be read.
 const SYMBOLS_MAX: usize = 60;
 /// References of unknown target that are named.
 const UNKNOWN_MAX: usize = 20;
@@ -35,7 +35,7 @@ pub struct GraphQuery {
     view: View,
 }
 
-/// What there is, before any model is loaded.
+/// The version, the project and the models of the roles; loads no model.
 pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let inner = &server.inner;
     let away = inner.app.remotes().rows(&inner.pool).into_iter().find(|row| row.roles.contains(&"planner".to_owned()));
@@ -57,7 +57,7 @@ pub async fn status(State(server): State<Server>) -> Result<Json<Value>, Problem
     })))
 }
 
-/// Who holds how much memory, and what the slots of each model do.
+/// The holders of memory with their shares, and the state of each model's slots.
 pub async fn memory(State(server): State<Server>) -> Json<Value> {
     let pool = &server.inner.pool;
     let active = pool.active();
@@ -74,7 +74,7 @@ pub async fn memory(State(server): State<Server>) -> Json<Value> {
     Json(memory)
 }
 
-/// Who has a slot: only requests of other programs are as urgent as a user.
+/// The holder of a slot: only requests of other programs are as urgent as a user.
 fn held(busy: &Busy) -> Value {
     let by = match busy.priority {
         Priority::User => "another program",
@@ -85,7 +85,7 @@ fn held(busy: &Busy) -> Value {
     json!({ "by": by, "prompt": busy.prompt, "generated": busy.generated, "since_s": since })
 }
 
-/// What the index covers and whether files have changed since; neither refreshes nor makes it. One of another version is emptied.
+/// The extent of the index, and whether files have changed since; does not refresh or build it. An index of another version is emptied.
 pub async fn index(State(server): State<Server>) -> Result<Json<Value>, Problem> {
     let status = blocking(move || {
         let app = &server.inner.app;

@@ -30,7 +30,7 @@ use crate::base::ConversationId;
 use crate::retrieve::Cache;
 use crate::session::Session;
 
-/// What the page works with: one conversation, whoever looks at it.
+/// The state behind the page: one conversation, shared by all who look at it.
 pub struct Page {
     conversation: ConversationId,
     /// Made at the first request.

@@ -1,4 +1,4 @@
-//! What was done, and the way back: history, checkpoints, undo, rewind.
+//! Shows what was done and goes back: history, checkpoints, undo, rewind.
 
 use std::time::Duration;
 

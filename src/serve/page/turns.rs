@@ -39,7 +39,7 @@ struct Open {
     always: bool,
 }
 
-/// What the user can say to a question.
+/// The possible answers to a question.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "decision")]
 pub enum Decision {

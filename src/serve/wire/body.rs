@@ -174,7 +174,7 @@ impl Fields {
 pub struct Ignored(Vec<String>);
 
 impl Ignored {
-    /// The response with a header that tells of them.
+    /// The response with a header that names them.
     pub fn told(&self, mut response: Response) -> Response {
         let plain =
             |name: &&String| name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));

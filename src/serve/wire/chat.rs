@@ -183,7 +183,7 @@ fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, Problem> {
     Ok(conversation.turns())
 }
 
-/// The identity of one answer, and what its client wants to see.
+/// The identity of one answer, and the optional parts that its client asked for.
 struct Answer {
     id: String,
     created: i64,
@@ -297,7 +297,7 @@ fn logprobs(tokens: &[TokenLogprobs]) -> Value {
     json!({ "content": content.collect::<Vec<_>>() })
 }
 
-/// JSON knows no infinity: a token that a grammar forbids has the least number that OpenAI gives.
+/// JSON has no infinity: a token that a grammar forbids has the least number that OpenAI gives.
 pub fn finite(logprob: f32) -> f32 {
     logprob.max(-9999.0)
 }

@@ -64,7 +64,7 @@ struct Answer {
     created: i64,
     model: String,
     logprobs: bool,
-    /// What comes before the answer: the prompt if it is to be repeated.
+    /// The text before the answer: the prompt if it is to be repeated.
     echo: String,
 }
 

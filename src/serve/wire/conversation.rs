@@ -14,7 +14,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// What `role` said; `field` of the request has it.
+    /// The message of `role`, which `field` of the request holds.
     pub fn say(&mut self, field: &'static str, role: &str, text: &str) -> Result<(), Problem> {
         self.settle();
         match (role, self.turns.last_mut()) {

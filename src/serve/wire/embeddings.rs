@@ -15,7 +15,7 @@ use crate::embed::{Embedder, TOKENS_MAX};
 use crate::serve::problem::{Kind, Problem};
 use crate::serve::{CancelOnDrop, Server, unknown_model};
 
-/// Most texts of one request.
+/// Maximum number of texts of one request.
 const TEXTS_MAX: usize = 2048;
 
 /// Texts, or the numbers of their tokens in the embedder's own vocabulary.

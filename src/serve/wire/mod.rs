@@ -54,7 +54,7 @@ impl IntoResponse for Problem {
 /// The response of a problem that a protocol writes as `error`.
 fn refused(problem: &Problem, error: Value) -> Response {
     let mut response = (problem.status(), Json(error)).into_response();
-    // RFC 9110, 15.5.2: who is not let in is told how to get in.
+    // RFC 9110, 15.5.2: a 401 names the scheme of authentication.
     if problem.kind == Kind::Unauthorized {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }

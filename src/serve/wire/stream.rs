@@ -50,7 +50,7 @@ pub trait Wire: Send + 'static {
     }
 }
 
-/// What the pieces of an answer come from.
+/// The source of the pieces of an answer.
 enum Source {
     /// It waits for its turn, or for a model that is being loaded.
     Start(Start),
@@ -94,7 +94,7 @@ pub async fn answered(
 }
 
 fn streamed(source: Source, mut wire: impl Wire) -> Response {
-    // The beginning is sent at once, so that the client sees that it is served.
+    // The beginning is sent at once, so that the client does not time out.
     let events = wire.begin();
     let state = (source, wire, events, Instant::now());
     let body = stream::unfold(state, |(mut source, mut wire, mut events, mut sent)| async move {

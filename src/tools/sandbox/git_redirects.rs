@@ -59,7 +59,7 @@ impl GitRedirects {
     }
 }
 
-/// Renames a file within its folder, to a name that a command which has ended could not know. `None` also if a folder
+/// Renames a file within its folder, to a name that no ended command can have used. `None` also if a folder
 /// above is a link, because its target belongs to others.
 fn renamed(path: &Path) -> io::Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(path);

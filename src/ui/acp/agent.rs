@@ -276,7 +276,7 @@ fn initialized() -> InitializeResponse {
         .load_session(true)
         .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
         .session_capabilities(session);
-    // Whatever version the client names, this is the one that is spoken here.
+    // This is the only version that the server speaks, so it answers with it.
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .agent_info(Implementation::new("monobloc", env!("CARGO_PKG_VERSION")).title("monobloc".to_owned()))

@@ -26,7 +26,7 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     lines: mpsc::Sender<String>,
-    /// Who waits for the answer to each request of ours.
+    /// The waiting caller of each request that we sent.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     requests: AtomicU64,
 }

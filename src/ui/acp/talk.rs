@@ -160,7 +160,7 @@ impl Talk {
 }
 
 impl Running {
-    /// Runs the request to its end and tells the client what happens.
+    /// Runs the request to its end and sends its events to the client.
     pub async fn run(&self, client: &Client, models: &Models, ask: Ask) -> Result<StopReason, Error> {
         let (talk, models, cancel) = (self.talk.clone(), models.clone(), self.cancel.clone());
         let opening = tokio::task::spawn_blocking(move || talk.opened(&models, &cancel));

@@ -26,7 +26,7 @@ pub struct Updates {
     open: BTreeMap<StepId, ToolCallId>,
     /// The call that last asked for consent; the question to the editor names it.
     pub asked: Option<ToolCallId>,
-    /// The model file whose loading was told.
+    /// The model file whose loading was reported.
     loading: Option<String>,
     has_answered: bool,
 }
@@ -72,7 +72,7 @@ impl Updates {
 
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
-            // It comes from the journal alone: the client knows what it has asked.
+            // It comes from the journal alone: the client has the request itself.
             Event::TurnStarted { request, .. } => vec![SessionUpdate::UserMessageChunk(chunk(request))],
             Event::PlanCreated { plan } => {
                 self.plan = plan.steps.iter().map(Planned::new).collect();

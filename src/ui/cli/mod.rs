@@ -143,7 +143,7 @@ pub fn parse(words: &[String]) -> Result<(), clap::Error> {
     settings::arguments(Cli::command()).try_get_matches_from(words).map(drop)
 }
 
-/// Prints help or the version and ends the program; what is wrong with a command line is told on standard error.
+/// Prints help or the version and ends the program; errors of the command line go to standard error.
 fn end_by(error: &clap::Error) -> ! {
     if error.use_stderr() {
         error.exit();

@@ -78,7 +78,7 @@ fn open(address: &str) -> Result<Option<NamedTempFile>> {
     let mut opener = Command::new(OPENER);
     opener.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut opener = opener.spawn().with_context(|| format!("{OPENER} cannot be started: {way_out}"))?;
-    // It ends when it has told the browser; somebody has to take note of that.
+    // It ends once the address was given to the browser, and its exit status has to be read.
     std::thread::spawn(move || opener.wait());
     Ok(Some(file))
 }

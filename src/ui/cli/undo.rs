@@ -80,7 +80,7 @@ impl How {
             return self.show(&prepared);
         }
         let decided = self.decide(&prepared)?;
-        // A file that the user wants to keep does not count as one that was not restored.
+        // A file that the user keeps does not count as one that was not restored.
         let kept: BTreeSet<String> = match decided {
             Some(Foreign::Keep) => prepared.plan.foreign().map(|step| step.path.display().to_string()).collect(),
             Some(Foreign::Overwrite) | None => BTreeSet::new(),

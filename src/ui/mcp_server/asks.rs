@@ -104,7 +104,7 @@ async fn or_cancelled(asked: &Asked, wait_s: u64, context: &RequestContext<RoleS
     }
 }
 
-/// Waits for the end of a request, and tells its progress; after `wait_s` seconds the answer is its handle.
+/// Waits for the end of a request, and reports its progress; after `wait_s` seconds the answer is its handle.
 async fn wait(asked: &Asked, wait_s: u64, context: &RequestContext<RoleServer>) -> Result<String, String> {
     let doing = || match &*asked.state.borrow() {
         State::Running(doing) => doing.clone(),

@@ -14,7 +14,7 @@ use crate::index::{self, Index};
 use crate::ui::lookup::{code, graph, status};
 use crate::ui::words;
 
-/// Answers a question on another thread, because the first one reads the whole project. The client is told how far that has come;
+/// Answers a question on another thread, because the first one reads the whole project. The client gets notices of its progress;
 /// if it cancels the call, the reading ends too.
 pub async fn answer(
     project: Arc<Project>,

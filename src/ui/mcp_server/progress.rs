@@ -1,4 +1,4 @@
-//! Tells the client every few seconds what a call of it is doing, if the client wants to know.
+//! Sends the client the progress of a call every few seconds, if it has asked for that.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 /// Time between two notifications. Clients that reset their timeout by them allow 60 s.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Waits for `work`; tells what it is `doing` at once, and then every five seconds.
+/// Waits for `work`; reports `doing` at once, and then every five seconds.
 pub async fn telling<T>(
     context: &RequestContext<RoleServer>,
     doing: impl Fn() -> String,
@@ -25,7 +25,7 @@ pub async fn telling<T>(
             done = &mut work => return done,
             _ = ticks.tick() => {
                 let Some(token) = token.clone() else { continue };
-                // Progress is the number of seconds; nobody knows how many there will be.
+                // Progress is the number of seconds; the total is unknown.
                 let progress = ProgressNotificationParam::new(token, begun.elapsed().as_secs_f64());
                 // It fails if the client is gone; then the connection ends by itself.
                 let _ = context.peer.notify_progress(progress.with_message(doing())).await;

@@ -62,7 +62,7 @@ impl Project {
         Ok(opened)
     }
 
-    /// The session that every request belongs to, with what the user should know. Blocks while it is opened.
+    /// The session of every request, with notices for the user. Blocks while it is opened.
     pub fn session(&self, cancel: &Cancel) -> Result<(Arc<Session>, Vec<String>)> {
         let mut session = lock(&self.session);
         if let Some(session) = &*session {

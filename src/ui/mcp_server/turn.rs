@@ -1,4 +1,4 @@
-//! Runs one request for `ask`, and tells what it is doing and how it ended.
+//! Runs one request for `ask`, and reports its progress and its end.
 
 use std::sync::Arc;
 

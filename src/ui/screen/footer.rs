@@ -108,7 +108,7 @@ fn sign(place: usize) -> &'static str {
     SIGNS[place % SIGNS.len()]
 }
 
-/// Who holds memory, models first. A model that shares its weights is counted with what it holds itself.
+/// The holders of memory, models first. A model that shares its weights counts only its own memory.
 fn holders(memory: &Memory) -> Vec<(String, Bytes)> {
     let model = |model: &ModelRow| {
         let name = if model.roles.is_empty() { model.file.clone() } else { model.roles.join("+") };

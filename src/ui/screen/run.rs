@@ -89,7 +89,7 @@ fn about(app: &App, options: Options) -> About {
     About { project, mode, asks }
 }
 
-/// Opens the session on a thread of its own, and tells the screen about it.
+/// Opens the session on a thread of its own, and hands it to the screen.
 fn opening(app: App, events: mpsc::Sender<Event>) -> oneshot::Receiver<Opened> {
     let (sender, opened) = oneshot::channel();
     tokio::task::spawn_blocking(move || {

@@ -22,7 +22,7 @@ use super::view;
 use crate::base::config::AlternateScreen;
 use crate::base::lock;
 
-/// Who has the terminal.
+/// The owner of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// The shell, or a program that it is lent to.

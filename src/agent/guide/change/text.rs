@@ -84,7 +84,7 @@ struct Draft {
     after: String,
     /// Where it was put.
     place: Place,
-    /// What is wrong with it.
+    /// The problem with it.
     problem: Option<String>,
 }
 
@@ -158,9 +158,9 @@ impl Target<'_> {
         (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
     }
 
-    /// What the model is asked for after `draft` was refused.
+    /// The next question to the model after `draft` was refused.
     fn again(&mut self, draft: &Draft) -> &'static str {
-        // A model that repeats a passage unchanged may still know what to add to it.
+        // A model that repeats a passage unchanged may still write a good addition to it.
         match draft.place {
             Place::Into(_) => "Write only what is new.",
             Place::Change(at) if draft.after == self.before && is_prose(self.path) => {

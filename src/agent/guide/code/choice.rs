@@ -85,8 +85,8 @@ pub(super) fn decided(job: Job<'_>, order: &Order<'_>, files: &Files, choices: &
     given
 }
 
-/// Most items that the model may name in the first round. A report is about one mistake; a 1.5B model that may name more items changes correct
-/// code.
+/// Maximum number of items that the model may name in the first round: one for a report, because a 1.5B model that may name more changes
+/// correct code.
 pub(super) fn items_max(mentions: &Mentions, asked: &Asked) -> usize {
     let is_of_one = !mentions.adds && mentions.new_names.is_empty() && mentions.symbols.len() < 2;
     if is_of_one && kind::is_report(&asked.text) { 1 } else { Guided::ITEMS }
@@ -110,7 +110,7 @@ pub(super) fn named_in(items: Vec<Item>, text: &str) -> Vec<Item> {
     if named.is_empty() { items } else { named }
 }
 
-/// What is written after a definition was written as it already is: a function that it calls, else the same one once more.
+/// The next item after a definition was written as it already is: a function that it calls, else the same one once more.
 pub(super) fn after_unchanged(item: &Item, files: &Files, choices: &mut Choices) -> Option<Given> {
     let callee = choices.called_by(item, files);
     let may_come_again = choices.has(item) || item.what == What::Add;

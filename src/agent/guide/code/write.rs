@@ -21,17 +21,17 @@ const WITHIN_ROUNDS: usize = 3;
 /// The code of an item; the error says why it is not whole.
 pub(super) type Code = Result<String, String>;
 
-/// What the model writes with in one round.
+/// The context in which the model writes in one round.
 pub(super) struct Writer<'a> {
     pub job: Job<'a>,
     pub files: &'a Files,
     pub choices: &'a Choices,
     /// The text of the step.
     pub text: &'a str,
-    /// What was wrong in the round before.
+    /// The problem of the round before.
     pub trouble: &'a str,
     pub round: usize,
-    /// Most items that may be named in the first round.
+    /// Maximum number of items that may be named in the first round.
     pub items_max: usize,
 }
 
@@ -66,7 +66,7 @@ impl Writer<'_> {
         if is_all {
             return Ok(given);
         }
-        // What a check found is wrong is one item.
+        // After a failed check one item is written again.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
         let form = Ask {

@@ -205,7 +205,7 @@ impl Files {
     fn bring_in_imports(&self, job: Job<'_>, pieces: &[(Item, String)], after: &mut BTreeMap<String, String>) {
         let graph = job.index.graph().ok();
         let place = |name: &str| {
-            // What this step or an earlier one has written is not in the index yet.
+            // The index does not have the code of this step or of earlier ones yet.
             if let Some((item, _)) = pieces.iter().find(|(item, _)| matches!(item.what, What::Add) && item.name == name)
             {
                 return Some(item.path.clone());

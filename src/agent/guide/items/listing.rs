@@ -7,13 +7,13 @@ use crate::language::words;
 
 use super::{Item, What};
 
-/// Most definitions of one file that are offered.
+/// Maximum number of definitions of one file that are offered.
 const NAMES_MAX: usize = 80;
 /// Longest container that is rewritten whole (a longer one is changed member by member), and longest function whose inner definitions are not
 /// offered, in lines.
 const CONTAINER_LINES_MAX: usize = 25;
 const FUNCTION_LINES_MAX: usize = 70;
-/// Most characters of the title of a statement, which is its first line.
+/// Maximum number of characters of a statement's title, which is its first line.
 const TITLE_CHARS: usize = 60;
 
 /// The items of a file: its definitions, and the statements outside of them that were shown, or all of these.

@@ -86,7 +86,7 @@ impl Choices {
             ("change", Some(item)) => Some(item.clone()),
             ("remove", Some(item)) => Some(Item { what: What::Remove(removed(&item.what)), ..item.clone() }),
             ("add", _) if name == "lines" => Some(Item { path, name, what: What::Lines }),
-            // What is there already is changed, even if the model says `add`.
+            // An existing definition is changed, even if the model says `add`.
             ("add", Some(item)) => Some(item.clone()),
             ("add", None) if self.old.iter().any(|item| item.name == name) => {
                 self.old.iter().find(|item| item.name == name).cloned()

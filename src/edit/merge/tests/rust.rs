@@ -14,7 +14,7 @@ pub const LIMIT: usize = 10;
 /// A store.
 #[derive(Debug, Clone)]
 pub struct Store {
-    /// What it holds.
+    /// Its values.
     items: HashMap<String, u32>,
 }
 

@@ -70,7 +70,7 @@ fn call(fields: &Map<String, Value>, keys: Option<&Keys>) -> Option<RawCall> {
     }
 }
 
-/// Whether an object that begins here can be a call: its first key is one of a call's. It tells early that words are none.
+/// Whether an object that begins here can be a call: its first key is one of a call's. Other text is recognised early by it.
 pub fn may_be_call(cursor: &Cursor<'_>) -> Read<()> {
     let mut cursor = *cursor;
     cursor.eat("[")?;

@@ -33,7 +33,7 @@ impl Marks {
     }
 }
 
-/// How the thoughts of a model are told from its words.
+/// The marks around the thoughts of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thoughts {
     /// The mark that begins a thought, as `<think>`.

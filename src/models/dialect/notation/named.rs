@@ -94,7 +94,7 @@ pub fn thoughts(source: &str) -> Option<Thoughts> {
     } else if source.contains("<|START_THINKING|>") {
         marks("<|START_THINKING|>", "<|END_THINKING|>")
     } else {
-        // Reasoning models write these whether or not their template knows them.
+        // Reasoning models write these whether or not their template has them.
         marks("<think>", "</think>")
     })
 }

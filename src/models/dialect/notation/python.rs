@@ -169,7 +169,7 @@ fn goes_on(cursor: &Cursor<'_>) -> Read<bool> {
         if probe.peek()? == Some(')') {
             return Ok(true);
         }
-        // A text may go on with a comma too: only a key tells.
+        // A text may go on with a comma too: only a key begins the next argument.
         let mut named = probe;
         return Ok(
             matches!(probe.peek()?, Some('"' | '\'' | '{' | '[' | '0'..='9' | '-')) || key(&mut named)?.is_some()

@@ -1,4 +1,4 @@
-//! Reads a reply as it comes: words, thoughts and calls, told apart by the marks of the notation.
+//! Reads a reply as it comes: words, thoughts and calls, separated by the marks of the notation.
 //!
 //! The result of a reader depends on the text alone, not on where it was cut: it decides only where more text cannot change the decision.
 

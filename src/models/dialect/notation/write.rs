@@ -11,7 +11,7 @@ impl Calls {
         !self.mark().is_empty()
     }
 
-    /// The mark by which calls are told from words; empty if there is none.
+    /// The mark that separates calls from words; empty if there is none.
     pub fn mark(&self) -> &str {
         let own = [&self.section.open, &self.call.open].into_iter().map(|mark| mark.trim());
         match self.form {

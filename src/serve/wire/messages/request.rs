@@ -33,7 +33,7 @@ pub fn read(mut fields: Fields, model: Model) -> Result<(Ask, Ignored), Problem>
         read_message(&mut conversation, &message)?;
     }
     let (tools, choice): (Option<Vec<Value>>, Option<Value>) = (fields.take("tools")?, fields.take("tool_choice")?);
-    // Tools with a kind of their own, such as `web_search_20250305`, run at Anthropic or have a schema that only its models know.
+    // Tools with a kind of their own, such as `web_search_20250305`, run at Anthropic or have a schema of its own.
     let tools = tools.iter().flatten().filter(|tool| matches!(tool["type"].as_str(), None | Some("custom")));
     let thinking: Option<Map<String, Value>> = fields.take("thinking")?;
     let output: Option<Map<String, Value>> = fields.take("output_config")?;

@@ -17,7 +17,7 @@ pub const INPUT: &str = "input";
 /// codex gives tools that it has itself this namespace, and takes a call without one for theirs.
 const OWN: &str = "functions";
 
-/// The name by which the model knows a tool.
+/// The name of a tool in the model's prompt.
 pub fn flat(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         None | Some("" | OWN) => name.to_owned(),
@@ -34,7 +34,7 @@ pub struct Tools {
 
 #[derive(Debug)]
 struct Tool {
-    /// As the model knows it.
+    /// As in the model's prompt.
     spec: ToolSpec,
     name: String,
     namespace: Option<String>,
@@ -123,7 +123,7 @@ impl Tools {
         self.called(call).is_some_and(|tool| tool.custom)
     }
 
-    /// What the client reads of the arguments: JSON, or the one text of a custom tool.
+    /// The arguments as the client reads them: JSON, or the one text of a custom tool.
     pub fn input(&self, call: &Call) -> String {
         match call.arguments.get(INPUT) {
             Some(Value::String(input)) if self.is_custom(call) => input.clone(),
@@ -132,7 +132,7 @@ impl Tools {
     }
 }
 
-/// The schema of a custom tool. What its input must look like, a grammar as text, is told to the model.
+/// The schema of a custom tool. The grammar of its input is put into its description as text.
 fn custom_parameters(format: &Value) -> Value {
     let mut input = Map::from_iter([("type".to_owned(), json!("string"))]);
     if let Some(grammar) = format["definition"].as_str() {

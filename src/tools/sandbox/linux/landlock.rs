@@ -77,7 +77,7 @@ impl Ruleset {
             known |= if version >= since { rights } else { 0 };
         }
         let attr = RulesetAttr { files: known, net: 0, scoped: if version >= 6 { SCOPED } else { 0 } };
-        // An older kernel knows fewer fields.
+        // An older kernel has fewer fields.
         let size = if version >= 6 { size_of::<RulesetAttr>() } else { size_of::<u64>() };
         // SAFETY: the kernel reads `size` bytes of a structure that lives here.
         let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &attr, size, 0) };

@@ -130,7 +130,7 @@ fn keep(from: &CStr, path: &CStr) -> io::Result<()> {
     })
 }
 
-/// Numbers that the kernel does not know, or that are dropped already, are ignored.
+/// Numbers that the kernel does not have, or that are dropped already, are ignored.
 fn drop_capabilities(overrides: bool) {
     let kept = |one: &libc::c_ulong| CAPABILITIES_KEPT.contains(one) && (overrides || *one != DAC_OVERRIDE);
     for capability in (0..=CAPABILITIES_MAX).filter(|one| !kept(one)) {

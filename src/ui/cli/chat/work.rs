@@ -61,7 +61,7 @@ fn in_background(
     messages
 }
 
-/// Goes back. The events tell what is not restored, and the result.
+/// Goes back. The events report files that are not restored, and the result.
 fn go_back(app: &App, back: &Back) -> Result<Vec<Event>> {
     match app.go_back("monobloc chat", back)? {
         Went::Back { rewound, notes } => {

@@ -96,7 +96,7 @@ fn leaves(keys: &[String], value: &Value, found: &mut Vec<Entry>) {
     }
 }
 
-/// A name by which [`keyed`] knows how the entries of a file are written; the client's own may end in `.jsonc`.
+/// A name whose ending shows [`keyed`] the format of a file; the client's own may end in `.jsonc`.
 fn form(file: &Path) -> &'static str {
     if file.extension().is_some_and(|ending| ending == TOML) { "client.toml" } else { "client.json" }
 }
