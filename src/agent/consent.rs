@@ -109,7 +109,7 @@ impl Wanted<'_> {
             return reason.to_owned();
         }
         let path = ["path", "source"].into_iter().find_map(|name| call.arguments.get(name)?.as_str());
-        format!("{}: {reason}; nothing of the {} files was changed", path.unwrap_or(&call.tool), self.calls.len())
+        format!("{}: {reason}; none of the {} files was changed", path.unwrap_or(&call.tool), self.calls.len())
     }
 
     fn proposal(&self, preview: Preview, mut reasons: Vec<String>, host: &dyn Host) -> Proposal {

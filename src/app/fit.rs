@@ -51,7 +51,8 @@ pub fn machine_of(config: &Config, device: Option<&str>) -> Result<Machine> {
         (Some(device), ..) => device.machine(),
         (None, _, accelerator) => here(accelerator),
     };
-    let machine = machine.context("this system does not say how much memory it has; name --device cpu:16GiB, say")?;
+    let machine =
+        machine.context("this system does not say how much memory it has; set it, for example --device cpu:16GiB")?;
     Ok(config.budget.map_or(machine, |budget| machine.limited_to(budget)))
 }
 

@@ -201,7 +201,7 @@ fn in_place(at: &Path, content: &[u8], about: &About, existing: &Metadata) -> io
     };
     let opened = file.metadata()?;
     if (opened.dev(), opened.ino()) != (existing.dev(), existing.ino()) {
-        return Err(io::Error::other("the file was replaced meanwhile"));
+        return Err(io::Error::other("the file was replaced in the meantime"));
     }
     let old = fs::read(at)?;
     let mut put = |bytes: &[u8]| {

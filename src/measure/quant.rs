@@ -63,7 +63,7 @@ impl FromStr for Quant {
 pub fn named<T: Copy>(all: &[(T, &str)], text: &str) -> Result<T> {
     let names = || all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
     let found = all.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
-    found.with_context(|| format!("`{text}` is none of {}", names()))
+    found.with_context(|| format!("`{text}` is not one of {}", names()))
 }
 
 #[cfg(test)]
@@ -74,6 +74,6 @@ mod tests {
     fn names_ignore_case_and_an_unknown_name_lists_the_known_ones() {
         assert_eq!("Q4_0".parse::<Quant>().unwrap().to_string(), "q4_0");
         let error = "q2_k".parse::<Quant>().unwrap_err().to_string();
-        assert_eq!(error, "`q2_k` is none of q4_0, q8_0, tq1_0, tq2_0");
+        assert_eq!(error, "`q2_k` is not one of q4_0, q8_0, tq1_0, tq2_0");
     }
 }

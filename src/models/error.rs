@@ -37,7 +37,7 @@ pub enum ModelsError {
     )]
     Architecture { role: Role, path: PathBuf, architecture: String, why: &'static str },
     #[error(
-        "{role}: {} has sha256 {found}, models.toml wants {wanted}; delete it and fetch it again with \
+        "{role}: {} has sha256 {found}, but models.toml says {wanted}; delete it and fetch it again with \
          `monobloc models pull {role}`, or correct models.toml",
         path.display()
     )]

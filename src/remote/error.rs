@@ -58,7 +58,7 @@ pub enum Why {
         "its answer cannot be read ({0}); the url must be the base of an OpenAI-compatible API, usually ending in /v1"
     )]
     Unreadable(String),
-    #[error("its answer broke off ({0}); nothing of it is carried out. Ask again")]
+    #[error("its answer broke off ({0}); none of it was carried out. Ask again")]
     Cut(String),
     #[error("it failed {failures} times, the last time: {last}. It is tried again in {} s", again.as_secs())]
     Resting { failures: u32, last: String, again: Duration },

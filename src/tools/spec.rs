@@ -172,7 +172,7 @@ fn check_parameters(schema: &Value) -> Result<(), String> {
         let known = |name: &str| fields.get("properties").is_some_and(|all| all.get(name).is_some());
         let Some(required) = required.as_array() else { return Err("its `required` is not a list".to_owned()) };
         if let Some(unknown) = required.iter().find(|name| !name.as_str().is_some_and(known)) {
-            return Err(format!("it requires {unknown}, which is none of its parameters"));
+            return Err(format!("it requires {unknown}, which is not one of its parameters"));
         }
     }
     Ok(())

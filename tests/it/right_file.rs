@@ -108,7 +108,7 @@ async fn what_stops_a_change_is_said() {
     refuses("v.cfg", b"n = 7\n", "In w.cfg change n from 7 to 8", "`v.cfg` may be meant").await;
     refuses("sub/v.cfg", b"n = 7\n", "In sub/ change n from 7 to 8", "is a folder").await;
     refuses("v.cfg", b"n = 7\n", "In ../v.cfg change n from 7 to 8", "outside the project").await;
-    refuses("v.cfg", b"n = 7\n", "Delete every file that is not needed", "what exactly is to go").await;
+    refuses("v.cfg", b"n = 7\n", "Delete every file that is not needed", "exactly what to remove").await;
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ impl<'a> Loop<'a> {
             if let Some(why) = cut.as_ref().filter(|_| silent && self.changes) {
                 self.scene
                     .host
-                    .notice(&format!("the model's reply did not come to its end, {why}: nothing of it was done"));
+                    .notice(&format!("the model's reply did not come to its end, {why}: none of it was carried out"));
             }
             let verdict = if silent {
                 let silence = ReplyWithoutCall {

@@ -45,7 +45,7 @@ pub async fn change(job: Job<'_>, evidence: &mut Evidence) -> Result<Change, Tur
         return Ok(Change::Refused { why, is_certain: true });
     }
     if is_vague_removal(&places.text) {
-        let why = "the request does not say what exactly is to go; name the files, definitions or lines".to_owned();
+        let why = "the request does not say exactly what to remove; name the files, definitions or lines".to_owned();
         return Ok(Change::Refused { why, is_certain: true });
     }
     let wanted = Wanted::of(job, &places);

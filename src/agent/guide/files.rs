@@ -277,7 +277,7 @@ impl Files {
         let made = loop {
             let made = job.make_all(&written.iter().map(edit).collect::<Vec<_>>(), &[], evidence).await?;
             let Made::Stale(path) = &made else { break made };
-            job.scene.host.notice(&format!("{path} was changed by somebody else meanwhile and is left as it is"));
+            job.scene.host.notice(&format!("{path} was changed by somebody else in the meantime and is left as it is"));
             if written.remove(path).is_none() {
                 break made;
             }

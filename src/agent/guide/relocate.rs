@@ -21,7 +21,7 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
     let Some(from) = file_of(&named) else { return Ok(None) };
     let read = |path: &str| {
         let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
-        job.text(path).ok_or_else(|| Error::new(kind, "it is no text of at most 1 MiB"))
+        job.text(path).ok_or_else(|| Error::new(kind, "it is not a text file of at most 1 MiB"))
     };
     let to = only_one(what, from, &known).and_then(|()| destination(place, from, &known));
     let work_out = || {

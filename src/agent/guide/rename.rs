@@ -31,7 +31,8 @@ pub async fn rename(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnE
         None => (None, from.clone()),
     };
     let file = named.paths.first().filter(|_| named.paths.len() == 1).cloned();
-    let read = |path: &str| job.text(path).ok_or_else(|| std::io::Error::other("it is no text of at most 1 MiB"));
+    let read =
+        |path: &str| job.text(path).ok_or_else(|| std::io::Error::other("it is not a text file of at most 1 MiB"));
     let plan = |file: Option<String>| {
         let target = Target { name: name.clone(), file, container: container.clone() };
         rename::plan(index, &read, &target, &to)

@@ -44,17 +44,19 @@ impl Job<'_> {
             let (edits, notes, more) = match work_out() {
                 Ok(worked_out) => worked_out,
                 Err(why) if stale.is_empty() => return Ok(Err(why)),
-                Err(why) => return Ok(Err(format!("{stale} was changed meanwhile, and now {why}"))),
+                Err(why) => return Ok(Err(format!("{stale} was changed in the meantime, and now {why}"))),
             };
             match self.make_all(&edits, &notes, evidence).await? {
                 Made::Stale(path) => {
-                    self.scene.host.notice(&format!("{path} was changed meanwhile; the change is worked out anew"));
+                    self.scene
+                        .host
+                        .notice(&format!("{path} was changed in the meantime; the change is worked out again"));
                     stale = path;
                 }
                 made => return Ok(Ok((made, more))),
             }
         }
-        Ok(Err(format!("{stale} was changed by somebody else again and again meanwhile; ask again")))
+        Ok(Err(format!("somebody else keeps changing {stale}; ask again")))
     }
 
     /// Writes a file whose text was `before`; returns whether that succeeded. A notice says so if somebody else has changed it meanwhile.
@@ -139,5 +141,5 @@ impl FileEdit {
 
 /// The note for a file that somebody else changed during the step.
 pub fn changed_meanwhile(path: &str) -> String {
-    format!("not done: {path} was changed by somebody else meanwhile; ask again")
+    format!("not done: {path} was changed by somebody else in the meantime; ask again")
 }

@@ -265,7 +265,7 @@ impl Lead<'_> {
                 self.close(&words);
                 self.scene
                     .host
-                    .notice(&format!("the model's reply did not come to its end, {why}: nothing of it was done"));
+                    .notice(&format!("the model's reply did not come to its end, {why}: none of it was carried out"));
                 let told = format!(
                     "Your reply did not come to its end, {why}: nothing of it was done. Write less in one reply: a long file in parts, its beginning first and the rest by further edits."
                 );

@@ -82,7 +82,8 @@ impl Dialect {
         let has_calls = messages.iter().any(|message| message.speaker == Speaker::Tool || !message.calls.is_empty());
         let form = self.with_tools.as_ref().filter(|_| has_calls || !tools.is_empty()).unwrap_or(&self.form);
         form.text(messages, tools, wanted, &self.notation.calls).unwrap_or_else(|| {
-            self.refused.say("the model's chat template refuses this conversation, in whatever order; ChatML is used");
+            self.refused
+                .say("the model's chat template refuses this conversation in every order; ChatML is used instead");
             let text = LAST_RESORT.text(messages, tools, wanted, &self.notation.calls);
             text.or_bug("ChatML takes every conversation")
         })

@@ -87,7 +87,7 @@ pub(super) fn numbers(parsed: &Parsed<'_>, architecture: &str) -> Result<(), Fla
     if let Some(way) = parsed.text(&own("rope.scaling.type"))
         && !["none", "linear", "yarn", "longrope"].contains(&way.as_str())
     {
-        return wrong("rope.scaling.type", format!("is `{way}`; llama.cpp knows none, linear, yarn and longrope"));
+        return wrong("rope.scaling.type", format!("is `{way}`; llama.cpp supports none, linear, yarn and longrope"));
     }
     Ok(())
 }

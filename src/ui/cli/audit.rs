@@ -161,6 +161,6 @@ impl Replay {
             }
             None => turns.iter().rev().find(|turn| turn.checkpoint.is_some()),
         };
-        found.context("there is no such turn; `monobloc history` lists them, t12 say")
+        found.context("there is no such turn; `monobloc history` lists them by their numbers, such as t12")
     }
 }

@@ -107,7 +107,7 @@ fn suggest(app: &App, json: bool) -> Result<()> {
     }
     putln!("this machine, {here} for models:");
     if models.is_empty() {
-        putln!("  no model that monobloc knows fits; free some memory");
+        putln!("  none of the known models fits; free some memory");
     }
     for one in &models {
         let mark = one.mark.map(|mark| format!(", {mark} of 56 coding tasks")).unwrap_or_default();

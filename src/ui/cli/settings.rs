@@ -35,7 +35,7 @@ fn argument(setting: &'static Setting) -> Arg {
 fn checked(setting: &'static Setting) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
     move |text: &str| match setting.kind.read(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(expected) => Err(format!("`{text}` is not what it takes; it must be {expected}")),
+        Err(expected) => Err(format!("`{text}` is not a valid value; it must be {expected}")),
     }
 }
 

@@ -54,7 +54,7 @@ impl Cost {
 impl Agent {
     /// The program that is running now.
     pub fn own(settings: Vec<OsString>) -> Result<Agent> {
-        let program = std::env::current_exe().context("this program does not know where it lies")?;
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
         Ok(Agent::Own { program, settings })
     }
 

@@ -63,7 +63,7 @@ pub fn talks(talks: &[Conversation]) -> String {
         format!("{:>3}  {}  {} requests: {first}", place + 1, talk.time, talk.requests)
     };
     match talks {
-        [] => "there is no conversation to go on with".to_owned(),
+        [] => "there is no earlier conversation".to_owned(),
         talks => talks.iter().enumerate().map(shown).collect::<Vec<_>>().join("\n"),
     }
 }

@@ -72,7 +72,7 @@ fn go_back(app: &App, back: &Back) -> Result<Vec<Event>> {
             let shown = foreign.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
             let command = back.to.as_ref().map_or("/undo".to_owned(), |name| format!("/rewind {name}"));
             bail!(
-                "changed outside monobloc meanwhile: {shown}; nothing was changed: `{command} force` overwrites, \
+                "changed outside monobloc in the meantime: {shown}; nothing was changed: `{command} force` overwrites, \
                  `{command} keep` takes back only the others"
             )
         }
@@ -82,7 +82,7 @@ fn go_back(app: &App, back: &Back) -> Result<Vec<Event>> {
 fn resume(session: &Session, number: usize) -> Result<Vec<Event>> {
     let talks = session.talks()?;
     let Some(talk) = number.checked_sub(1).and_then(|at| talks.get(at)) else {
-        bail!("there is no conversation {number} to go on with; /resume lists the {} there are", talks.len());
+        bail!("there is no conversation {number}; /resume lists all {}", talks.len());
     };
     session.resume(talk)?;
     let text = format!("goes on after {} requests, the first of them: {}", talk.requests, talk.first);

@@ -103,7 +103,7 @@ pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        return Ok(Change::none(file, "has nothing of monobloc; nothing to take out"));
+        return Ok(Change::none(file, "has no entry of monobloc; there is nothing to remove"));
     };
     let change = Change {
         file: file.clone(),

@@ -109,7 +109,7 @@ fn find(name: &str) -> Result<Client> {
     }
     let meant = nearest(name, names.iter().map(String::as_str));
     let meant = meant.map_or(String::new(), |near| format!("; did you mean {near}?"));
-    bail!("`{name}` is not a client that monobloc knows; it knows {}{meant}", names.join(", "))
+    bail!("unknown client `{name}`; the clients are {}{meant}", names.join(", "))
 }
 
 /// Tokens that a slot of the planner holds; `None` where no planner is found: then the client's own default counts.
