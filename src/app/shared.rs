@@ -62,8 +62,8 @@ impl App {
         lock(&self.others).retain(|other| !other.is(&self.servers));
     }
 
-    /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns with it what the user should
-    /// know. Blocks until `cancel` is set, which is an error.
+    /// Finishes what a killed process had begun, refreshes the index, and opens a session. Returns it with notices for the
+    /// user. Blocks until `cancel` is set, which is an error.
     pub fn session_refreshed(
         &self,
         models: &SharedModels,

@@ -75,7 +75,7 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 }
 
 /// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
-/// they return now, which has to change. Empty if a request wants something to stay, or an error to be raised.
+/// they return now, which has to change. Empty if something is to stay, or an error is to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
     const STAYS: &str = "\
         still keep keeps stay stays remain unchanged same raise raises throw throws weiterhin bleibt bleiben \

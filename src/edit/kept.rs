@@ -77,7 +77,7 @@ pub(super) fn functions(path: &str, text: &str) -> Vec<Span> {
 pub(super) enum Earlier<'a> {
     New,
     Changed(&'a Span),
-    /// It has not changed, or several have its name and it cannot be told from them.
+    /// It has not changed, or several have its name, so that it is not clear which one it is.
     Same,
 }
 

@@ -1,4 +1,4 @@
-//! Decides what a worker does next. Pure: it sees phases, priorities and times, but no tensors and no queues.
+//! Decides what a worker does next. Pure: it gets phases, priorities and times, but no tensors and no queues.
 
 use crate::budget::permit::Priority;
 

@@ -1,6 +1,6 @@
 //! Keeps a model's thoughts to a number of tokens: after it the closing mark is put into the text, and the answer goes on.
 //!
-//! A reply is read here by the same [`TextStream`] that tells thoughts from answers for its reader, so that both agree on what
+//! A reply is read here by the same [`TextStream`] that separates thoughts from answers for its reader, so that both agree on what
 //! a thought is: opened by the prompt or by the model, closed by its mark or by a call.
 
 use std::collections::VecDeque;

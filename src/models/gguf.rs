@@ -102,7 +102,7 @@ pub struct Header {
     pub tokenizer_pre: Option<String>,
     pub bos: Option<u32>,
     pub eos: Option<u32>,
-    /// The begin-of-text token, if the file wants every text to start with it.
+    /// The begin-of-text token, if every text has to start with it by the file.
     pub begin: Option<String>,
     /// How the maker wants the model to be sampled.
     pub sampling: Sampling,
@@ -298,7 +298,7 @@ fn assemble(files: Vec<PathBuf>, file_bytes: u64, parsed: Parsed<'_>) -> Result<
     })
 }
 
-/// The begin-of-text token, by `add_bos_token`; where that is missing, only SentencePiece models (`llama`) want the token.
+/// The begin-of-text token, by `add_bos_token`; where that is missing, only SentencePiece models (`llama`) need the token.
 fn begin(parsed: &Parsed<'_>) -> Option<String> {
     let by_default = parsed.text("tokenizer.ggml.model").as_deref() == Some("llama");
     let wanted = parsed.flag("tokenizer.ggml.add_bos_token").unwrap_or(by_default);

@@ -206,7 +206,7 @@ fn with_others(raw: &RawCall, checked: Checked, tools: &[ToolSpec]) -> (String, 
     (tool, arguments)
 }
 
-/// `text` up to the last mark `close` that ends a call; nothing if the family has no mark that tells an end from a part of JSON.
+/// `text` up to the last mark `close` that ends a call; nothing if the family's mark may also be a part of JSON.
 fn closed<'t>(text: &'t str, close: &str) -> &'t str {
     let close = close.lines().last().unwrap_or_default().trim_matches(['}', ']', ')', '"', '`', ' ']);
     if close.is_empty() { "" } else { text.rfind(close).map_or("", |at| &text[..at + close.len()]) }

@@ -121,7 +121,7 @@ impl Watch {
         }
     }
 
-    /// Notes a reply of which nothing was used; `told` is the advice to the model.
+    /// Notes a reply of which nothing was used; `told` is the hint to the model.
     pub fn unusable(&mut self, what: Unusable, told: String) -> Verdict {
         self.unusable += 1;
         let stall = match what {

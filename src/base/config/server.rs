@@ -15,7 +15,7 @@ use super::file::{ConfigError, Place, Source, Texts, Value};
 /// [mcp.files]
 /// command = "npx"
 /// args = ["@modelcontextprotocol/server-filesystem", "${project}"]
-/// env = { NODE_ENV = "production" }  # it sees only these, and PATH, HOME and the like
+/// env = { NODE_ENV = "production" }  # it gets only these, and PATH, HOME and the like
 /// inherit = ["HTTP_PROXY"]           # variables of this process that it may see too
 /// tools = ["read_*", "list_*"]       # all, when left out
 /// timeout_s = 60                     # of one call

@@ -27,7 +27,7 @@ unsafe impl Send for Overlay<'_> {}
 
 impl<'w> Overlay<'w> {
     /// Reads `files`, each with its scale. Call it before the context is made: llama.cpp sizes the context's graph by
-    /// the adapters it knows (`graph_max_nodes`).
+    /// the adapters that are loaded (`graph_max_nodes`).
     pub fn read(
         model: &'w LlamaModel,
         model_lock: &'w Mutex<()>,

@@ -158,8 +158,8 @@ impl Weights {
         self.model.is_hybrid() || self.model.is_recurrent()
     }
 
-    /// Tokens of the sliding window if it is narrower than a context of `positions`. Of architectures whose windows the header
-    /// does not tell, contexts keep all cells (`swa_full`).
+    /// Tokens of the sliding window if it is narrower than a context of `positions`. For architectures whose windows are
+    /// not in the header, contexts keep all cells (`swa_full`).
     pub(super) fn window(&self, positions: usize) -> Option<usize> {
         self.header.sliding_window?;
         // SAFETY: the model is live.

@@ -57,7 +57,7 @@ pub(in crate::request) fn settle(intent: &Intent, file: &str) -> Result<Edit, Un
 
 impl Edit {
     /// The edit that turns `file` into `after`, extended by lines around it until `old` is unique in the file. `None` if they are equal, or
-    /// the lines cannot be told from others.
+    /// the lines occur more than once.
     pub(super) fn between(file: &str, after: &str) -> Option<Edit> {
         if file == after {
             return None;

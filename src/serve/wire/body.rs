@@ -1,4 +1,4 @@
-//! The fields of a request, taken by name: a field that nobody has taken is harmless, refused by its name, or told to the
+//! The fields of a request, taken by name: a field that was not taken is harmless, refused by its name, or reported to the
 //! client as ignored.
 
 use axum::body::Bytes;

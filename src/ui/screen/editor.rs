@@ -14,8 +14,8 @@ fn command() -> String {
     said("VISUAL").or_else(|| said("EDITOR")).unwrap_or_else(|| "vi".to_owned())
 }
 
-/// The text after the editor was closed; an error says why there is none. `ending` is the end of the file's name, which tells
-/// the editor the language.
+/// The text after the editor was closed; an error says why there is none. `ending` is the end of the file's name, by which
+/// the editor finds the language.
 pub fn edited(text: &str, ending: &str) -> Result<String, String> {
     edited_with(&command(), text, ending)
 }

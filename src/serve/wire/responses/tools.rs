@@ -1,8 +1,8 @@
 //! Offers the tools of a request to `/v1/responses` to the model, and turns its calls back into the client's.
 //!
 //! codex sends the tools of an MCP server in one namespace:
-//! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`. The model knows
-//! the tool as `mcp__docs__find`. codex takes the call only with `namespace` and `name` apart (openai/codex#23186).
+//! `{"type": "namespace", "name": "mcp__docs", "tools": [{"type": "function", "name": "find", …}]}`. For the model
+//! the tool is `mcp__docs__find`. codex takes the call only with `namespace` and `name` apart (openai/codex#23186).
 
 use serde_json::{Map, Value, json};
 
