@@ -144,8 +144,8 @@ impl Target<'_> {
     fn beside_the_point(&self, job: Job<'_>, after: &str) -> Option<String> {
         const OF_WORDING: &str =
             "typo typos spelling grammar wording reword rephrase translate format link links shorten simplify";
-        let asked = format!("{} {}", job.scene.request, job.step.text);
-        if !is_prose(self.path) || kind::has_word(&asked, OF_WORDING) {
+        let asked = Asked::of(format!("{} {}", job.scene.request, job.step.text));
+        if !is_prose(self.path) || asked.has(OF_WORDING) {
             return None;
         }
         let lines_without = |text: &str, other: &str| -> HashSet<String> {
@@ -153,8 +153,7 @@ impl Target<'_> {
             text.lines().filter(|line| !known.contains(line)).flat_map(words::content).collect()
         };
         let (gone, come) = (lines_without(self.before, after), lines_without(after, self.before));
-        let wanted = words::content(&asked);
-        let says = come.iter().any(|word| !gone.contains(word) && wanted.contains(word));
+        let says = come.iter().any(|word| !gone.contains(word) && asked.content().contains(word));
         (!says).then(|| "What was written says nothing of what is asked for.".to_owned())
     }
 
