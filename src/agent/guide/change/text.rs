@@ -10,7 +10,7 @@ use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::context::{Pack, mentions, readable};
 use crate::edit::{has_grammar, kept};
-use crate::language::{grounding, words};
+use crate::language::{Asked, grounding, words};
 use crate::models::dialect::Message;
 use crate::request::arguments::removes;
 use crate::request::kind;
