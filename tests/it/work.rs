@@ -50,19 +50,6 @@ async fn a_new_function_is_written_and_inserted() {
 }
 
 #[tokio::test]
-async fn an_old_value_left_elsewhere_is_questioned_once() {
-    let half = "def first(n=256):\n    return keep(128, n)";
-    let whole = "def first(n=256):\n    return keep(256, n)";
-    let script = Script::saying("").on("still has `128`", &code(whole)).on("Write `first`", &code(half));
-    let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
-    assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", whole));
-    // A model that writes the same again is believed.
-    let script = Script::saying("").on("Write `first`", &code(half));
-    let (file, _) = asked(script, "In a.py first() should keep 256 unless told otherwise").await;
-    assert_eq!(file, FILE.replace("def first(n=128):\n    return keep(128, n)", half));
-}
-
-#[tokio::test]
 async fn code_that_breaks_the_file_or_changes_nothing_is_not_written() {
     for wrong in ["def first(n=128):\n    return keep(128,", "def first(n=128):\n    return keep(128, n)"] {
         let script = Script::saying("").on("Write `first`", &code(wrong)).on("First name", "change first");
