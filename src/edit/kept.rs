@@ -244,8 +244,12 @@ mod tests {
 
     const BEFORE: &str = "@cached\ndef load(path, mode='r', *rest):\n    # Opened once.\n    seen = 0\n    if not path:\n        raise KeyError(path)\n    return open(path, mode)\n";
 
+    fn kept(path: &str, before: &str, after: &str, asked: &str, may_shorten: bool) -> Result<String, String> {
+        super::kept(path, before, after, &Asked::of(asked), may_shorten)
+    }
+
     fn check(after: &str, asked: &str, expected: Result<&str, &str>) {
-        let found = kept("a.py", BEFORE, after, &Asked::of(asked), asked.starts_with("remove"));
+        let found = kept("a.py", BEFORE, after, asked, asked.starts_with("remove"));
         match expected {
             Ok(text) => assert_eq!(found.as_deref(), Ok(text), "{asked}"),
             Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),
