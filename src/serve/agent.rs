@@ -110,7 +110,7 @@ fn conversation(turns: &[Turn]) -> Result<(String, Vec<Exchange>), Problem> {
         }
     }
     let request = request.filter(|text| !text.trim().is_empty());
-    let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not one of the user"))?;
+    let request = request.ok_or_else(|| Problem::invalid("messages", "the last message is not from the user"))?;
     if request.len() > REQUEST_BYTES_MAX {
         let text =
             format!("the request has {} bytes, {REQUEST_BYTES_MAX} are taken; name a file instead", request.len());

@@ -199,7 +199,7 @@ fn is_by_script(headers: &HeaderMap) -> Result<(), Problem> {
     if only(headers, OWN).is_some() {
         return Ok(());
     }
-    Err(Problem::invalid("X-Monobloc", "who enters must send the header `X-Monobloc`, with any value"))
+    Err(Problem::invalid("X-Monobloc", "this request needs the header `X-Monobloc`, with any value"))
 }
 
 /// To a browser the ports of a host are one site, whose pages send the cookie too: only this origin's own may.

@@ -32,7 +32,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener> {
     }
     TcpListener::bind(address)
         .await
-        .with_context(|| format!("{address} cannot be listened on; --listen names another port"))
+        .with_context(|| format!("cannot listen on {address}; choose another port with --listen"))
 }
 
 /// Serves `router` until `cancel`.

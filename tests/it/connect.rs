@@ -157,7 +157,7 @@ fn an_entry_is_written_into_json_and_taken_out_to_the_byte() {
     out(&project, &["jetbrains", "--undo"]);
     assert_eq!(text(&file), ACP);
     assert_eq!(beside(&file), ["acp.json"]);
-    assert!(out(&project, &["jetbrains", "--undo"]).contains("nothing to take out"));
+    assert!(out(&project, &["jetbrains", "--undo"]).contains("nothing to remove"));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn yaml_that_is_there_is_not_touched() {
     let file = file(&project, ".aider.conf.yml", "model: mine\n");
     let why = refused(&project, &["aider", "--write"]);
     assert!(why.contains(".aider.conf.yml is there") && why.contains("`monobloc connect aider` prints"), "{why}");
-    assert!(out(&project, &["aider", "--undo"]).contains("nothing to take out"));
+    assert!(out(&project, &["aider", "--undo"]).contains("nothing to remove"));
     assert_eq!(text(&file), "model: mine\n");
 }
 

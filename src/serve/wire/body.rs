@@ -158,7 +158,7 @@ impl Fields {
         for (name, value) in self.0 {
             match REFUSED.iter().find(|(known, ..)| *known == name) {
                 Some((name, nothing, way_out)) if !asks_nothing(&value, nothing) => {
-                    return Err(Problem::invalid(name, format!("`{name}` is not honoured here; {way_out}")));
+                    return Err(Problem::invalid(name, format!("`{name}` is not supported here; {way_out}")));
                 }
                 Some(_) => {}
                 None if is_listed(HARMLESS, &name) => {}

@@ -102,7 +102,7 @@ fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     let refused = |text: String| Err(Problem::invalid("top_logprobs", text));
     match (wanted, top.unwrap_or(0)) {
         (_, top) if top > TOP_LOGPROBS_MAX => {
-            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given beside each"))
+            refused(format!("{top} tokens are too many; at most {TOP_LOGPROBS_MAX} are given for each"))
         }
         (Some(true), top) => Ok(Some(top)),
         (_, 0) => Ok(None),

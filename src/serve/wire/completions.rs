@@ -42,7 +42,7 @@ fn read(mut fields: Fields, model: Model, echoes: bool) -> Result<(Ask, String, 
         .map_err(|all| Problem::invalid("prompt", format!("{} prompts in one request; send one in each", all.len())))?;
     let logprobs: Option<usize> = fields.take("logprobs")?;
     if logprobs.is_some_and(|top| top > LOGPROBS_MAX) {
-        return Err(Problem::invalid("logprobs", "at most 5 are given beside each token"));
+        return Err(Problem::invalid("logprobs", "at most 5 are given for each token"));
     }
     if echoes && logprobs.is_some() {
         let text = "log-probabilities of the prompt are not given; ask without `echo`";

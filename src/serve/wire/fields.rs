@@ -62,8 +62,12 @@ pub fn thinking(given: Option<&Map<String, Value>>) -> Result<Thoughts, Problem>
 
 /// A number of tokens for thoughts; with a negative one only the engine's limit holds.
 pub fn tokens(field: &'static str, given: &Value) -> Result<Thoughts, Problem> {
-    let wrong =
-        || Problem::invalid(field, format!("a budget must be a number of tokens, not {given}; send 1024, say, or 0"));
+    let wrong = || {
+        Problem::invalid(
+            field,
+            format!("a budget must be a number of tokens, not {given}; send 0 or, for example, 1024"),
+        )
+    };
     match given.as_i64().ok_or_else(wrong)? {
         0 => Ok(Thoughts::Off),
         negative if negative < 0 => Ok(Thoughts::Share(100)),

@@ -15,7 +15,8 @@ use crate::ui::cli::ask::{GIVEN_BYTES_MAX, GIVEN_MAX, check};
 pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode: Mode) -> Result<Ask, Error> {
     let (mut text, mut given) = (String::new(), Vec::new());
     for (at, block) in blocks.into_iter().enumerate() {
-        let refused = |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; text and files are taken"));
+        let refused =
+            |what: &str| invalid(format!("session/prompt: prompt[{at}] is {what}; only text and files are accepted"));
         match block {
             ContentBlock::Text(block) => add(&mut text, &block.text),
             ContentBlock::ResourceLink(link) => add(&mut text, &named(&link.uri, &link.name, project)),
@@ -34,7 +35,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
             },
             ContentBlock::Image(_) => return Err(refused("an image")),
             ContentBlock::Audio(_) => return Err(refused("audio")),
-            _ => return Err(refused("of a kind that is not known")),
+            _ => return Err(refused("of an unknown kind")),
         }
     }
     fits(&text, &given)?;

@@ -41,7 +41,9 @@ pub fn read(id: &str) -> Result<Mode, Error> {
 /// The mode that a client gives the option `id`.
 pub fn set(id: &str, value: &SessionConfigOptionValue) -> Result<Mode, Error> {
     if id != OPTION {
-        return Err(invalid(format!("session/set_config_option: there is no option `{id}`; there is `{OPTION}`")));
+        return Err(invalid(format!(
+            "session/set_config_option: there is no option `{id}`; the only one is `{OPTION}`"
+        )));
     }
     let value = value.as_value_id().map(|value| value.0.as_ref()).unwrap_or_default();
     value.parse().map_err(|why| invalid(format!("session/set_config_option: {why}")))

@@ -104,7 +104,7 @@ fn read(request: String) -> Result<String> {
             std::io::stdin().take(REQUEST_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
             fits(bytes.len())?;
             String::from_utf8(bytes)
-                .context("the request on standard input is not UTF-8; convert it, with iconv say")?
+                .context("the request on standard input is not UTF-8; convert it, for example with iconv")?
         }
         _ => request,
     };

@@ -139,13 +139,13 @@ fn trust(settings: &Settings, yes: bool, json: bool) -> Result<()> {
     }
     if !yes {
         if json || !std::io::stdin().is_terminal() {
-            bail!("nobody can be asked here whether this file may count; read it, then give --yes");
+            bail!("without a terminal nobody can be asked whether to trust this file; read it, then give --yes");
         }
         put!("Let all of this count as if you had written it? [y]es, [n]o: ");
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            bail!("not trusted; what only tightens counts anyway");
+            bail!("not trusted; settings that only make things stricter count anyway");
         }
     }
     let store = places::config_dir().join("consents");

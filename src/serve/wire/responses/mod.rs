@@ -45,7 +45,7 @@ fn read(mut fields: Fields, model: Model) -> Result<(Ask, Tools, Ignored), Probl
     if text.get("verbosity").is_some_and(|much| !much.is_null() && much != "medium") {
         return Err(Problem::invalid(
             "text",
-            "`verbosity` is not honoured; say in the input how long the answer is to be",
+            "`verbosity` is not supported; say in the input how long the answer should be",
         ));
     }
     let instructions: Option<String> = fields.take("instructions")?;

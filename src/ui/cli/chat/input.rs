@@ -39,7 +39,8 @@ fn one(input: &mut impl BufRead, line_bytes_max: usize) -> Option<Read1> {
             "the line is longer than the {line_bytes_max} bytes that are taken; put long text into a file of the project and name the file"
         )));
     }
-    let text = String::from_utf8(bytes).map_err(|_| "the line is not UTF-8; convert it, with iconv say".to_owned());
+    let text =
+        String::from_utf8(bytes).map_err(|_| "the line is not UTF-8; convert it, for example with iconv".to_owned());
     Some(text)
 }
 

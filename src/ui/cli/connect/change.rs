@@ -89,21 +89,21 @@ fn sum(text: &str) -> String {
 pub fn undo(client: &str, setup: &Setup, dry_run: bool) -> Result<Change> {
     let file = match &setup.form {
         Form::Entries { file, .. } | Form::Whole { file, .. } => file,
-        Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to take out"),
+        Form::Printed { .. } => bail!("nothing is ever written for {client}, so there is nothing to remove"),
     };
     let Some(text) = copies::read(file)? else {
-        return Ok(Change::none(file, "is not there; nothing to take out"));
+        return Ok(Change::none(file, "is not there; nothing to remove"));
     };
     let back = match &setup.form {
         Form::Entries { entries, .. } => back(file, &text, entries)?,
         _ if is_unchanged(&text) => Some(Back::default()),
         _ if text.contains("monobloc") => {
-            bail!("{} was changed since or written by hand; take the lines about monobloc out yourself", file.display())
+            bail!("{} was written or changed by hand; remove the lines about monobloc yourself", file.display())
         }
         _ => None,
     };
     let Some(Back { text: bare, copy }) = back else {
-        return Ok(Change::none(file, "has no entry of monobloc; there is nothing to remove"));
+        return Ok(Change::none(file, "has no entry of monobloc; nothing to remove"));
     };
     let change = Change {
         file: file.clone(),
