@@ -17,7 +17,7 @@ use super::{Job, change, results};
 
 const PROMPT: &str = include_str!("../prompts/ask.md");
 /// The answer if the code shown backs no sentence of the model.
-const NOTHING_BACKED: &str = "The code shown does not tell; these places come closest.";
+const NOTHING_BACKED: &str = "The code shown does not answer this; these places come closest.";
 /// Places that are listed under an answer, and lines from each on that count as its own.
 const PLACES_MAX: usize = 3;
 const PLACE_LINES: usize = 30;
