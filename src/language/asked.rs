@@ -58,6 +58,8 @@ mod tests {
         assert!(asked.has("auch too") && !asked.has("row"));
         assert!(asked.contains(&["empt"]) && !asked.contains(&["full"]));
         assert!(asked.has_all_of("lineParse") && !asked.has_all_of("parse_file"));
-        assert!(asked.names("parse_line") && asked.names("skip_row") && !asked.names("parse_table") && !asked.names(""));
+        assert!(
+            asked.names("parse_line") && asked.names("skip_row") && !asked.names("parse_table") && !asked.names("")
+        );
     }
 }
