@@ -1,4 +1,4 @@
-//! Words what a step changed and what the commands that checked it show. "passed" is said only of a command that runs what was asked for.
+//! Puts into words what a step changed and what its checks show. "passed" is said only of a command that runs what was asked for.
 
 use crate::edit::{has_grammar, testing};
 use crate::language::words;

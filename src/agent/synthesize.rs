@@ -238,7 +238,7 @@ pub fn told(entry: &Entry) -> Vec<String> {
     of_call(entry, Shown::Whole)
 }
 
-/// The lines for a call; `shown` says how much of a result that changed nothing they hold.
+/// The lines for a call. `shown` limits the result of a call that changed nothing.
 fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     let all: Vec<&str> = entry.outcome.text.lines().collect();
     match entry.status {

@@ -5,7 +5,7 @@ use url::Url;
 /// How a URL has to look.
 const WAY: &str = "write it as http://HOST:PORT/v1 or https://HOST/v1";
 
-/// The base of an API at `text`, with the path `/v1` if it has none. The error goes on from "which" or from the name of
+/// The base of an API at `text`, with the path `/v1` if it has none. The error continues a sentence after "which" or after the name of
 /// a value, and repeats no password.
 pub fn server_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| format!("is not a URL ({error}); {WAY}"))?;

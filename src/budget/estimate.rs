@@ -56,7 +56,7 @@ pub struct Estimate {
 pub const PROCESS: Bytes = Bytes::mib(28);
 
 impl Estimate {
-    /// From the header alone.
+    /// Estimates from the header alone; reads no weights.
     pub fn of(header: &Header, wanted: &LoadSettings) -> Estimate {
         let (repacked, weights) = repack::split(header, wanted.repack);
         Estimate {

@@ -10,7 +10,7 @@ use crate::tools::Context;
 use super::mentions::Mentions;
 use super::{Open, Stretch, WHOLE_LINES_MAX, is_declaration, is_local, text_of};
 
-/// Maximum number of values shown with one stretch, and the lines of the longest.
+/// Maximum number of values shown with one stretch, and of lines of each.
 const VALUES_MAX: usize = 6;
 const VALUE_LINES_MAX: usize = 16;
 

@@ -20,7 +20,7 @@ const SPAN_MIN: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Regime {
     pub rows: usize,
-    /// The longest and the shortest sequence of the call, rounded up to a power of two.
+    /// Lengths of the longest and the shortest sequence of the call, rounded up to a power of two.
     pub longest: usize,
     pub shortest: usize,
 }

@@ -26,7 +26,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A request for free text, as likely as can be.
+    /// A request for free text, drawn greedily.
     pub fn new(messages: Vec<Message>, max_tokens: usize) -> Ask {
         Ask {
             messages,

@@ -124,7 +124,7 @@ impl Ask {
         }
     }
 
-    /// The request, if what it says is possible.
+    /// The request if it is valid; else the problem to answer with.
     pub fn checked(self) -> Result<Ask, Problem> {
         if self.turns.is_empty() {
             return Err(Problem::invalid("messages", "the conversation is empty; send a message"));

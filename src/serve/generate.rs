@@ -77,7 +77,7 @@ impl ModelReply {
             let Some(generation) = &mut self.generation else { return Ok(None) };
             let piece = generation.next().await?;
             let tokens = match piece {
-                // Those so far belong to the text that follows.
+                // Log-probabilities so far belong to the text that follows.
                 Some(Piece::Queued { .. } | Piece::Pulse { .. }) => Vec::new(),
                 _ => logprobs(generation),
             };

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 
 use crate::app;
 
-/// Exit code when the reader of the output has gone, as shells expect it of a program that a closed pipe has ended.
+/// Exit code when the reader of the output is gone: 128 and the number of SIGPIPE, as shells report it.
 const BROKEN_PIPE: i32 = 141;
 
 /// Text on standard output, as it is and at once.

@@ -185,7 +185,7 @@ impl Checklist {
         open().find(names).or(open().next()).map_or(StepId(0), |item| item.step.id)
     }
 
-    /// The items that are open: by the word of the model if it has set the list, else those that no call has carried out.
+    /// The open items: those that the model has not marked if it has set the list, else those that no call has carried out.
     pub fn open<'a>(&'a self, evidence: &Evidence) -> Vec<&'a str> {
         self.open_items(evidence).into_iter().map(|item| item.step.text.as_str()).collect()
     }

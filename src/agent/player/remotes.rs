@@ -16,7 +16,7 @@ use crate::remote::{self, Remote, consent};
 
 /// A server that went away is left alone for so long, if a model here can play its role.
 const REST: Duration = Duration::from_secs(60);
-/// The name of what is consented to, next to the names of tools.
+/// The name under which consent to send is stored, next to the names of tools.
 const SENDING: &str = "send_to_server";
 
 /// The servers of this process. Clones share what is open.

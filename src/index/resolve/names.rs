@@ -177,7 +177,7 @@ impl Project<'_> {
         let mut target = match segments.next()? {
             "crate" => Meaning::File(self.crate_root(file)),
             "self" => Meaning::File(file),
-            // The parent module, as at the top of a file; for imports in an inline module see `path_from_top`.
+            // The parent module of a file; for imports in an inline module see `path_from_top`.
             "super" => Meaning::File(self.parents.get(&file).copied().unwrap_or(file)),
             name => self.by_bare_name(file, name).or_else(|| self.crates.get(name).map(|root| Meaning::File(*root)))?,
         };

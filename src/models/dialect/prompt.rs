@@ -12,7 +12,7 @@ pub struct Prompt {
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// May become control tokens.
+    /// Text whose marks become control tokens.
     Special(String),
     /// Never becomes control tokens.
     Text(String),

@@ -161,7 +161,7 @@ fn forms(old: &str, new: &str) -> (Vec<String>, String) {
     }
 }
 
-/// The object of the step replaced as a text of the file: `change A to B`, where A is not the name of a value. `None` if it may be one.
+/// Replaces the object of the step as a text of the file: `change A to B`, where A is not the name of a value. `None` if it may be one.
 fn of_text(lines: &[&str], intent: &Intent) -> Option<Result<Changed, Unsettled>> {
     let object = intent
         .object

@@ -21,8 +21,8 @@ pub fn fit(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> 
     Ok(fitted)
 }
 
-/// The value as every schema of `allOf` and one of `anyOf` or `oneOf` takes it: as it is if one of these takes it so, else
-/// as the first makes it.
+/// The value fitted to every schema of `allOf` and to one of `anyOf` or `oneOf`: unchanged if one of these accepts it, else
+/// as the first that can be made to accept it.
 fn in_alternatives(value: &Value, schema: &Map<String, Value>) -> Result<Value, String> {
     let schemas =
         |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);

@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// Hands on the client's answer to our request `id`; one that nobody waits for any more is dropped.
+    /// Passes the client's answer to our request `id` to its caller; an answer without a waiting caller is dropped.
     pub fn answered(&self, id: u64, result: Result<Value, Value>) {
         if let Some(waiting) = lock(&self.0.waiting).remove(&id) {
             // It may have given up just now.

@@ -179,7 +179,7 @@ fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(chunk(text))
 }
 
-/// A message besides the answer. The protocol has no place for it but among the thoughts.
+/// A message that is not part of the answer. The protocol has no place for it except among the thoughts.
 pub fn note(text: &str) -> SessionUpdate {
     thought(&format!("{text}\n\n"))
 }

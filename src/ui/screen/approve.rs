@@ -45,7 +45,7 @@ impl Question {
         now < self.asked_at + UNREAD_TICKS
     }
 
-    /// A letter at the tick `now`. Whoever goes on typing has not read the question, so the time begins anew.
+    /// A letter typed at the tick `now`. Somebody who is still typing has not read the question, so its time starts again.
     pub fn typed(&mut self, now: u64) {
         if self.is_unread(now) {
             self.asked_at = now;

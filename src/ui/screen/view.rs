@@ -18,7 +18,7 @@ const LIST_ROWS_MAX: u16 = 10;
 /// The prompt before the input.
 const PROMPT: &str = "> ";
 
-/// Where everything stands. Areas that do not fit are empty.
+/// The areas of the screen. Those that do not fit are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Areas {
     pub header: Rect,

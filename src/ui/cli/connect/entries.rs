@@ -70,7 +70,7 @@ fn parsed(file: &Path, text: &str) -> Result<Vec<Keys>> {
             named(file, &format!("{} on line {line}", error.message().replace('\n', ", ")))
         })?;
     }
-    // Without changes it only parses, and says where it cannot.
+    // Without changes this only parses; the error says where the text is wrong.
     keyed::changed(form, text, &[]).map_err(|why| named(file, &why))?;
     let all = keyed::entries(form, text).ok_or_else(|| named(file, "it has no entries"))?;
     Ok(all.into_iter().map(|(keys, _)| keys).collect())
