@@ -25,7 +25,7 @@ pub const OFFERED_MAX: usize = 15;
 /// Least log-odds, in nats at even odds, that retrieval gives a chosen tool. Of BFCL's development cases 97 of 100 right tools reach it, and 41 of
 /// 100 best ones where none is right; of 19 calls that the 1.5B wrote for the latter, this and unsaid arguments left 2.
 const FITS_MIN: f32 = -1.2;
-/// The router's choice stands unless another tool is this much likelier by retrieval, in nats: about seven times.
+/// The router's choice stands unless another tool is this much more likely by retrieval, in nats: about seven times.
 const MARGIN: f32 = 2.0;
 /// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `zip the folder and mail it`.
 const AGAIN: f32 = 1.5;

@@ -83,7 +83,7 @@ impl Store {
                 let (content, about) = (content(hash)?, self.about(mode, marks).map_err(io::Error::other)?);
                 match overwrite::write(at, &content, Some(&about), project) {
                     Err(error) if is_refused(&error) => {
-                        // Without its owner it must not run as whoever owns it now.
+                        // Without its owner it must not run as its present owner.
                         let plain = overwrite::About { mode: mode & 0o1777, owner: None, attributes: None };
                         overwrite::write(at, &content, Some(&plain), project)?;
                         Ok(Some(format!("its content is back, its owner or its attributes are not: {error}")))

@@ -122,7 +122,7 @@ impl Entry {
     /// Whether both are certainly the same as far as they are known; two contents that are not stored cannot be compared.
     pub fn is_same(&self, other: &Entry) -> bool {
         let is_known = self.marks().owner.is_some() && other.marks().owner.is_some();
-        // A link is known by a number that changes when the file is made anew.
+        // A link is identified by a number that changes when the file is created again.
         let plain =
             |entry: &Entry| entry.with(if is_known { Marks { link: None, ..entry.marks() } } else { Marks::default() });
         self.is_restorable() && plain(self) == plain(other)

@@ -44,7 +44,7 @@ impl Executed {
         self.0.get(path).is_none_or(|lines| (first.min(last - 1) + 1..=last).any(|line| lines.contains(&line)))
     }
 
-    /// The files of which something is known, sorted.
+    /// The files with recorded lines, sorted.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self.0.keys().map(String::as_str).collect();
         paths.sort_unstable();

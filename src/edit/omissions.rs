@@ -1,4 +1,4 @@
-//! Recognizes the marks by which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
+//! Recognizes the marks with which a model leaves code out (`# ... existing code`), and replaces them by the old lines.
 
 use crate::language::clauses::words::entries;
 
@@ -129,7 +129,7 @@ pub fn splice(old: &Body, new: &Body, before: &str) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Whether the old text goes on for longer than the new one behind the last line that both have.
+/// Whether more of the old text than of the new one follows the last line that both have.
 fn drops_an_end(old: &[&str], segment: &[&str]) -> bool {
     let Found::At(new_line, old_line) = last_anchor(old, segment) else { return false };
     let strong = |lines: &[&str]| lines.iter().filter(|line| !is_weak(line)).count();

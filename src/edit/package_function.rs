@@ -9,7 +9,7 @@ use crate::index::parts::{self, Sort, Span};
 /// Longest main file that is read, in bytes; longer ones are rarely written by hand.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The function that a package is, with the name by which the package is called.
+/// A function that is a whole package, with the name under which code uses the package.
 #[derive(Clone, Debug)]
 pub struct PackageFunction {
     pub name: String,

@@ -33,7 +33,7 @@ enum Tier {
     OnTraceback,
     CalledByTest,
     CalledByThose,
-    /// Named by an error, or a type of which nothing nearer is known.
+    /// Named by an error, or a type without a nearer suspect.
     Mentioned,
 }
 

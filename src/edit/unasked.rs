@@ -12,7 +12,7 @@ use crate::base::pattern::static_regex;
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{Asked, grounding, words};
 
-/// Facts about a change besides the request.
+/// Facts about a change that the request does not say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis {
     /// Every change to existing lines has to be one that the request mentions; false where a failing check decides.

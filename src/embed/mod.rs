@@ -1,6 +1,6 @@
 //! Computes embedding vectors of texts (unit length): in this process with our own kernels, or by a server.
 //!
-//! Whoever calls waits. In this process its thread takes the device's permit for every batch; only BERT encoders with mean pooling are
+//! Callers wait. In this process its thread takes the device's permit for every batch; only BERT encoders with mean pooling are
 //! supported.
 
 mod away;

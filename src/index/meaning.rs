@@ -25,7 +25,7 @@ impl Index {
 }
 
 impl Snapshot {
-    /// Reads one file anew, or adds it.
+    /// Reads one file again, or adds it.
     pub fn put(&mut self, path: &str, text: &str) {
         let language = syntax::language_of(path);
         let outline = syntax::outline(language, text);

@@ -11,7 +11,7 @@ use crate::base::ignored::Ignored;
 
 /// No change for this long means that a burst (a save, a checkout, a build) is over.
 const QUIET: Duration = Duration::from_millis(60);
-/// A burst that goes on is reported after this long.
+/// A burst that does not end is reported after this time.
 const BURST_MAX: Duration = Duration::from_secs(2);
 /// How often the cancellation flag is checked.
 const LOOK: Duration = Duration::from_millis(50);

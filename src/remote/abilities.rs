@@ -23,7 +23,7 @@ pub struct Abilities {
     pub thinking: Switch,
     /// Tells how far it has read a prompt.
     pub progress: bool,
-    /// Goes on an answer that was begun.
+    /// Continues an answer that was begun.
     pub goes_on: bool,
     /// Counts tokens at the end of a stream.
     pub counts: bool,

@@ -70,7 +70,7 @@ impl Remote {
         Remote::asked(endpoint, cancel, async |remote| probe::known(remote, folder).await).await
     }
 
-    /// [`Remote::open`] that finds everything out anew, and keeps it.
+    /// [`Remote::open`] that probes the server again, and keeps the result.
     pub async fn probe(endpoint: &Endpoint, folder: &Path, cancel: &Cancel) -> Result<Remote, RemoteError> {
         Remote::asked(endpoint, cancel, async |remote| probe::anew(remote, folder).await).await
     }

@@ -14,7 +14,7 @@ use super::{Remote, body};
 use crate::base::{file, hex};
 use crate::models::dialect::{Message, ToolText};
 
-/// Changes when the probe asks other things, so that older results are found out anew.
+/// Changes when the probe asks other things, so that older results are probed again.
 const EDITION: u32 = 1;
 /// Tokens of an answer that only has to begin, and of one that may think before a call.
 const FEW: usize = 16;
@@ -26,7 +26,7 @@ pub async fn known(remote: &mut Remote, folder: &Path) -> Result<Abilities, Why>
     let Some(kept) = file::read_json::<Abilities>(&place(remote, folder, &model.name)) else {
         return find(remote, folder, model).await;
     };
-    // The list may say another context than the last time, because the server was started anew.
+    // The list may say another context than the last time, because the server was restarted.
     let said = remote.endpoint().context.map(|context| (context, "models.toml".to_owned()));
     let listed = model.context.map(|context| (context, "its list of models".to_owned()));
     let (context, context_from) = said.or(listed).unwrap_or((kept.context, kept.context_from.clone()));

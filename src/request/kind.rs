@@ -112,7 +112,7 @@ pub fn makes_file(text: &str, mark: &str) -> bool {
     text.contains(mark) && is_object && verb.is_some_and(|verb| is_listed(WRITES, verb))
 }
 
-/// Whether a text makes the file that `mark` represents anew: `create a file F`, and not a part of it.
+/// Whether a text creates the file that `mark` represents: `create a file F`, and not a part of it.
 pub fn creates_file(text: &str, mark: &str) -> bool {
     const CREATES: &str = "create generate make draft erstelle crée crea создай";
     const ARTICLES: &str = "file a an the new empty called named";

@@ -33,7 +33,7 @@ const NOUNS: &str =
 const ADJECTIVES: &str = "existing, local, new, ignored, own, project's, whole";
 /// Prepositions before a file that are before other things as often.
 const BESIDE: &str = "from, of, on, at, aus, von, de, из";
-/// Words between two values of which one replaces the other.
+/// Words between two values if one replaces the other.
 const JOINS: &str = "to, with, by, into, ->, →, =>, на, auf, à, par, por";
 /// Punctuation that may follow a name in a sentence.
 const BEHIND: &[char] = &[',', ';', ':', '!', '?', '.', ')', ']', '}', '…', '\'', '’', '"', '”', '»', '`'];

@@ -69,7 +69,7 @@ pub fn of_types(task: &str) -> Option<Substitution> {
         is_quoted: false,
     });
     let names: Vec<Literal<'_>> = names.collect();
-    // Other types may stand beside the two.
+    // The request may name other types next to the two.
     let mut pairs = names.windows(2).filter_map(|pair| substitution(task, pair));
     pairs.next().filter(|_| pairs.next().is_none())
 }

@@ -29,7 +29,7 @@ pub struct Query {
 impl Query {
     /// Bytes of a query that are used; a pasted file is cut.
     const BYTES_MAX: usize = 4_000;
-    /// First words of which any two or three may form a name.
+    /// Number of first words, any two or three of which may form a name.
     const COMBINED_WORDS_MAX: usize = 12;
     /// Longest sequence of words that may form a name.
     const RUN_MAX: usize = 6;

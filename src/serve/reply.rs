@@ -13,7 +13,7 @@ pub enum Delta {
     Text(String, Vec<TokenLogprobs>),
     Thinking(String),
     Call(Call),
-    /// Nothing has come for a while, and work goes on.
+    /// Nothing has come for a while, but work continues.
     Alive,
     Finished(End),
 }
@@ -41,7 +41,7 @@ pub enum Reason {
     /// The model came to its end.
     #[default]
     Stop,
-    /// A stop text, the number of which this is, would have come next.
+    /// The stop text with this number would have come next.
     StopText(usize),
     /// Tokens or context are used up, or the model went in circles.
     Length,

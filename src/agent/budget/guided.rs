@@ -49,7 +49,7 @@ pub struct Guided {
 impl Guided {
     /// Definitions of one change.
     pub const ITEMS: usize = 3;
-    /// Cases of a new test; without a limit a model goes on and on with further numbers.
+    /// Cases of a new test; without a limit a model keeps writing further numbers.
     pub const CASES: usize = 5;
     /// Attempts at a change of code, at one that a report with failing examples asks for, at text, at data, and at what
     /// others change meanwhile. The fault of one goes into the next prompt.

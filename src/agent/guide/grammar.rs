@@ -37,7 +37,7 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         _ => return of_any_code(&item.path, ""),
     };
     let fence = fence_of(&item.path);
-    // Without a limit a model goes on and on with further cases.
+    // Without a limit a model keeps writing further cases.
     let is_test = item.is_new_test();
     // Lines above a head: decorators, and outside Python also attributes and comments.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };

@@ -41,7 +41,7 @@ impl Round {
     }
 }
 
-/// A call that reads and waits for those beside it.
+/// A call that reads, and waits for the others of its reply.
 struct Waiting<'s> {
     at: usize,
     step: StepId,

@@ -59,7 +59,7 @@ fn units(request: &str) -> Vec<String> {
             units.push(item.to_owned());
             in_item = true;
         } else if in_item && !text.is_empty() && line.starts_with(char::is_whitespace) {
-            // A list item goes on in an indented line.
+            // A list item continues in an indented line.
             let last = units.last_mut().or_bug("an item came before");
             *last = format!("{last} {text}");
         } else {

@@ -230,7 +230,7 @@ impl Lead<'_> {
                         "None of these calls could be run. Use the listed tools with their own arguments.".to_owned();
                     return Ok(Some(self.watch.unusable(Unusable::Wrong, told)));
                 }
-                // Words beside the last mark on the checklist are the answer: another reply would say them again.
+                // Words next to the last mark on the checklist are the answer: another reply would repeat them.
                 if only_plans && !words.trim().is_empty() && self.checklist.open(self.evidence).is_empty() {
                     self.add(&words);
                     return Ok(None);
@@ -292,7 +292,7 @@ impl Lead<'_> {
         self.gap |= !words.trim().is_empty();
     }
 
-    /// Tells the model something, beside the results if there are any.
+    /// Adds a message for the model to the results, if there are any.
     fn tell_model(&mut self, text: String) {
         match self.messages.last_mut().filter(|last| last.speaker != Speaker::Assistant) {
             Some(last) => last.content.push_str(&format!("\n\n{text}")),

@@ -209,7 +209,7 @@ mod tests {
             let (last, first) = verdicts.split_last().expect("some");
             assert!(is_end(last) && first.iter().all(|one| *one == Verdict::Say("again".into())), "{verdicts:?}");
         }
-        // A call that is answered in between begins the count anew.
+        // A call that is answered in between resets the count.
         let mut watch = Watch::default();
         for n in 0..20 {
             assert!(!is_end(&watch.unusable(Unusable::Call, "again".into())));

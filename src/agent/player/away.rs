@@ -38,7 +38,7 @@ impl Away {
     /// The model with what its role wishes, and what was measured of it before.
     pub fn of(remote: Remote, wishes: &RoleWishes, measured: Option<Measured>) -> Away {
         let context = remote.abilities().context;
-        // Whoever has a server for a model has one that is worth it, unless it was measured otherwise.
+        // A model behind a server is assumed to be capable, unless it was measured otherwise.
         let capable = wishes.capable.or_else(|| measured.as_ref().and_then(Measured::capable)).unwrap_or(true);
         let capability = if capable { ModelCapability::capable(context) } else { ModelCapability::weak() };
         let silent = Sampling::greedy().wished(wishes.sampling);

@@ -20,7 +20,7 @@ json-blank ::= [ \n]{0,20}
 pub fn of(lark: &str) -> Option<String> {
     let mut rules: Vec<String> = Vec::new();
     for line in lark.lines().filter(|line| !line.trim().is_empty()) {
-        // A rule goes on in lines that begin with a blank.
+        // A rule continues in lines that begin with a blank.
         match rules.last_mut().filter(|_| line.starts_with([' ', '|'])) {
             Some(rule) => rule.push_str(line),
             None => rules.push(line.to_owned()),

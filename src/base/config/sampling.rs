@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// Values of the sampler; `None` leaves one to whoever is asked next.
+/// Values of the sampler; `None` leaves one to the next source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingWish {

@@ -228,7 +228,7 @@ impl<'p, 'a> Types<'p, 'a> {
             return known.clone();
         }
         if let Some(generic) = self.generic(name, scope) {
-            // A type parameter of which nothing is known is at least what it extends.
+            // An unknown type parameter is at least the type that it extends.
             return generic.bound.as_ref().map_or(Ty::Unknown, |bound| self.ty(bound, scope));
         }
         let evaluated = || arguments.iter().map(|argument| self.ty(argument, scope)).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 /// The word that must follow a bare word for it to count as an imperative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Hardly ever a noun: `extract`, `delete`.
+    /// Almost never a noun: `extract`, `delete`.
     Sure,
     /// As often a noun: `report`, `test`. Needs an object or a preposition after it.
     Either,

@@ -88,7 +88,7 @@ pub struct Chat<'a> {
     pub tools: &'a [ToolText],
     /// Whether the model may think before it answers; `None` leaves it to the template.
     pub thinks: Option<bool>,
-    /// The beginning of the answer, which the model goes on.
+    /// The beginning of the answer, which the model continues.
     pub begun: Option<&'a str>,
 }
 

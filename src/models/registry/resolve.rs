@@ -40,7 +40,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The file that the user names, else the one that `first` finds, else the biggest model at hand.
+    /// The file that the user names, else the one that `first` finds, else the biggest model that is there.
     fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
         let choice = match self.named(role)? {
             Some(choice) => choice,

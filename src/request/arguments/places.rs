@@ -128,12 +128,12 @@ pub(super) fn is_of_signs(text: &str) -> bool {
     !text.contains(char::is_alphanumeric)
 }
 
-/// Whether a name goes on with a dash or dot and more letters. In names of code (`max_size.x`) a dot does not continue the name.
+/// Whether a name continues with a dash or dot and more letters. In names of code (`max_size.x`) a dot does not continue the name.
 fn is_link(c: char, text: &str) -> bool {
     c == '-' || c == '.' && !super::intent::is_coined(text)
 }
 
-/// Whether `text` goes on in `behind`: `light` in `lighter`, `light-blue`, `==` in `===`.
+/// Whether `text` continues in `behind`: `light` in `lighter`, `light-blue`, `==` in `===`.
 fn goes_on(text: &str, behind: &str) -> bool {
     let last = text.chars().next_back().unwrap_or(' ');
     let mut letters = behind.chars();

@@ -17,7 +17,7 @@ use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, Reason, TokenLogprobs, Whole};
 use crate::tools::ToolSpec;
 
-/// Maximum number of likely tokens that are given beside each token.
+/// Maximum number of likely tokens that are given for each token.
 const TOP_LOGPROBS_MAX: usize = 20;
 
 /// `stream_options`.
@@ -96,7 +96,7 @@ fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     }
 }
 
-/// How many of the likeliest tokens are given beside each; `None` for no log-probabilities.
+/// Number of the most likely tokens that are given for each token; `None` for no log-probabilities.
 fn top(fields: &mut Fields) -> Result<Option<usize>, Problem> {
     let (wanted, top) = (fields.take::<bool>("logprobs")?, fields.take::<usize>("top_logprobs")?);
     let refused = |text: String| Err(Problem::invalid("top_logprobs", text));

@@ -1,4 +1,4 @@
-//! OpenAI's `/v1/completions`: a raw prompt, in which the names of control tokens count, goes on.
+//! OpenAI's `/v1/completions`: continues a raw prompt, in which the names of control tokens count.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::serve::ask::{Ask, Model, Thoughts, Turn, fresh_id};
 use crate::serve::problem::Problem;
 use crate::serve::reply::{Delta, End, TokenLogprobs, Whole};
 
-/// Maximum number of likely tokens that are given beside each token.
+/// Maximum number of likely tokens that are given for each token.
 const LOGPROBS_MAX: usize = 5;
 /// OpenAI's default for raw completions.
 const MAX_TOKENS: usize = 16;
@@ -35,7 +35,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Respons
         .map(|response| ignored.told(response))
 }
 
-/// The request, and the prompt that goes on.
+/// The request, and the prompt to continue.
 fn read(mut fields: Fields, model: Model, echoes: bool) -> Result<(Ask, String, Ignored), Problem> {
     let prompts = fields.texts("prompt")?.ok_or_else(|| Problem::invalid("prompt", "`prompt` is missing"))?;
     let [prompt] = <[String; 1]>::try_from(prompts)

@@ -122,7 +122,7 @@ impl Form {
         self.program.may_be(&Word::of(name)) || self.program.may_be(&Word::of(unversioned(name)))
     }
 
-    /// Whether a command may be this one. A program of which nothing is known may be any.
+    /// Whether a command may be this one. An unknown program may be any.
     pub fn may_be(&self, words: &[Word]) -> bool {
         let Some((first, rest)) = words.split_first() else { return false };
         let program = first.program();

@@ -1,4 +1,4 @@
-//! The client at the other end of the connection: takes messages from any task, and hands its answers to whoever asked.
+//! The client at the other end of the connection: takes messages from any task, and returns its answers to the callers.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::base::{Cancel, lock};
 
-/// Lines that wait to be written; then whoever has more waits for the client to read.
+/// Maximum number of lines that wait to be written; then writers wait for the client to read.
 const LINES_MAX: usize = 256;
 /// How long the last lines may take to be written when the connection ends.
 const LAST_LINES_MAX: Duration = Duration::from_secs(2);

@@ -95,7 +95,7 @@ impl Updates {
         }
     }
 
-    /// A message for the user besides plan, calls and answer.
+    /// A message for the user that is not a plan, a call or the answer.
     fn told(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::Notice { text } => Some(text.clone()),

@@ -30,7 +30,7 @@ pub struct Ask {
     /// agent: plan, act, answer; chat: look things up and answer, change nothing
     #[arg(long, default_value = "agent", value_parser = modes())]
     mode: Mode,
-    /// A text file to use besides the project; may be repeated
+    /// A text file to use in addition to the project; may be repeated
     #[arg(long = "context", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     given: Vec<PathBuf>,
 }

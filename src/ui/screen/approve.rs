@@ -9,7 +9,7 @@ use super::theme::Theme;
 use super::wrap::{cut, wrapped};
 use crate::protocol::{Decision, Proposal};
 
-/// Ticks during which no letter answers: whoever is typing when the question appears has not read it.
+/// Ticks during which no letter answers: somebody who types while the question appears has not read it.
 const UNREAD_TICKS: u64 = 2;
 /// Longest reason that is shown, and longest words on what `always` covers, in columns: a model has a say in both.
 const REASON_COLUMNS: usize = 200;

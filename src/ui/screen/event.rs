@@ -84,7 +84,7 @@ pub enum Effect {
     },
     /// Switches the capture of the mouse on or off.
     Mouse(bool),
-    /// Draws everything anew.
+    /// Draws everything again.
     Redraw,
     Quit {
         cancelled: bool,

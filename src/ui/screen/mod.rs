@@ -46,7 +46,7 @@ pub struct Options {
     pub mode: Mode,
     /// Every call that needs consent is approved.
     pub approves: bool,
-    /// Goes on with the last conversation of the project.
+    /// Continues the last conversation of the project.
     pub continues: bool,
 }
 

@@ -191,7 +191,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Lends the terminal to the editor. The turn goes on; what it reports waits.
+    /// Lends the terminal to the editor. The turn continues; its events wait.
     fn edit(&mut self, what: Edited, text: &str) -> Result<()> {
         let ending = match what {
             Edited::Input => ".md",

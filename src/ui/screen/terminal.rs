@@ -33,7 +33,7 @@ enum Owner {
     Nobody,
 }
 
-/// Whoever writes to the terminal holds this lock, so that nothing is written once it is given back.
+/// Every writer to the terminal holds this lock, so that nothing is written once it is given back.
 static OWNER: Mutex<Owner> = Mutex::new(Owner::Others);
 /// Reports of panics on other threads, which are shown once the terminal is given back.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -81,7 +81,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Draws everything anew with the next frame. ratatui's own `clear` asks the terminal for the cursor, and the answer would
+    /// Draws everything again with the next frame. ratatui's own `clear` asks the terminal for the cursor, and the answer would
     /// be read as keys.
     pub fn clear(&mut self) -> Result<()> {
         let area = self.area()?;
@@ -143,7 +143,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Standard output without the standard library's lock on it: whoever waits for a terminal that takes nothing any more must not
+/// Standard output without the standard library's lock on it: a writer to a terminal that takes nothing any more must not
 /// keep the end of the program waiting, which flushes standard output.
 fn device() -> io::Result<File> {
     Ok(File::from(stdout().as_fd().try_clone_to_owned()?))

@@ -182,7 +182,7 @@ impl Transcript {
         self.below = self.below.min(self.total);
     }
 
-    /// Renders an entry anew. A view that does not follow stays where it is.
+    /// Renders an entry again. A view that does not follow stays where it is.
     fn render(&mut self, at: usize) {
         let lines = rendered(&self.entries[at].entry, self.width, self.theme, self.unfolded);
         let (old, new) = (self.entries[at].lines.len(), lines.len());

@@ -171,7 +171,7 @@ impl Target<'_> {
     }
 }
 
-/// A telling line of `after` that stands in it more often than in `before`, where it stood already.
+/// A line of `after` with words that it has more often than `before`, which has it too.
 fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     const TELLING_CHARS: usize = 16;
     let count = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line).count();
@@ -183,7 +183,7 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
 /// Has the model write the passage until the checks accept the file.
 pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
-    // A passage hardly grows to more than twice its length.
+    // A passage rarely grows to more than twice its length.
     let adds = matches!(target.wanted, Place::Into(_));
     let length = 2 * crate::retrieve::tokens(&passage::lines_of(before, &target.chosen)) + TEXT_MORE;
     let tokens = length.min(job.limits().text);

@@ -24,7 +24,7 @@ pub fn turns(instructions: Option<&str>, input: &Value) -> Result<Vec<Turn>, Pro
     Ok(conversation.turns())
 }
 
-/// Tools that codex sends as an item of the input, beside those in `tools`.
+/// Tools that codex sends as an item of the input, in addition to those in `tools`.
 pub fn additional_tools(input: &Value) -> impl Iterator<Item = &Value> {
     let items = input.as_array().into_iter().flatten();
     items.filter(|item| item["type"] == "additional_tools").filter_map(|item| item["tools"].as_array()).flatten()

@@ -41,7 +41,7 @@ fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition,
 }
 
 /// Allows local stream sockets within the command, and netlink for the names of devices. Refuses other families,
-/// `connect`, and sockets that send without connecting: some local services do anything for whoever can reach them.
+/// `connect`, and sockets that send without connecting: some local services do anything for every program that can reach them.
 fn sockets() -> Result<Rules, BackendError> {
     let family = |family: i32| argument(0, SeccompCmpOp::Ne, family as u64);
     let outside = SeccompRule::new(vec![family(libc::AF_UNIX)?, family(libc::AF_NETLINK)?])?;

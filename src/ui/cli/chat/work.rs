@@ -38,7 +38,7 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: V
             session.think(think);
             Ok(vec![Event::Notice { text: format!("from now on: thinking {think}") }])
         }),
-        // Whoever reads the line ends by itself.
+        // The reader of the line ends by itself.
         Work::Exit => mpsc::unbounded_channel().1,
     };
     Running { messages, cancel }

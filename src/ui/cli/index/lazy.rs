@@ -13,7 +13,7 @@ pub struct Lazy {
     /// Where to load it from. It is tried once, and what is missing is reported once.
     registry: Option<Registry>,
     embedder: Option<Embedder>,
-    /// By which vectors are stored; `None` if there is no embedder.
+    /// The embedder's identity, under which vectors are stored; `None` if there is no embedder.
     pub fingerprint: Option<String>,
 }
 
