@@ -46,8 +46,8 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
     // Names may begin and end with `$`, next to which `\b` does not match.
     let whole = format!(r"{}(?:[^\w$]|$)", regex::escape(name));
     let defined =
-        pattern(&format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{whole}"));
-    let exported = pattern(&format!(r"(?m)\bexports\.{whole}|^export\s(?:.*[^\w$\n])?{whole}"));
+        pattern(format!(r"(?m)^(?:async\s+)?(?:function\*?|class|const|let|var|interface|type|enum)\s+{whole}"));
+    let exported = pattern(format!(r"(?m)\bexports\.{whole}|^export\s(?:.*[^\w$\n])?{whole}"));
     if exported.is_match(text) {
         return None;
     }
@@ -69,9 +69,9 @@ fn script(path: &str, text: &str, name: &str, from: &str) -> Option<String> {
 
 fn rust(text: &str, name: &str, from: &str) -> Option<String> {
     let module = from.rsplit('/').find(|part| *part != "mod.rs")?.trim_end_matches(".rs");
-    let uses = pattern(&format!(r"(?m)^pub use (?:crate::|self::)?{module}::(?:(\{{)|(\w+);)"));
+    let uses = pattern(format!(r"(?m)^pub use (?:crate::|self::)?{module}::(?:(\{{)|(\w+);)"));
     let last = uses.captures_iter(text).last()?;
-    if pattern(&format!(r"(?m)^pub use [^;]*\b{name}\b[^;]*;")).is_match(text) {
+    if pattern(format!(r"(?m)^pub use [^;]*\b{name}\b[^;]*;")).is_match(text) {
         return None;
     }
     if let Some(open) = last.get(1) {

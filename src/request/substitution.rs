@@ -102,7 +102,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let says = r"\b(?:gives?|gave|returns?|prints?|yields?|shows?|raises|raised|throws|threw|is|are|was|gets?|got|gibt|ist|est|es)(?:\s\S+)?";
     let make = r"(?:make|change|turn) (?:that|it|this)(?: to| into)?|(?:it|that|this) (?:must|has to|should) (?:be|say|read|give)";
     let rule = |is_quoted: bool, first_is_old: Option<bool>, text: String| Rule {
-        pattern: pattern(&format!("(?s){text}")),
+        pattern: pattern(format!("(?s){text}")),
         is_quoted,
         first_is_old,
     };

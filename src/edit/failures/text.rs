@@ -26,7 +26,7 @@ pub fn clean(output: &str, root: &Path) -> String {
     match root.to_str().map(|root| root.trim_end_matches('/')).filter(|root| !root.is_empty()) {
         Some(root) => {
             // `/app` inside `/usr/app/x.py` is not the root.
-            let below = pattern(&format!(r"(^|://|[^\w.~@/-]){}/", regex::escape(root)));
+            let below = pattern(format!(r"(^|://|[^\w.~@/-]){}/", regex::escape(root)));
             below.replace_all(&text, "$1").into_owned()
         }
         None => text,
