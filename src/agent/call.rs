@@ -95,11 +95,7 @@ pub async fn called(
         Ok(call) => Some(call),
         Err(NotMeant::Fits) => None,
         Err(NotMeant::Unsaid(names)) => {
-            let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            host.notice(&format!(
-                "`{}` of {} was not called: the request does not say {names}",
-                spec.name, spec.server
-            ));
+            host.notice(&asked_for(spec, &names));
             None
         }
     })
@@ -114,13 +110,62 @@ enum NotMeant {
     Unsaid(Vec<String>),
 }
 
-/// The call without the arguments that the request `text` says nothing of. Flags, and values that the schema lists or has as default, may be inferred.
+/// The call without the arguments that the request `text` says nothing of.
 fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolCall, NotMeant> {
-    let said = Said::of(text);
     // Retrieval works for English alone.
     if fits < FITS_MIN && clauses::is_english(text) {
         return Err(NotMeant::Fits);
     }
+    let said = Said::of(text);
+    grounded(call, spec, |value| said.has(value)).map_err(NotMeant::Unsaid)
+}
+
+/// The question to the user about arguments that a tool needs and nothing says.
+fn asked_for(spec: &ToolSpec, names: &[String]) -> String {
+    let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    format!("`{}` of {} was not called: which {names}? Nothing says it; ask again with it", spec.name, spec.server)
+}
+
+/// A call of a loop without what the model has made up: the arguments for a server's tool come from the request, the conversation, a text that was
+/// handed over, an earlier result or the schema. If one that the tool needs does not, the user is asked for it, and the error tells the model.
+pub fn from_sources(
+    Scene { toolkit, request, host, .. }: Scene<'_>,
+    evidence: &Evidence,
+    call: ToolCall,
+    spec: &ToolSpec,
+) -> Result<ToolCall, String> {
+    if toolkit.catalog.is_builtin(&spec.name) {
+        return Ok(call);
+    }
+    let said = Said::of(request);
+    let earlier = toolkit.earlier.iter().flat_map(|turn| [turn.request.as_str(), turn.answer.as_str()]);
+    let results = evidence.entries().iter().map(|entry| entry.outcome.text.as_str());
+    let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).collect();
+    grounded(call, spec, |value| said.has(value) || is_in(value, &known)).map_err(|names| {
+        host.notice(&asked_for(spec, &names));
+        let names = names.join(", ");
+        format!(
+            "`{}` was not run: nothing says {names}. Use what the request or a result says, or ask the user for it.",
+            spec.name
+        )
+    })
+}
+
+/// Whether a value, or one of those that it consists of, stands in one of these texts, which are in lower case.
+fn is_in(value: &Value, texts: &[String]) -> bool {
+    let has = |text: &str| !text.trim().is_empty() && texts.iter().any(|known| known.contains(&text.to_lowercase()));
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(number) => has(&number.to_string()),
+        Value::String(text) => has(text.trim()),
+        Value::Array(all) => all.iter().any(|one| is_in(one, texts)),
+        Value::Object(fields) => fields.values().any(|one| is_in(one, texts)),
+    }
+}
+
+/// The call without the arguments that nothing says. Flags, and values that the schema lists or has as default, may be inferred. An error names those
+/// that the tool needs.
+fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -> Result<ToolCall, Vec<String>> {
     let parameters = spec.parameters();
     let is_inferred = |name: &str, value: &Value| {
         let schema = parameters.iter().find(|one| one.name == name).map(|one| one.schema);
@@ -130,11 +175,11 @@ fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolC
         schema.is_some_and(|schema| is_listed(schema) || schema.get("default") == Some(value))
     };
     let (known, unsaid): (Map<String, Value>, Map<String, Value>) =
-        call.arguments.into_iter().partition(|(name, value)| said.has(value) || is_inferred(name, value));
+        call.arguments.into_iter().partition(|(name, value)| is_said(value) || is_inferred(name, value));
     let needed = parameters.iter().filter(|one| one.required && unsaid.contains_key(one.name));
     let needed: Vec<String> = needed.map(|one| one.name.to_owned()).collect();
     if !needed.is_empty() {
-        return Err(NotMeant::Unsaid(needed));
+        return Err(needed);
     }
     if !unsaid.is_empty() {
         tracing::debug!(tool = call.tool, ?unsaid, "arguments left out");

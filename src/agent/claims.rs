@@ -115,6 +115,15 @@ pub fn not_run(tests: &[String]) -> String {
     format!("- not run: the new tests in {}; nothing that runs them was found", tests.join(", "))
 }
 
+/// Brings the steps of a request together: how many of them are done, and which not.
+pub fn together(steps: usize, undone: &[&Step]) -> String {
+    let texts: Vec<String> = undone.iter().map(|step| words::shorten(&step.text, COMMAND_CHARS)).collect();
+    match texts.as_slice() {
+        [] => format!("- all {steps} parts of the request are done"),
+        _ => format!("- {} of {steps} parts of the request are not done: {}", texts.len(), texts.join("; ")),
+    }
+}
+
 /// Says that nothing shows what the changed definitions do.
 pub fn untested(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -12,6 +12,9 @@ use crate::tools::outcome::{Finding, Keep, fitted};
 /// Tool name of an entry for a text that the user handed over.
 pub const GIVEN: &str = "context";
 
+/// Tool name of an entry for a step that a model answered in words; it says from what.
+pub const ANSWER: &str = "answer";
+
 /// Longest result that a report carries, in bytes.
 const OUTPUT_MAX: usize = 16 << 10;
 

@@ -4,11 +4,13 @@ use crate::base::StepId;
 use crate::models::ModelCapability;
 use crate::protocol::{Event, Mode};
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, GIVEN};
 use super::execute::Scene;
+use super::free_loop::offer;
 use super::plan::{self, Plan};
-use super::steps;
-use super::synthesize::{self, Brief, Draft, NOTHING};
+use super::recovery::{self, Way};
+use super::steps::{self, Ran};
+use super::synthesize::{self, Brief, Draft, NOTHING, Told};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, cognitive, free_loop, guide, lead, probe, talk};
 use crate::language::clauses::Part;
@@ -36,6 +38,21 @@ pub enum Node {
     Answer,
 }
 
+impl Node {
+    /// The name of the phase in events.
+    fn name(self) -> &'static str {
+        match self {
+            Node::Sort => "sorting",
+            Node::Talk => "talk",
+            Node::Plan => "planning",
+            Node::Execute => "orchestrator",
+            Node::Lead => "the leading model",
+            Node::Free => "single-model loop",
+            Node::Answer => "answer",
+        }
+    }
+}
+
 /// State that the nodes of a turn share.
 pub struct State<'a> {
     pub request: &'a str,
@@ -50,9 +67,11 @@ pub struct State<'a> {
     pub trouble: String,
     /// The steps that were understood and cannot be made, each with the reason.
     refused: Vec<(StepId, String)>,
+    /// The steps and the entries of the evidence that the user was told of already.
+    told: Told,
     /// The planner was measured to act. What code cannot do of a plan goes to it.
     leads: bool,
-    /// The words of a model that went away in the turn; they are the beginning of the answer.
+    /// The words of a model that went away or failed in the turn; they are the beginning of the answer.
     said_before: String,
     pub transitions: Transitions,
 }
@@ -95,18 +114,24 @@ impl<'a> State<'a> {
             response: None,
             trouble: String::new(),
             refused: Vec::new(),
+            told: Told::default(),
             leads: false,
             said_before: String::new(),
             transitions: Transitions::default(),
         }
     }
 
-    /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has.
+    /// Visits nodes until the turn ends. Once the budget is spent, the turn answers from what it has. After an error of a model it goes on
+    /// another way.
     pub async fn run(mut self, toolkit: &Toolkit, host: &dyn Host) -> Result<State<'a>, TurnError> {
+        let mut toolkit = toolkit.clone();
         let mut next = Some(Node::Sort);
         while let Some(node) = next {
             let node = if self.transitions.spend() { node } else { Node::Answer };
-            next = self.visit(node, toolkit, host).await?;
+            next = match self.visit(node, &toolkit, host).await {
+                Ok(next) => next,
+                Err(error) => self.after_error(node, error, &mut toolkit, host)?,
+            };
         }
         if !self.said_before.is_empty() {
             let rest = self.response.take().unwrap_or_default();
@@ -141,8 +166,13 @@ impl<'a> State<'a> {
                 Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {
-                let ran = steps::run(scene, &self.plan, &mut self.evidence).await?;
+                let mut ran = Ran::default();
+                let ended = steps::run(scene, &self.plan, &mut self.evidence, &mut ran).await;
                 (self.draft, self.trouble, self.refused) = (Some(ran.said), ran.stuck.join("; "), ran.refused);
+                if self.plan.by_model {
+                    self.told = Told { steps: ran.ended, entries: self.evidence.entries().len() };
+                }
+                ended?;
                 if self.leads && !(self.trouble.is_empty() && self.refused.is_empty()) {
                     let refused = self.refused.iter().map(|(_, why)| why.as_str());
                     let trouble = [self.trouble.as_str()].into_iter().filter(|trouble| !trouble.is_empty());
@@ -151,7 +181,7 @@ impl<'a> State<'a> {
                 } else if self.trouble.is_empty() {
                     Some(Node::Answer)
                 } else {
-                    host.emit(Event::Fallback { from: "orchestrator".to_owned(), reason: self.trouble.clone() });
+                    host.emit(Event::Fallback { from: node.name().to_owned(), reason: self.trouble.clone() });
                     Some(Node::Free)
                 }
             }
@@ -185,6 +215,57 @@ impl<'a> State<'a> {
                 None
             }
         })
+    }
+
+    /// The next node after an error: the single-model loop goes on with plan and results, in another way each time. The error, if nothing goes
+    /// on and nothing was found or done; else the answer says what is not done.
+    fn after_error(
+        &mut self,
+        node: Node,
+        error: TurnError,
+        toolkit: &mut Toolkit,
+        host: &dyn Host,
+    ) -> Result<Option<Node>, TurnError> {
+        if toolkit.cancel.is_cancelled() {
+            return Err(error);
+        }
+        if self.plan.by_model {
+            // It was sent to the host step by step. The rest is told from the evidence.
+            self.said_before.push_str(self.draft.take().unwrap_or_default().trim_end());
+            self.plan.by_model = false;
+        }
+        let Some(way) = toolkit.way.after(&error, recovery::has_other(toolkit)) else {
+            let is_found = self.evidence.entries().iter().any(|entry| entry.tool != GIVEN);
+            if matches!(error, TurnError::Cancelled) || !is_found && self.said_before.is_empty() {
+                return Err(error);
+            }
+            self.response = Some(self.partial(&error, toolkit, host));
+            return Ok(None);
+        };
+        toolkit.way = way;
+        self.trouble = error.to_string();
+        let reason = format!("{error}; {}", way.said());
+        let next = match node {
+            Node::Talk | Node::Answer => node,
+            // A model that acts is a loop of its own.
+            Node::Lead if way == Way::Shorter => Node::Lead,
+            _ => Node::Free,
+        };
+        if next == Node::Free {
+            host.emit(Event::Fallback { from: node.name().to_owned(), reason });
+        } else {
+            host.notice(&reason);
+        }
+        Ok(Some(next))
+    }
+
+    /// The answer of a turn that nothing finishes: what was found and done, what not, and why.
+    fn partial(&self, error: &TurnError, toolkit: &Toolkit, host: &dyn Host) -> String {
+        let mut lines = synthesize::calls(self.brief(toolkit, host));
+        let open = offer::open(&self.plan, &self.evidence).into_iter();
+        let open = open.filter(|step| self.told.steps.iter().all(|told| *told != step.id));
+        lines.push(recovery::left_undone(open, &self.refused, error));
+        synthesize::tell(host, &lines.join("\n"))
     }
 
     /// The next node after the model that led went away: the one that plays the planner now goes on as it was measured
@@ -231,13 +312,17 @@ impl<'a> State<'a> {
             // It was sent to the host step by step.
             return Ok(said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned));
         }
-        let (plan, evidence, refused) = (&self.plan, &self.evidence, self.refused.as_slice());
-        let brief = Brief { toolkit, request: self.request, plan, evidence, refused, host };
+        let brief = self.brief(toolkit, host);
         if cognitive::applies(brief) {
             cognitive::answer(brief, said).await
         } else {
             synthesize::answer(brief, Draft { said, ..Draft::default() }).await
         }
+    }
+
+    fn brief<'b>(&'b self, toolkit: &'b Toolkit, host: &'b dyn Host) -> Brief<'b> {
+        let (plan, evidence, refused, told) = (&self.plan, &self.evidence, self.refused.as_slice(), &self.told);
+        Brief { toolkit, request: self.request, plan, evidence, refused, told, host }
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod player;
 pub mod private_names;
 pub mod probe;
 pub(crate) mod question;
+mod recovery;
 mod steps;
 pub(crate) mod synthesize;
 mod talk;
@@ -43,6 +44,7 @@ use crate::request::named::{self, Named};
 use evidence::Evidence;
 pub use lead::Notes;
 pub use player::Remotes;
+pub use recovery::Way;
 pub use toolkit::{Meter, Toolkit, TurnError};
 
 /// The user's decision on a proposed tool call, to be awaited.

@@ -15,6 +15,8 @@ use super::toolkit::TurnError;
 /// The result of the steps.
 #[derive(Default)]
 pub struct Ran {
+    /// The steps that came to an end, good or bad.
+    pub ended: Vec<StepId>,
     /// The text shown to the user for each step that the model carried out.
     pub said: String,
     /// The steps that code could not carry out, each with the reason.
@@ -27,8 +29,9 @@ pub struct Ran {
 
 /// Carries out every step whose needed steps succeeded. Of a plan made by the model, no step is carried out that
 /// describes, tests or builds on what an earlier one did not do.
-pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Result<Ran, TurnError> {
-    let (mut ran, mut touched) = (Ran::default(), Vec::<Stretch>::new());
+/// `ran` holds what is known when an error ends them.
+pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &mut Ran) -> Result<(), TurnError> {
+    let mut touched = Vec::<Stretch>::new();
     let mut undone: Vec<&Step> = Vec::new();
     for step in &plan.steps {
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
@@ -42,6 +45,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             let note = format!("not done: {} was not done, and this builds on it", needed.id);
             ran.tell(scene, &Done::note(note), Facts::default());
             undone.push(step);
+            ran.ended.push(step.id);
             continue;
         }
         state(StepState::Thinking);
@@ -54,7 +58,19 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
             }
             None => execute::step(scene, step, evidence),
         };
-        let done = carried_out.await?;
+        let done = match carried_out.await {
+            Ok(done) => done,
+            Err(error) => {
+                state(StepState::FailedToThink);
+                if plan.by_model {
+                    let calls = &evidence.entries()[before..];
+                    let facts = claims::of(step, calls, evidence, is_as_before(calls));
+                    ran.tell(scene, &Done::default(), facts);
+                }
+                return Err(error);
+            }
+        };
+        ran.ended.push(step.id);
         state(if done.notes.is_empty() && !done.failed {
             StepState::Complete
         } else if plan.by_model || done.notes.is_empty() {
@@ -84,11 +100,28 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence) -> Resu
         }
         touched.extend(done.touched);
     }
+    let mut lines = Vec::new();
     if !ran.untested.is_empty() {
-        let line = claims::untested(&ran.untested);
-        ran.tell(scene, &Done::default(), Facts { lines: vec![line], ..Facts::default() });
+        lines.push(claims::untested(&ran.untested));
     }
-    Ok(ran)
+    if plan.by_model && plan.steps.len() > 1 {
+        lines.push(claims::together(plan.steps.len(), &undone));
+    }
+    if !lines.is_empty() {
+        ran.tell(scene, &Done::default(), Facts { lines, ..Facts::default() });
+    }
+    Ok(())
+}
+
+/// Whether every file that these calls changed is as it was before them.
+fn is_as_before(calls: &[Entry]) -> bool {
+    let changes: Vec<_> = calls.iter().flat_map(|call| &call.outcome.changes).collect();
+    !changes.is_empty()
+        && changes.iter().all(|one| {
+            let last = changes.iter().rfind(|other| other.path == one.path);
+            let first = changes.iter().find(|other| other.path == one.path);
+            first.map(|first| &first.old) == last.map(|last| &last.new)
+        })
 }
 
 /// Whether a step that was to change or to run something, by these `calls`, has not done so.

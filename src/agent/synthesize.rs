@@ -8,7 +8,7 @@ use crate::models::dialect::Message;
 use crate::protocol::{Event, StepStatus};
 
 use super::Host;
-use super::evidence::{Entry, Evidence};
+use super::evidence::{ANSWER, Entry, Evidence, GIVEN};
 use super::excerpt;
 use super::plan::Plan;
 use super::player::{Form, Player, Query};
@@ -60,7 +60,16 @@ pub struct Brief<'a> {
     pub evidence: &'a Evidence,
     /// The steps that were understood and cannot be made, each with the reason.
     pub refused: &'a [(StepId, String)],
+    pub told: &'a Told,
     pub host: &'a dyn Host,
+}
+
+/// The part of a turn that the user was told of before its answer.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    pub steps: Vec<StepId>,
+    /// The first entries of the evidence.
+    pub entries: usize,
 }
 
 /// The drafts before this answer.
@@ -214,16 +223,17 @@ fn by_example(lines: &[excerpt::Line], question: &str) -> Vec<Message> {
 }
 
 /// One line for each thing that was found, changed or not done, from the evidence alone.
-fn facts(question: Option<&str>, Brief { plan, evidence, refused, .. }: Brief<'_>) -> Vec<String> {
+fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
+    let Brief { plan, evidence, refused, told, .. } = brief;
     let mut facts = Vec::new();
     let cited = question.map(|question| excerpt::lines(evidence, question, LISTED_LINES)).unwrap_or_default();
     for line in &cited {
         facts.push(format!("- {}: `{}` [{}]", line.place(), line.finding.text.trim(), line.call));
     }
-    for entry in evidence.entries() {
+    for entry in &evidence.entries()[told.entries..] {
         facts.extend(of_call(entry, shown(entry, question, &cited, plan, evidence)));
     }
-    for step in &plan.steps {
+    for step in plan.steps.iter().filter(|step| !told.steps.contains(&step.id)) {
         if let Some((_, reason)) = refused.iter().find(|(id, _)| *id == step.id) {
             facts.push(format!("- {reason}"));
         } else if evidence.of(step.id).next().is_none() {
@@ -231,6 +241,11 @@ fn facts(question: Option<&str>, Brief { plan, evidence, refused, .. }: Brief<'_
         }
     }
     facts
+}
+
+/// Lines about the calls that the user was not told of yet.
+pub fn calls(Brief { evidence, told, .. }: Brief<'_>) -> Vec<String> {
+    evidence.entries()[told.entries..].iter().flat_map(self::told).collect()
 }
 
 /// Lines about what a call changed, found or failed at, for steps whose text a model has written.
@@ -243,8 +258,8 @@ fn of_call(entry: &Entry, shown: Shown) -> Vec<String> {
     let all: Vec<&str> = entry.outcome.text.lines().collect();
     match entry.status {
         StepStatus::Succeeded if !entry.outcome.changed.is_empty() => itemised(entry, &[]),
-        // A text that the user handed over is not listed.
-        StepStatus::Succeeded if entry.tool == super::evidence::GIVEN => Vec::new(),
+        // A text that the user handed over is not listed, and an answer was given.
+        StepStatus::Succeeded if [GIVEN, ANSWER].contains(&entry.tool.as_str()) => Vec::new(),
         StepStatus::Succeeded if is_relation(entry) => places(entry),
         StepStatus::Succeeded => match shown {
             // A result that is itself the answer.

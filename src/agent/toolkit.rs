@@ -21,6 +21,7 @@ use super::Host;
 use super::budget::thought::{self, LONG_ANSWER};
 use super::lead::Notes;
 use super::player::{Player, Remotes};
+use super::recovery::Way;
 
 /// Everything a turn may use. Cheap to clone.
 #[derive(Clone)]
@@ -54,6 +55,8 @@ pub struct Toolkit {
     pub remotes: Remotes,
     /// The notes of a leading model on turns that it is no longer shown.
     pub notes: Notes,
+    /// How the planner is played, after errors of models in this turn.
+    pub way: Way,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -116,6 +119,16 @@ impl Toolkit {
             host.notice(&format!("{role}: {rung}, because memory is short"));
         }
         Ok(loaded)
+    }
+
+    /// Tokens that a prompt and its answer may have together, the way the turn is carried out.
+    pub fn context_of(&self, model: &Player) -> usize {
+        self.way.of_context(model.context())
+    }
+
+    /// The role whose model plays the planner, the way the turn is carried out.
+    pub fn planner(&self) -> Role {
+        self.way.plays(Role::Planner)
     }
 
     /// The role that words answers and judges them.

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{App, database};
 use crate::agent::private_names::Names;
-use crate::agent::{Meter, Notes, Toolkit};
+use crate::agent::{Meter, Notes, Toolkit, Way};
 use crate::base::mask::Mask;
 use crate::base::{ConversationId, state};
 use crate::embed::Embedder;
@@ -96,6 +96,7 @@ impl App {
             meter: Meter::start(),
             remotes: self.remotes.clone(),
             notes: Notes::default(),
+            way: Way::default(),
         })
     }
 }

@@ -31,6 +31,8 @@ pub struct Script {
     /// Pattern and reply of each rule.
     rules: Vec<(String, String)>,
     otherwise: String,
+    /// Prompts with one of these texts cannot be computed.
+    fails: Vec<String>,
     pub slots: usize,
     pub context: usize,
     /// Time one row takes, to test waiting, priority and cancellation.
@@ -55,6 +57,12 @@ impl Script {
     /// Replies `reply` when the prompt contains `pattern` and no earlier rule applies.
     pub fn on(mut self, pattern: &str, reply: &str) -> Script {
         self.rules.push((pattern.to_owned(), reply.to_owned()));
+        self
+    }
+
+    /// Fails to compute prompts that contain `pattern`.
+    pub fn failing(mut self, pattern: &str) -> Script {
+        self.fails.push(pattern.to_owned());
         self
     }
 
@@ -199,8 +207,13 @@ impl Decoder for ScriptedDecoder {
             sequence.push(byte);
             let mut logits = Vec::new();
             if row.logits {
+                let text = String::from_utf8_lossy(sequence);
+                if self.script.fails.iter().any(|pattern| text.contains(pattern.as_str())) {
+                    let reason = "the script says so".to_owned();
+                    return Err(DecodeError::Failed { rows: rows.len(), reason });
+                }
                 logits = vec![0.0; 257];
-                let token = self.script.next(&String::from_utf8_lossy(sequence));
+                let token = self.script.next(&text);
                 logits[token.0 as usize] = CERTAIN;
             }
             self.logits.push(logits);

@@ -1,5 +1,6 @@
 //! Completes the steps that a model read: every part of the request is in a step of its kind, and what belongs together is one step.
 
+mod independent;
 mod joins;
 
 use std::sync::LazyLock;
@@ -27,6 +28,7 @@ pub fn covered(read: Vec<(Kind, String)>, request: &str) -> Vec<Step> {
     as_their_sentences_say(&mut steps, request);
     in_whole_clauses(&mut steps, request);
     cut_out_other_kinds(&mut steps, request);
+    let mut steps: Vec<_> = steps.into_iter().flat_map(independent::orders).collect();
     add_left_out(&mut steps, request);
     if steps.is_empty() {
         let parts = clauses::parts(request);

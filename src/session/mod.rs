@@ -25,7 +25,7 @@ use crate::budget::process;
 use crate::checkpoint::{About, Anchor, Summary, Turn};
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::protocol::{Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
+use crate::protocol::{Ask, Decision, Event, Exchange, Memory, ModelFile, Op, Proposal, Record, TurnFinished};
 use crate::tools::policy::Policy;
 use crate::tools::{Catalog, Prefilter};
 
@@ -60,6 +60,8 @@ pub struct Session {
     command: &'static str,
     /// Requests and answers of the last turns, oldest first.
     earlier: Arc<Mutex<VecDeque<Exchange>>>,
+    /// The last request.
+    last: Mutex<Option<Ask>>,
 }
 
 /// Maximum number of earlier turns that a later turn can refer to.
@@ -78,6 +80,7 @@ impl Session {
             mask: Mask::Nothing,
             command: "monobloc",
             earlier: Arc::default(),
+            last: Mutex::default(),
         })
     }
 
@@ -129,6 +132,9 @@ impl Session {
             _ => None,
         };
         if let Op::Ask(ask) | Op::Plan(ask) = &op {
+            if matches!(op, Op::Ask(_)) {
+                *lock(&self.last) = Some(ask.clone());
+            }
             (toolkit.mode, toolkit.given) = (ask.mode, ask.given.clone());
             toolkit.earlier = lock(&self.earlier).iter().cloned().collect();
         }
@@ -169,6 +175,11 @@ impl Session {
             }
         });
         receiver
+    }
+
+    /// The last request, whether or not it was finished.
+    pub fn last(&self) -> Option<Ask> {
+        lock(&self.last).clone()
     }
 
     pub fn conversation(&self) -> ConversationId {

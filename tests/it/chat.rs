@@ -211,3 +211,15 @@ fn a_conversation_continues_in_another_process() {
     assert!(text(&why["error"]).contains("lists the 1 there are"));
     talk.end().succeeded();
 }
+
+#[test]
+fn the_last_request_is_asked_again() {
+    let project = Project::todo();
+    let mut talk = Talk::new(&project, &[]);
+    let ends = ["turn-finished", "turn-failed"];
+    assert!(text(&talk.ask("/retry", &ends)["error"]).contains("nothing was asked"));
+    let first = talk.ask("List the files in src", &ends);
+    let again = talk.ask("/retry", &ends);
+    assert_eq!((text(&first["request"]), text(&again["request"])), ("List the files in src", "List the files in src"));
+    talk.end();
+}

@@ -48,6 +48,7 @@ mod places;
 mod pool;
 mod pull;
 mod react;
+mod recovery;
 mod remote;
 mod right_file;
 mod screen;

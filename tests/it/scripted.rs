@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use monobloc::agent::{Deciding, Host, Meter, Notes, Remotes, Toolkit, TurnError, run_turn};
+use monobloc::agent::{Deciding, Host, Meter, Notes, Remotes, Toolkit, TurnError, Way, run_turn};
 use monobloc::base::config::{ApproveMode, Cognitive, TurnTime};
 use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
@@ -106,6 +106,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         meter: Meter::start(),
         remotes: Remotes::default(),
         notes: Notes::default(),
+        way: Way::default(),
     }
 }
 

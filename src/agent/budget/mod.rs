@@ -50,7 +50,7 @@ impl Pace {
 
     /// The pace of the model that plays, by what was measured of it here.
     pub fn of(toolkit: &Toolkit, model: &Player) -> Pace {
-        Pace { context: model.context(), speed: speed(toolkit, model), time: toolkit.time }
+        Pace { context: toolkit.context_of(model), speed: speed(toolkit, model), time: toolkit.time }
     }
 
     /// The pace of the planner if it can be asked at once; until then nothing is known of it.

@@ -5,7 +5,7 @@
 
 mod ending;
 mod lessons;
-mod offer;
+pub mod offer;
 mod prompt;
 mod watch;
 
@@ -23,6 +23,7 @@ use crate::tools::call::check::{self, Repair};
 use crate::tools::call::{self, Tier};
 
 use super::budget::{Pace, Weak};
+use super::call::from_sources;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::graph::Transitions;
@@ -197,7 +198,7 @@ impl<'a> Loop<'a> {
         let (model, capability, tools) = (&self.model, self.capability, offer::texts(offered));
         self.messages[0] = Message::system(prompt::system(self.changes, self.rights.short));
         let reply = if capability.supports_complex_reasoning { self.limits.reply } else { self.limits.small_reply };
-        let context = model.context().min(capability.max_context_tokens);
+        let context = self.scene.toolkit.context_of(model).min(capability.max_context_tokens);
         let thinks = self.scene.toolkit.switch(model);
         let count =
             |messages: &[Message]| model.count_chat(Chat { messages, tools: &tools, thinks, ..Chat::default() });
@@ -237,7 +238,13 @@ impl<'a> Loop<'a> {
                         None => format!("`{}` is not offered now; use one of the listed tools", checked.call.tool),
                         Some(spec) => match self.refusal(&checked, spec, doubt.as_ref()) {
                             Some(why) => why,
-                            None => self.call(checked, spec, &mut batch).await?,
+                            None => match from_sources(self.scene, self.evidence, checked.call, spec) {
+                                Ok(call) => {
+                                    let checked = check::Checked { call, repairs: checked.repairs };
+                                    self.call(checked, spec, &mut batch).await?
+                                }
+                                Err(why) => why,
+                            },
                         },
                     }
                 }

@@ -1,6 +1,10 @@
 //! Answers a question: from the output of this turn's commands, by a list of the index if it asks for one, else by the model, which reads whole definitions.
 
-use crate::agent::evidence::{Entry, Evidence};
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use crate::agent::evidence::{ANSWER, Entry, Evidence};
 use crate::agent::execute;
 use crate::agent::player::Query;
 use crate::agent::synthesize::{stream_backed, tell};
@@ -10,7 +14,9 @@ use crate::context::{Pack, Purpose, beside};
 use crate::language::clauses::Part;
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
+use crate::protocol::Event;
 use crate::request::forms;
+use crate::tools::Outcome;
 use crate::tools::builtin::Builtin;
 
 use super::{Job, change, results};
@@ -63,7 +69,10 @@ const UNSURE: &str = "(not certain:)";
 /// Answers one step. Text goes to the host as it is generated, and is returned; it is empty if the result of a tool is the answer.
 pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, TurnError> {
     let (toolkit, step) = (job.scene.toolkit, job.step);
+    let started = Instant::now();
     if let Some(said) = results::answer(job, evidence).await? {
+        let has_run = evidence.entries().iter().any(|entry| entry.tool == Builtin::RunCommand.name());
+        note(job, started, if has_run { "the output of a command" } else { "no run: no command has run" }, evidence);
         return Ok(said);
     }
     let finds = words::split(&step.text).iter().any(|word| FINDS.contains(&word.as_str()));
@@ -89,7 +98,18 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
     // Names that the question has and no line shown: nothing can be said about them.
     let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
     unknown.retain(|name| !grounding::is_backed(&code, name) && !grounding::is_backed(&result, name));
-    backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await
+    let said = backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await?;
+    let places = if pack.files.is_empty() { "no lines of the project".to_owned() } else { pack.places().join(", ") };
+    note(job, started, &places, evidence);
+    Ok(said)
+}
+
+/// Records that the step was answered in words, and from what.
+fn note(job: Job<'_>, started: Instant, from: &str, evidence: &mut Evidence) {
+    let arguments = Map::from_iter([("question".to_owned(), Value::from(job.step.text.as_str()))]);
+    let entry = Entry::looked(job.step.id, ANSWER, arguments, Outcome::ok(format!("answered from {from}")));
+    let entry = evidence.add(Entry { wall_ms: started.elapsed().as_millis() as u64, ..entry });
+    job.scene.host.emit(Event::StepCompleted(entry.report()));
 }
 
 /// The sources that an answer may rest on.

@@ -52,10 +52,16 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
     let mut rounds = Rounds::begin(job, order, evidence).await?;
     let until = budget::until(job.limits().rounds_time);
     for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
-        match rounds.round(round, until, evidence).await? {
-            Outcome::Accepted(more) => return Ok(rounds.done(more)),
-            Outcome::Refused(problem) => rounds.refused(round, &problem),
-            Outcome::Asked => {}
+        match rounds.round(round, until, evidence).await {
+            Ok(Outcome::Accepted(more)) => return Ok(rounds.done(more)),
+            Ok(Outcome::Refused(problem)) => rounds.refused(round, &problem),
+            Ok(Outcome::Asked) => {}
+            // A change that no check has accepted does not stay.
+            Err(error) if !matches!(error, TurnError::Cancelled) => {
+                rounds.files.restore(job, evidence).await?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
         }
     }
     rounds.give_up(evidence).await

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::agent::budget;
+use crate::agent::call::from_sources;
 use crate::agent::evidence::Entry;
 use crate::agent::execute;
 use crate::agent::toolkit::TurnError;
@@ -86,8 +87,14 @@ impl Lead<'_> {
                 round.results[at] = why;
                 continue;
             }
+            let call = match from_sources(self.scene, self.evidence, checked.call, spec) {
+                Ok(call) => call,
+                Err(why) => {
+                    round.results[at] = why;
+                    continue;
+                }
+            };
             round.usable += 1;
-            let call = checked.call;
             if call.tool == Builtin::Plan.name() {
                 let set = self.checklist.set(&call.arguments, self.scene.host);
                 round.results[at] = set.unwrap_or_else(|why| format!("not changed: {why}"));

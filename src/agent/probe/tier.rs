@@ -64,17 +64,17 @@ const CHANGES: [Change; 3] = [
 /// The planner's tier without loading it: from models.toml, else as measured before; `None` if it was never measured.
 pub fn known(toolkit: &Toolkit) -> Option<Tier> {
     if toolkit.is_away(Role::Planner) {
-        let said = toolkit.pool.wishes(Role::Planner).tier;
+        let said = toolkit.pool.wishes(toolkit.planner()).tier;
         return said.or_else(|| measured_before(toolkit));
     }
-    if let Some(said) = toolkit.pool.tier_of(Role::Planner) {
+    if let Some(said) = toolkit.pool.tier_of(toolkit.planner()) {
         return Some(said);
     }
-    match toolkit.pool.file_of(Role::Planner) {
+    match toolkit.pool.file_of(toolkit.planner()) {
         Some(_) => measured_before(toolkit),
         // A scripted model has no file; its script sets the measurement.
         None => {
-            let measured = toolkit.pool.resident(Role::Planner).and_then(|model| model.measured.clone());
+            let measured = toolkit.pool.resident(toolkit.planner()).and_then(|model| model.measured.clone());
             Some(measured.and_then(|measured| measured.tier()).unwrap_or(Tier::Reads))
         }
     }
@@ -123,11 +123,11 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
     }
     // A scripted model is what its script says, and a tier in models.toml counts whatever is measured.
     let said = if toolkit.is_away(Role::Planner) {
-        toolkit.pool.wishes(Role::Planner).tier
+        toolkit.pool.wishes(toolkit.planner()).tier
     } else {
-        toolkit.pool.tier_of(Role::Planner)
+        toolkit.pool.tier_of(toolkit.planner())
     };
-    if said.is_some() || toolkit.pool.file_of(Role::Planner).is_none() && !toolkit.is_away(Role::Planner) {
+    if said.is_some() || toolkit.pool.file_of(toolkit.planner()).is_none() && !toolkit.is_away(Role::Planner) {
         return Ok(false);
     }
     let model = toolkit.model(Role::Planner, host).await?;

@@ -6,7 +6,7 @@ use crate::checkpoint::Foreign;
 use crate::protocol::ModelsOp;
 
 /// Every command with its arguments, and what it does.
-pub const COMMANDS: [(&str, &str); 15] = [
+pub const COMMANDS: [(&str, &str); 16] = [
     ("/models", "the model files at hand, and what each would take"),
     ("/load NAME", "load a role's model, or a file of the model folder"),
     ("/unload NAME", "give a model's memory back"),
@@ -14,6 +14,7 @@ pub const COMMANDS: [(&str, &str); 15] = [
     ("/ps", "what is in memory; answers while a request runs"),
     ("/pin NAME", "keep a model in memory"),
     ("/unpin NAME", "no longer keep it"),
+    ("/retry", "ask the last request again, after an error say"),
     (
         "/undo",
         "take back the last request that changed files; /undo keep, /undo force: what others changed stays, or not",
@@ -61,6 +62,8 @@ pub enum Show {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     Request(String),
+    /// Asks the last request again.
+    Retry,
     Models(ModelsOp),
     Back(Back),
     /// Continues the conversation of this number; 1 is the last one.
@@ -85,6 +88,7 @@ pub fn read(line: &str) -> Line {
         ["/checkpoints"] => Line::Show(Show::Checkpoints),
         ["/resume"] => Line::Show(Show::Talks),
         ["/help"] => Line::Show(Show::Help),
+        ["/retry"] => Line::Work(Work::Retry),
         ["/exit" | "/quit"] => Line::Work(Work::Exit),
         ["/undo", how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(None, how),
         ["/rewind", name, how @ ..] if matches!(how, [] | ["keep" | "force"]) => back(Some(name), how),
@@ -142,6 +146,7 @@ mod tests {
         check("/think 200", Line::Work(Work::Think(Think::Tokens(200))));
         check("/think off", Line::Work(Work::Think(Think::Off)));
         check("/quit", Line::Work(Work::Exit));
+        check("/retry", Line::Work(Work::Retry));
         check("/resume", Line::Show(Show::Talks));
         check("/resume 2", Line::Work(Work::Resume(2)));
         check("/undo", Line::Work(Work::Back(Back::default())));

@@ -28,6 +28,10 @@ pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: V
     let cancel = Cancel::new();
     let messages = match work {
         Work::Request(text) => app.ask(session, Ask { text, mode, given }, cancel.clone()),
+        Work::Retry => match session.last() {
+            Some(ask) => app.ask(session, ask, cancel.clone()),
+            None => in_background(session, |_| bail!("nothing was asked in this conversation yet")),
+        },
         Work::Models(op) => session.submit_with(Op::Models(op), cancel.clone()),
         Work::Back(back) => {
             let app = app.until(cancel.clone());

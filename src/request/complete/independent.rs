@@ -1,0 +1,101 @@
+//! Splits a step that has several orders which have nothing to do with each other.
+
+use crate::language::clauses::{self, Part, PartKind};
+use crate::language::words;
+use crate::request::kind::{self, Kind};
+
+use super::{effect, place_of, without_joint};
+
+/// The orders of a step, each as a step: each has a verb of its own, names a file of its own (or, where the step names none, code of its own),
+/// and neither refers to nor names what an earlier one does. A change that is told in several clauses stays one step.
+pub(super) fn orders((kind, text): (Kind, String)) -> Vec<(Kind, String)> {
+    let begins = begins(kind, &text);
+    if begins.len() < 2 {
+        return vec![(kind, text)];
+    }
+    let ends = begins.iter().skip(1).copied().chain([text.len()]);
+    let pieces = begins.iter().zip(ends).map(|(begin, end)| without_joint(text[*begin..end].trim()).to_owned());
+    pieces.map(|piece| (kind, piece)).collect()
+}
+
+/// Where the independent orders of a step begin; fewer than two if it is one.
+fn begins(kind: Kind, text: &str) -> Vec<usize> {
+    if matches!(kind, Kind::Rename | Kind::Move | Kind::Fix) {
+        return Vec::new();
+    }
+    let parts = clauses::parts(text);
+    let acts: Vec<&Part> = parts.iter().filter(|part| part.kind == PartKind::Act).collect();
+    let has_paths = acts.iter().any(|part| !part.paths.is_empty());
+    let stands_alone = |part: &Part| {
+        let names = if has_paths { !part.paths.is_empty() } else { kind == Kind::Run || !names_of(part).is_empty() };
+        effect(kind::of_clause(part)) == effect(kind)
+            && part.verb.is_some()
+            && !part.refers_back
+            && part.context.is_empty()
+            && !kind::only_forbids(&part.text)
+            && names
+    };
+    let is_new = |(at, part): (usize, &&Part)| {
+        let earlier: Vec<String> = acts[..at].iter().flat_map(|part| words::split(&part.text)).collect();
+        let names = names_of(part);
+        let mut pieces = names.iter().flat_map(|name| name.split('.')).map(str::to_lowercase);
+        pieces.all(|piece| !earlier.contains(&piece))
+    };
+    if !acts.iter().all(|part| stands_alone(part)) || !acts.iter().enumerate().all(is_new) {
+        return Vec::new();
+    }
+    let places: Option<Vec<usize>> =
+        acts.iter().map(|part| place_of(&part.text, text).map(|range| range.start)).collect();
+    let mut places = places.filter(|places| places.is_sorted()).unwrap_or_default();
+    // What stands before the first order belongs to it.
+    places.iter_mut().take(1).for_each(|place| *place = 0);
+    places
+}
+
+/// The names of code in a clause.
+fn names_of(part: &Part) -> Vec<String> {
+    let edges = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    let all = part.text.split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ','));
+    let all = all.map(|word| word.trim_matches(edges));
+    all.filter(|word| words::is_coined_word(word) && !clauses::names::is_path(word)).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: Kind, text: &str, expected: &[&str]) {
+        let found: Vec<String> = orders((kind, text.to_owned())).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn orders_that_have_nothing_to_do_with_each_other_are_steps_of_their_own() {
+        let edit = |text: &str, expected: &[&str]| check(Kind::Edit, text, expected);
+        edit(
+            "Set the timeout to 9 in net.py, add a function tail(text) to text.py and remove the unused old_age from age.py",
+            &[
+                "Set the timeout to 9 in net.py",
+                "add a function tail(text) to text.py",
+                "remove the unused old_age from age.py",
+            ],
+        );
+        edit("Set MAX_AGE to 5 and set minSize to 2", &["Set MAX_AGE to 5", "set minSize to 2"]);
+        check(Kind::Run, "Run the tests and run the linter", &["Run the tests", "run the linter"]);
+        check(Kind::Ask, "Read a/b.ts, then list the files in c/d", &["Read a/b.ts", "list the files in c/d"]);
+    }
+
+    #[test]
+    fn a_change_in_several_clauses_is_one() {
+        for whole in [
+            "Add an option skipEmpty to merge() in merge.js and use it in cli.js",
+            "Add a method clear to Queue in queue.py and call Queue.clear in main.py",
+            "In a.py set MAX_AGE to 5 and raise the limit to 7",
+            "Make size_of take a path too and return 1 for it",
+            "Add a function f to a.py and do not touch b.py",
+            "Add a flag quiet to cli.py",
+        ] {
+            check(Kind::Edit, whole, &[whole]);
+        }
+    }
+}
