@@ -122,6 +122,9 @@ pub enum Event {
     /// The plan, before its first step runs.
     #[serde(rename = "plan-created")]
     PlanCreated { plan: PlanView },
+    /// A step of the plan has ended; the plan has the states of its steps so far.
+    #[serde(rename = "plan-updated")]
+    PlanUpdated { plan: PlanView },
     /// A step begins.
     #[serde(rename = "step-executing")]
     StepExecuting { step: StepId, description: String },

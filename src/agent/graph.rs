@@ -1,8 +1,10 @@
 //! Runs a turn as a graph of nodes: each updates the state and names the next node, within a budget of transitions.
 
+use std::time::Duration;
+
 use crate::base::StepId;
 use crate::models::ModelCapability;
-use crate::protocol::{Event, Mode};
+use crate::protocol::{Event, Mode, PlanView};
 
 use super::evidence::{Evidence, GIVEN};
 use super::execute::Scene;
@@ -12,7 +14,7 @@ use super::recovery::{self, Way};
 use super::steps::{self, Ran};
 use super::synthesize::{self, Brief, Draft, NOTHING, Told};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, free_loop, guide, lead, probe, talk};
+use super::{Host, cognitive, forecast, free_loop, guide, lead, probe, talk};
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
@@ -59,6 +61,10 @@ pub struct State<'a> {
     /// The request, split into parts.
     parts: Vec<Part>,
     pub plan: Plan,
+    /// The plan with the states of its steps.
+    record: PlanView,
+    /// The time that was announced.
+    expected: Option<Duration>,
     pub evidence: Evidence,
     /// The words of the model that carried the steps out, else the free loop's last reply; either may become the answer.
     pub draft: Option<String>,
@@ -109,6 +115,8 @@ impl<'a> State<'a> {
             request,
             parts: super::parts(toolkit, request),
             plan: Plan::default(),
+            record: PlanView::default(),
+            expected: None,
             evidence,
             draft: None,
             response: None,
@@ -132,6 +140,10 @@ impl<'a> State<'a> {
                 Ok(next) => next,
                 Err(error) => self.after_error(node, error, &mut toolkit, host)?,
             };
+        }
+        if let Some(expected) = self.expected {
+            let took = Duration::from_millis(toolkit.meter.usage().wall_ms);
+            host.notice(&forecast::compared(expected, took));
         }
         if !self.said_before.is_empty() {
             let rest = self.response.take().unwrap_or_default();
@@ -162,11 +174,11 @@ impl<'a> State<'a> {
                     true => plan::floor(&self.parts),
                     false => plan::make(toolkit, request, &self.parts, host).await?,
                 };
-                host.emit(Event::PlanCreated { plan: self.plan.view() });
+                (self.record, self.expected) = self.plan.show(toolkit, host);
                 Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {
-                let mut ran = Ran::default();
+                let mut ran = Ran::of(std::mem::take(&mut self.record));
                 let ended = steps::run(scene, &self.plan, &mut self.evidence, &mut ran).await;
                 (self.draft, self.trouble, self.refused) = (Some(ran.said), ran.stuck.join("; "), ran.refused);
                 if self.plan.by_model {
@@ -297,7 +309,7 @@ impl<'a> State<'a> {
         if plans && !left.open.is_empty() {
             let by_model = guide::is_for(toolkit, &self.parts, host).await?;
             self.plan = Plan { steps: left.open, by_model, ..Plan::default() };
-            host.emit(Event::PlanCreated { plan: self.plan.view() });
+            (self.record, self.expected) = self.plan.show(toolkit, host);
             return Ok(Some(Node::Execute));
         }
         let more = "- needs work, perhaps: the model that worked on this went away before it said that it was done";

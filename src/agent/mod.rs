@@ -11,10 +11,12 @@ mod conversation;
 pub(crate) mod evidence;
 pub(crate) mod excerpt;
 pub(crate) mod execute;
+mod forecast;
 pub(crate) mod free_loop;
 mod graph;
 pub(crate) mod guide;
 pub(crate) mod lead;
+mod lessons;
 pub(crate) mod notation;
 pub(crate) mod plan;
 pub(crate) mod player;
@@ -87,7 +89,7 @@ fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
 /// Emits the plan of a turn without running it.
 pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
     let plan = plan::make(toolkit, request, &parts(toolkit, request), host).await?;
-    host.emit(Event::PlanCreated { plan: plan.view() });
+    plan.show(toolkit, host);
     Ok(())
 }
 

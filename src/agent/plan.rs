@@ -1,15 +1,15 @@
 //! The plan of a turn: its steps, and the questions to answer at the end.
 
+use std::time::Duration;
+
 use crate::base::StepId;
 use crate::language::clauses::{Part, PartKind};
-use crate::protocol::{PlanStatus, PlanStep, PlanView};
-use crate::request::Step;
+use crate::protocol::{Event, PlanStatus, PlanStep, PlanView};
+use crate::request::{Kind, Step};
 
+use super::forecast::{self, Cost};
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, guide};
-
-/// Tokens that a step usually takes: a whole task takes 6,000 to 8,000 in a handful of steps.
-const TOKENS_A_STEP: usize = 1_500;
 
 /// The steps and questions of a turn.
 #[derive(Clone, Debug, Default)]
@@ -30,22 +30,68 @@ pub struct Question {
 
 impl Plan {
     /// The plan as the user sees it before anything is done.
-    pub fn view(&self) -> PlanView {
-        let steps: Vec<PlanStep> = self.steps.iter().map(view).collect();
-        PlanView { total_estimated_tokens: TOKENS_A_STEP * steps.len(), steps, status: PlanStatus::Pending }
+    pub fn view(&self, toolkit: &Toolkit) -> PlanView {
+        let costs: Vec<Cost> = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model)).collect();
+        let steps: Vec<PlanStep> = self.steps.iter().zip(&costs).map(|(step, cost)| view(step, *cost)).collect();
+        let total_estimated_tokens = costs.iter().map(|cost| cost.tokens()).sum();
+        let estimated_seconds = self.time(toolkit).map(|time| time.as_secs());
+        PlanView { steps, total_estimated_tokens, estimated_seconds, status: PlanStatus::Pending }
+    }
+
+    /// What models read and write for its steps.
+    fn cost(&self, toolkit: &Toolkit) -> Cost {
+        let all = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model));
+        all.fold(Cost::default(), |sum, one| Cost { read: sum.read + one.read, written: sum.written + one.written })
+    }
+
+    /// How long its steps take; `None` if the speed of the planner is not known.
+    fn time(&self, toolkit: &Toolkit) -> Option<Duration> {
+        forecast::time(toolkit, self.cost(toolkit))
+    }
+
+    /// Checks and shows the plan before its first step. Returns its record, and the time that was announced.
+    pub fn show(&self, toolkit: &Toolkit, host: &dyn Host) -> (PlanView, Option<Duration>) {
+        let record = self.view(toolkit);
+        host.emit(Event::PlanCreated { plan: record.clone() });
+        for (step, path) in self.steps.iter().flat_map(|step| missing(toolkit, step).map(move |path| (step, path))) {
+            host.notice(&format!("{} names `{path}`, which is not in the project", step.id));
+        }
+        let time = self.time(toolkit);
+        let said = time.and_then(|time| forecast::announced(self.steps.len(), self.cost(toolkit), time));
+        let expected = time.filter(|_| said.is_some());
+        said.into_iter().for_each(|said| host.notice(&said));
+        (record, expected)
     }
 }
 
-fn view(step: &Step) -> PlanStep {
+/// A list of steps without estimates.
+pub fn listed<'a>(steps: impl Iterator<Item = &'a Step>) -> PlanView {
+    PlanView { steps: steps.map(|step| view(step, Cost::default())).collect(), ..PlanView::default() }
+}
+
+/// The files that a step reads or runs and that are not there.
+fn missing<'a>(toolkit: &'a Toolkit, step: &'a Step) -> impl Iterator<Item = &'a String> {
+    let reads = matches!(step.kind, Kind::Ask | Kind::Run);
+    let context = toolkit.context.as_ref().filter(|_| reads);
+    step.part.paths.iter().filter(move |path| context.is_some_and(|context| !guide::exists(context, path)))
+}
+
+fn view(step: &Step, cost: Cost) -> PlanStep {
     let mut name: String = step.part.text.split_whitespace().take(6).collect::<Vec<_>>().join(" ");
     name.truncate(name.trim_end_matches(['.', ',', ';', ':']).len());
+    let base = match step.kind {
+        _ if cost == Cost::default() => 1,
+        Kind::Ask | Kind::Run | Kind::Rename | Kind::Move => 2,
+        Kind::Edit | Kind::Fix => 3,
+    };
     PlanStep {
         id: step.id,
         name,
         description: step.text.clone(),
         files_affected: step.part.paths.clone(),
         dependencies: step.needs.clone(),
-        estimated_complexity: step.part.paths.len().clamp(1, 5) as u8,
+        estimated_complexity: (base + step.part.paths.len().saturating_sub(1)).clamp(1, 5) as u8,
+        estimated_tokens: cost.tokens(),
         status: PlanStatus::Pending,
     }
 }

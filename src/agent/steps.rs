@@ -2,19 +2,22 @@
 
 use crate::base::StepId;
 use crate::context::{Stretch, text_of};
-use crate::protocol::{Event, StepState};
+use crate::protocol::{Event, PlanStatus, PlanView, StepState};
 use crate::request::{Kind, Step};
 
 use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
 use super::guide::{self, Done, Job};
+use super::lessons::Memory;
 use super::plan::Plan;
 use super::toolkit::TurnError;
 
 /// The result of the steps.
 #[derive(Default)]
 pub struct Ran {
+    /// The plan with the states of its steps.
+    pub record: PlanView,
     /// The steps that came to an end, good or bad.
     pub ended: Vec<StepId>,
     /// The text shown to the user for each step that the model carried out.
@@ -31,14 +34,34 @@ pub struct Ran {
 /// describes, tests or builds on what an earlier one did not do.
 /// `ran` holds what is known when an error ends them.
 pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &mut Ran) -> Result<(), TurnError> {
+    let memory = Memory::of(scene.toolkit, plan, evidence).await;
+    let ended = each(scene, plan, evidence, ran, memory.as_ref()).await;
+    // What worked before an error is learned too.
+    if let Some(memory) = memory {
+        let states = &ran.record.steps;
+        let is_done = |step: &Step| states.iter().any(|one| one.id == step.id && one.status == PlanStatus::Completed);
+        memory.learn(scene.toolkit, evidence, is_done).await;
+    }
+    ended
+}
+
+async fn each(
+    scene: Scene<'_>,
+    plan: &Plan,
+    evidence: &mut Evidence,
+    ran: &mut Ran,
+    memory: Option<&Memory<'_>>,
+) -> Result<(), TurnError> {
     let mut touched = Vec::<Stretch>::new();
     let mut undone: Vec<&Step> = Vec::new();
     for step in &plan.steps {
         if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
             ran.stuck.push(format!("{}: a step it needs did not succeed", step.text));
+            ran.mark(scene, step.id, PlanStatus::Failed);
             continue;
         }
         let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
+        ran.mark(scene, step.id, PlanStatus::InProgress);
         scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
         if let Some(needed) = undone.iter().find(|earlier| step.builds_on(earlier)).filter(|_| plan.by_model) {
             state(StepState::FailedToExecute);
@@ -46,6 +69,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
             ran.tell(scene, &Done::note(note), Facts::default());
             undone.push(step);
             ran.ended.push(step.id);
+            ran.mark(scene, step.id, PlanStatus::Failed);
             continue;
         }
         state(StepState::Thinking);
@@ -53,7 +77,8 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
         let carried_out = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
             Some(index) => {
                 let of_several = plan.steps.len() > 1;
-                let job = Job { scene, index, step, of_several, touched: &touched, writes: true };
+                let lesson = memory.and_then(|memory| memory.of_same(step));
+                let job = Job { scene, index, step, of_several, lesson, touched: &touched, writes: true };
                 guide::carry_out(job, evidence)
             }
             None => execute::step(scene, step, evidence),
@@ -62,6 +87,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
             Ok(done) => done,
             Err(error) => {
                 state(StepState::FailedToThink);
+                ran.mark(scene, step.id, PlanStatus::Failed);
                 if plan.by_model {
                     let calls = &evidence.entries()[before..];
                     let facts = claims::of(step, calls, evidence, is_as_before(calls));
@@ -71,6 +97,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
             }
         };
         ran.ended.push(step.id);
+        let mut is_done = done.notes.is_empty() && !done.failed;
         state(if done.notes.is_empty() && !done.failed {
             StepState::Complete
         } else if plan.by_model || done.notes.is_empty() {
@@ -86,6 +113,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
             facts.lines.extend(done.tried.iter().map(|tried| format!("- {tried}")));
             if is_undone(step, &done, &facts, &evidence.entries()[before..]) {
                 undone.push(step);
+                is_done = false;
             }
             ran.note_untested(scene, &done, &facts);
             ran.tell(scene, &done, facts);
@@ -98,6 +126,7 @@ pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &m
                 ran.stuck.push(format!("{}: {reason}", step.text));
             }
         }
+        ran.mark(scene, step.id, if is_done { PlanStatus::Completed } else { PlanStatus::Failed });
         touched.extend(done.touched);
     }
     let mut lines = Vec::new();
@@ -136,6 +165,27 @@ fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
 }
 
 impl Ran {
+    /// Nothing ran yet of the plan with this record.
+    pub fn of(record: PlanView) -> Ran {
+        Ran { record, ..Ran::default() }
+    }
+
+    /// Sets the state of a step in the record of the plan; the end of a step is told.
+    fn mark(&mut self, scene: Scene<'_>, step: StepId, status: PlanStatus) {
+        self.record.steps.iter_mut().filter(|one| one.id == step).for_each(|one| one.status = status);
+        let all = |of: PlanStatus| self.record.steps.iter().all(|one| one.status == of);
+        let is_over =
+            self.record.steps.iter().all(|one| matches!(one.status, PlanStatus::Completed | PlanStatus::Failed));
+        self.record.status = match is_over {
+            true if all(PlanStatus::Completed) => PlanStatus::Completed,
+            true => PlanStatus::Failed,
+            false => PlanStatus::InProgress,
+        };
+        if status != PlanStatus::InProgress {
+            scene.host.emit(Event::PlanUpdated { plan: self.record.clone() });
+        }
+    }
+
     /// Notes which changed definitions nothing has shown to work; new tests that pass show those that they name.
     fn note_untested(&mut self, scene: Scene<'_>, done: &Done, facts: &Facts) {
         if facts.is_shown {

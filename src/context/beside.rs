@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::edit::{has_grammar, is_comment, testing};
 use crate::index::{Definition, Index, Kind, language_of, outline};
 use crate::language::grounding;
+use crate::retrieve;
 use crate::tools::Context;
 
 use super::mentions::Mentions;
@@ -80,24 +81,50 @@ fn line(context: &Context, index: &Index, name: &str, with_tests: bool) -> Optio
         let users = users(&definitions, &text, name);
         count += users.len();
         if !users.is_empty() {
-            by_file.push(format!("{} ({path})", users.join(", ")));
+            let names: Vec<&str> = users.iter().map(|one| one.name.as_str()).collect();
+            by_file.push(format!("{} ({path})", names.join(", ")));
         }
     }
     (1..=USERS_MAX).contains(&count).then(|| format!("`{name}` is used by {}.\n\n", by_file.join("; ")))
 }
 
+/// The functions that use the first symbols, those of tests last, within so many tokens: a change of the symbols has to suit them. They are
+/// shown as text and are not offered for change.
+pub fn code_of_users(context: &Context, index: &Index, mentions: &Mentions, tokens: usize) -> String {
+    let mut paths = index.paths().unwrap_or_default();
+    paths.retain(|path| has_grammar(path) && !is_declaration(path));
+    paths.sort_by_key(|path| testing::is_test(path));
+    let (mut shown, mut count) = (String::new(), 0);
+    for name in mentions.symbols.iter().take(USED_MAX).map(|symbol| symbol.name.as_str()) {
+        for path in &paths {
+            let Some(text) = text_of(context, path).filter(|text| text.contains(name)) else { continue };
+            let definitions = outline(language_of(path), &text).definitions;
+            for one in users(&definitions, &text, name) {
+                let lines: Vec<&str> = text.lines().skip(one.start - 1).take(one.end + 1 - one.start).collect();
+                let code = format!("{path}\n```{}\n{}\n```\n", language_of(path), lines.join("\n"));
+                let is_long = lines.len() > WHOLE_LINES_MAX || retrieve::tokens(&(shown.clone() + &code)) > tokens;
+                if !is_long && count < USERS_MAX && !shown.contains(&code) {
+                    shown.push_str(&code);
+                    count += 1;
+                }
+            }
+        }
+    }
+    if shown.is_empty() { shown } else { format!("Code that uses it and has to go on working:\n{shown}\n") }
+}
+
 /// Functions and methods, other than `name` itself, that have the name in them, in the order of the file.
-fn users<'d>(definitions: &'d [Definition], text: &str, name: &str) -> Vec<&'d str> {
-    let mut users = Vec::new();
+fn users<'d>(definitions: &'d [Definition], text: &str, name: &str) -> Vec<&'d Definition> {
+    let mut users: Vec<&Definition> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| grounding::is_backed(line, name)) {
         let holds = |one: &&Definition| {
             one.start <= at + 1 && at < one.end && matches!(one.kind, Kind::Function | Kind::Method)
         };
         let around = definitions.iter().filter(holds).min_by_key(|one| one.end - one.start);
-        if let Some(one) =
-            around.filter(|one| one.name != name && !is_comment(line) && !users.contains(&one.name.as_str()))
+        if let Some(one) = around
+            .filter(|one| one.name != name && !is_comment(line) && !users.iter().any(|known| known.name == one.name))
         {
-            users.push(&one.name);
+            users.push(one);
         }
     }
     users
@@ -123,6 +150,7 @@ mod tests {
     fn users_of_a_name_are_the_functions_around_its_uses() {
         let text = "class A {\n  constructor() {\n    this.width = 3;\n  }\n  wide() {\n    // width\n    return 1;\n  }\n  wrap() {\n    return this.width;\n  }\n  width() {\n    return this.width;\n  }\n}\n";
         let definitions = outline("javascript", text).definitions;
-        assert_eq!(users(&definitions, text, "width"), ["constructor", "wrap"]);
+        let names: Vec<&str> = users(&definitions, text, "width").iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["constructor", "wrap"]);
     }
 }

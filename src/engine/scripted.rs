@@ -14,6 +14,7 @@ use crate::budget::permit::Permit;
 use crate::models::Measured;
 use crate::models::capability::Share;
 use crate::models::dialect::Prompt;
+use crate::models::speed::Speed;
 
 /// The token that ends a reply; tokens 0 to 255 are the byte values.
 const END: Token = Token(256);
@@ -41,6 +42,8 @@ pub struct Script {
     pub chunk: usize,
     /// Whether it marks its thoughts with `<think>`.
     pub thoughtful: bool,
+    /// The speed that was measured of it.
+    pub(super) speed: Option<Speed>,
     /// Results of the probe.
     pub(super) measured: Option<Measured>,
     /// Whether the user declares it capable; `None` leaves that to the probe.
@@ -58,6 +61,11 @@ impl Script {
     pub fn on(mut self, pattern: &str, reply: &str) -> Script {
         self.rules.push((pattern.to_owned(), reply.to_owned()));
         self
+    }
+
+    /// Sets the speed that was measured of it, in tokens a second read and written.
+    pub fn at(self, prompt: f64, decode: f64) -> Script {
+        Script { speed: Some(Speed { prompt, decode }), ..self }
     }
 
     /// Fails to compute prompts that contain `pattern`.

@@ -8,10 +8,14 @@ use serde_json::{Map, Value};
 use crate::base::{CallId, StepId};
 
 /// A plan as it is shown to the user.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct PlanView {
     pub steps: Vec<PlanStep>,
+    /// Tokens that models read and write for its steps.
     pub total_estimated_tokens: usize,
+    /// From the speed of the planner as measured here; null if it was not measured.
+    #[serde(default)]
+    pub estimated_seconds: Option<u64>,
     pub status: PlanStatus,
 }
 
@@ -23,6 +27,8 @@ pub enum PlanStatus {
     Pending,
     InProgress,
     Completed,
+    /// Not done, or not all of it.
+    Failed,
 }
 
 /// A step of a plan.
@@ -38,6 +44,9 @@ pub struct PlanStep {
     pub dependencies: Vec<StepId>,
     /// From 1 (one call) to 5.
     pub estimated_complexity: u8,
+    /// Tokens that a model reads and writes for it; 0 if code carries it out.
+    #[serde(default)]
+    pub estimated_tokens: usize,
     pub status: PlanStatus,
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::{Bytes, StepId};
 use crate::index::Progress;
-use crate::protocol::{Detection, Event, Remedy, Rewound, Stall, StepStatus, Usage};
+use crate::protocol::{Detection, Event, PlanView, Remedy, Rewound, Stall, StepStatus, Usage};
 
 /// Longest value of an argument that is shown, in characters.
 const VALUE_CHARS: usize = 60;
@@ -165,4 +165,10 @@ pub fn rewound(rewound: &Rewound) -> String {
     }
     text.push_str(&format!("\n`monobloc rewind {}` undoes this", rewound.safety));
     text
+}
+
+/// What a plan is expected to take; `None` if code carries it out.
+pub fn estimate(plan: &PlanView) -> Option<String> {
+    let time = plan.estimated_seconds.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
+    (plan.total_estimated_tokens > 0).then(|| format!("about {} tokens{time}", plan.total_estimated_tokens))
 }

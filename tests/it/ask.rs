@@ -32,6 +32,7 @@ fn a_question_is_answered_from_the_file_it_names() {
         "call-started",
         "step-completed",
         "step-state",
+        "plan-updated",
         "token",
         "turn-finished",
     ];

@@ -7,11 +7,12 @@ use monobloc::base::Cancel;
 use monobloc::checkpoint::{self, About, Reach};
 use monobloc::engine::scripted::Script;
 use monobloc::lessons::Lessons;
-use monobloc::protocol::{Event, Mode, Proposal};
+use monobloc::protocol::{Decision, Event, Mode, Proposal};
+use monobloc::tools::Context;
 use serde_json::{Value, json};
 
 use crate::cli::{Project, Run};
-use crate::scripted::{Witness, toolkit};
+use crate::scripted::{Witness, indexed, toolkit};
 use crate::turn::{Turn, text};
 
 fn lessons(project: &Project, arguments: &[&str]) -> Vec<Value> {
@@ -81,8 +82,7 @@ async fn the_single_model_loop_writes_and_uses_lessons() {
         .on("Calls that worked before:\n- How long may a title be?: read_file{", "[read_file(path=\"src/todo.ts\")]");
     let turn = |planner: Script, mode: Mode| {
         let plain = toolkit(&project, planner.writing(), Script::saying(""));
-        let context =
-            plain.context.clone().map(|context| monobloc::tools::Context { lessons: Some(lessons.clone()), ..context });
+        let context = plain.context.clone().map(|context| Context { lessons: Some(lessons.clone()), ..context });
         let toolkit = Toolkit { orchestrate: false, mode, context, ..plain };
         async move {
             let host = Witness::new(|_: &Proposal| panic!("nobody is asked"));
@@ -110,4 +110,46 @@ async fn the_single_model_loop_writes_and_uses_lessons() {
         assert_eq!(lessons.list(10).expect("a list")[0].failures, failures);
     }
     assert!(turn(taught, Mode::Agent).await.1.is_empty());
+}
+
+/// A turn with these lessons; returns the tools that were called and how often a lesson was used.
+async fn taught(project: &Project, lessons: &Arc<Lessons>, planner: Script, request: &str) -> (Vec<String>, usize) {
+    let plain = indexed(project, toolkit(project, planner, Script::saying("")));
+    let context = plain.context.clone().map(|context| Context { lessons: Some(lessons.clone()), ..context });
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&Toolkit { context, ..plain }, request, &host).await.expect("a turn");
+    let used = host.seen(|event| matches!(event, Event::LessonsUsed { .. }).then_some(())).len();
+    (host.reports().into_iter().map(|report| format!("{} {}", report.tool, report.arguments)).collect(), used)
+}
+
+#[tokio::test]
+async fn a_step_that_worked_is_a_lesson_and_costs_fewer_calls_the_next_time() {
+    let project = Project::todo();
+    let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
+    let request = "Run the counter of lines over src/todo.ts and then say what it printed";
+    let steps = "run: Run the counter of lines over src/todo.ts\nask: say what it printed";
+    let script = || Script::saying("").on("You split a developer's request", steps).writing();
+    let first = script().on("Write the one shell command", "wc -l src/todo.ts");
+    let expected = "run_command {\"command\":\"wc -l src/todo.ts\"}";
+    let (calls, used) = taught(&project, &lessons, first, request).await;
+    assert!(calls.iter().any(|call| call == expected) && used == 0, "{calls:?}");
+    // The second time the model is not asked for the command: it could not write it.
+    let (calls, used) = taught(&project, &lessons, script().failing("Write the one shell command"), request).await;
+    assert!(calls.iter().any(|call| call == expected) && used == 1, "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_model_that_leads_is_told_what_worked_before() {
+    let project = Project::todo();
+    let lessons = Arc::new(Lessons::open(&project.path().join(".monobloc/monobloc.db")).expect("lessons"));
+    let request = "How long may a title be?";
+    let call = "[read_file(path=\"src/todo.ts\")]";
+    let first = Script::saying(call).on("TITLE_LENGTH_MAX = 120;", "A title has 120 letters.").acting();
+    let (calls, used) = taught(&project, &lessons, first, request).await;
+    assert!(calls.len() == 1 && used == 0, "{calls:?}");
+    let told = Script::saying("It is not known.")
+        .on("Calls that worked before:\n- How long may a title be?: read_file{", call);
+    let told = told.on("never", "never").acting();
+    let (calls, used) = taught(&project, &lessons, told, request).await;
+    assert!(!calls.is_empty() && calls.iter().all(|call| call.contains("src/todo.ts")) && used == 1, "{calls:?}");
 }

@@ -57,6 +57,7 @@ mod serve;
 mod side_by_side;
 mod soak;
 mod split;
+mod steps;
 mod stream;
 mod suites;
 mod terminal;

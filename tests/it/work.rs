@@ -12,23 +12,23 @@ use serde_json::json;
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
 
-const FILE: &str =
+pub const FILE: &str =
     "LIMIT = 128\n\n\ndef first(n=128):\n    return keep(128, n)\n\n\ndef keep(size, n):\n    return [n] * size\n";
 
 /// A project with `a.py`, and a toolkit whose planner can write code and follows this script.
-fn prepared(script: Script) -> (Project, Toolkit) {
+pub fn prepared(script: Script) -> (Project, Toolkit) {
     let project = Project::todo();
     std::fs::write(project.path().join("a.py"), FILE).expect("a file");
     let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
     (project, toolkit)
 }
 
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
 
 /// Runs `request`; returns `a.py` and the answer.
-async fn asked(script: Script, request: &str) -> (String, String) {
+pub async fn asked(script: Script, request: &str) -> (String, String) {
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|proposal: &Proposal| {
         let runs = format!("{proposal:?}").contains("run_command");
@@ -188,88 +188,6 @@ async fn in_a_long_function_only_the_changed_lines_are_written() {
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, "The result of first() must be 90 at most", &host).await.expect("a turn");
     assert_eq!(project.text("a.py"), before.replace("99", "90"), "{}", finished.answer);
-}
-
-#[tokio::test]
-async fn a_step_that_is_answered_in_words_ends_and_names_the_lines_it_rests_on() {
-    let (_project, toolkit) = prepared(Script::saying("`first` keeps 128 of `n`."));
-    let host = Witness::new(|_: &Proposal| Decision::Approve);
-    let finished = run_turn(&toolkit, "What does first() in a.py keep?", &host).await.expect("a turn");
-    let [report] = finished.steps.as_slice() else { panic!("{:?}", finished.steps) };
-    assert_eq!(host.reports(), finished.steps);
-    assert!(report.tool == "answer" && report.summary.contains("answered from a.py:"), "{report:?}");
-    assert!(finished.answer.contains("128") && !finished.answer.contains("answered from"), "{}", finished.answer);
-}
-
-#[tokio::test]
-async fn the_steps_of_a_request_are_brought_together_in_one_answer() {
-    let steps = "edit: In a.py set LIMIT to 256.\nedit: add a function second() to a.py";
-    let script = || Script::saying("").on("You split a developer's request", steps);
-    let request = "In a.py set LIMIT to 256. Then add a function second() to a.py";
-    let both = script().on("Write the new `second`", &code("def second():\n    return 2"));
-    let (file, answer) = asked(both, request).await;
-    assert!(file.contains("LIMIT = 256") && file.contains("def second"), "{file}");
-    assert!(answer.contains("- all 2 parts of the request are done"), "{answer}");
-    let (_, answer) = asked(script(), request).await;
-    assert!(answer.contains("- 1 of 2 parts of the request are not done: add a function second()"), "{answer}");
-}
-
-#[tokio::test]
-async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
-    let request =
-        "Set LIMIT to 256 in a.py, set MAX_ATTEMPTS to 9 in src/retry.ts and set TITLE_LENGTH_MAX to 99 in src/todo.ts";
-    let script = Script::saying("").on("You split a developer's request", &format!("edit: {request}"));
-    let (project, toolkit) = prepared(script);
-    let host = Witness::new(|_: &Proposal| Decision::Approve);
-    run_turn(&toolkit, request, &host).await.expect("a turn");
-    let steps = host.seen(|event| match event {
-        Event::PlanCreated { plan } => Some(plan.steps.iter().map(|step| step.description.clone()).collect::<Vec<_>>()),
-        _ => None,
-    });
-    let expected = [
-        "Set LIMIT to 256 in a.py",
-        "set MAX_ATTEMPTS to 9 in src/retry.ts",
-        "set TITLE_LENGTH_MAX to 99 in src/todo.ts",
-    ];
-    assert_eq!(steps, [expected]);
-    assert!(project.text("a.py").contains("LIMIT = 256") && project.text("src/retry.ts").contains("MAX_ATTEMPTS = 9"));
-    assert!(project.text("src/todo.ts").contains("TITLE_LENGTH_MAX = 99"));
-}
-
-#[tokio::test]
-async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
-    let mail = ToolSpec {
-        name: "send_mail".to_owned(),
-        description: "Send a mail to a person".to_owned(),
-        server: "post".to_owned(),
-        mutates: true,
-        destructive: false,
-        parameters: json!({"type": "object", "required": ["to"], "properties": {
-            "to": {"type": "string"}, "subject": {"type": "string"}}}),
-    };
-    let call = "[send_mail(to=\"ada@lovelace.org\", subject=\"Loom\")]";
-    for acts in [false, true] {
-        for (request, is_sent) in
-            [("Send a mail about the build", false), ("Send a mail about the build to ada@lovelace.org", true)]
-        {
-            let project = Project::todo();
-            let script = Script::saying(call).on("nothing says to", "To whom?").on("Failed", "It is not sent.");
-            let script = if acts { script.acting() } else { script.writing() };
-            let plain = indexed(&project, toolkit(&project, script, Script::saying("")));
-            let mut catalog = Catalog::builtin();
-            catalog.add(mail.clone()).expect("a new name");
-            let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
-            let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, orchestrate: false, ..plain };
-            let host = Witness::new(|_: &Proposal| Decision::Approve);
-            run_turn(&toolkit, request, &host).await.expect("a turn");
-            let sent = host.reports().into_iter().find(|report| report.tool == "send_mail");
-            assert_eq!(sent.is_some(), is_sent, "{acts}: {:?}", host.reports());
-            // What the request does not say is left out where the tool does not need it.
-            assert!(sent.is_none_or(|sent| sent.arguments == json!({"to": "ada@lovelace.org"})));
-            let asks = host.notices().iter().any(|text| text.contains("which `to`? Nothing says it"));
-            assert_eq!(asks, !is_sent, "{:?}", host.notices());
-        }
-    }
 }
 
 #[tokio::test]

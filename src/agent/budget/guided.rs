@@ -7,6 +7,8 @@ use super::Pace;
 /// Tokens a second of reading up to which a machine counts as slow: twice what two cores read with a 1.5B, because
 /// measured speed varies with load.
 const SLOW: f64 = 120.0;
+/// Code in the prompt of a step on a slow machine, in tokens.
+const PACK: usize = 1_600;
 /// Longest answer to a question, in tokens.
 const ANSWER_MAX: usize = 2_000;
 
@@ -64,6 +66,11 @@ impl Guided {
     pub const CHECK_TIME: Duration = Duration::from_secs(60);
     pub const EXAMPLE_TIME: Duration = Duration::from_secs(10);
 
+    /// Whether there is time and room for more than the code that is to be changed.
+    pub fn has_room(&self) -> bool {
+        self.pack > PACK
+    }
+
     pub fn of(pace: Pace) -> Guided {
         let context = pace.context;
         let more = (pace.speed.prompt / SLOW).max(1.0);
@@ -74,7 +81,7 @@ impl Guided {
         let first = pace.time.first();
         let share = |part: f64| first.unwrap_or(Guided::CHECK_TIME).mul_f64(part);
         Guided {
-            pack: within(1_600, usize::MAX),
+            pack: within(PACK, usize::MAX),
             steps: within(400, 1_000),
             names: within(60, 200),
             line_names: within(90, 200),

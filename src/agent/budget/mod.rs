@@ -73,11 +73,19 @@ impl Pace {
 fn speed(toolkit: &Toolkit, model: &Player) -> Speed {
     let Some(leased) = model.here() else { return OF_SERVER };
     // The first turns of a model measure it after it was loaded.
-    let remembered = || {
-        let fingerprint = digest::fingerprint(&toolkit.pool.file_of(model.role())?).ok()?;
-        Speed::remembered(toolkit.pool.capabilities()?, &fingerprint)
-    };
-    leased.speed.or_else(remembered).unwrap_or(Pace::HERE.speed)
+    leased.speed.or_else(|| remembered(toolkit, model.role())).unwrap_or(Pace::HERE.speed)
+}
+
+fn remembered(toolkit: &Toolkit, role: Role) -> Option<Speed> {
+    let fingerprint = digest::fingerprint(&toolkit.pool.file_of(role)?).ok()?;
+    Speed::remembered(toolkit.pool.capabilities()?, &fingerprint)
+}
+
+/// How fast the planner was measured to be here, loaded or not; `None` for one of a server, and for one that was not measured.
+pub fn measured(toolkit: &Toolkit) -> Option<Speed> {
+    let role = toolkit.planner();
+    let loaded = toolkit.pool.resident(role).and_then(|model| model.speed);
+    loaded.or_else(|| remembered(toolkit, role)).filter(|_| !toolkit.is_away(role))
 }
 
 /// The limits of a turn that a capable model leads.

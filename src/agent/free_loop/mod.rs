@@ -4,7 +4,6 @@
 //! and evidence and repeats no call.
 
 mod ending;
-mod lessons;
 pub mod offer;
 mod prompt;
 mod watch;
@@ -27,6 +26,7 @@ use super::call::from_sources;
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::graph::Transitions;
+use super::lessons::Memory;
 use super::notation::Reply;
 use super::plan::Plan;
 use super::player::{Form, Output, Player, Query};
@@ -68,9 +68,9 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
         opening.push_str(&format!("\n\nFrom the project:\n{known}"));
     }
     let shelf = RankedTools::of(toolkit, request, vector.as_deref(), changes, rights);
-    let mut memory = lessons::Memory::of(toolkit, plan, evidence).await;
+    let memory = Memory::of(toolkit, plan, evidence).await;
     let allows = |spec: &ToolSpec| shelf.allows(spec, &watch::Offer::All);
-    let lessons_text = memory.as_mut().and_then(|memory| memory.told(allows, toolkit, host));
+    let lessons_text = memory.as_ref().and_then(|memory| memory.told(allows, toolkit, host));
     opening.push_str(&lessons_text.unwrap_or_default());
     let mut this = Loop {
         scene,
@@ -95,7 +95,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Option<String>, Tur
     let (ended, last_words) = this.turn().await?;
     // Chat mode teaches nothing: a loop that may only read makes other calls than one that may act.
     if let Some(memory) = memory.filter(|_| rights.mode == Mode::Agent) {
-        memory.learn(toolkit, this.evidence).await;
+        memory.learn(toolkit, this.evidence, |_| true).await;
     }
     if let Some(stall) = ended {
         this.end_well(stall, trouble.is_empty()).await?;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::agent::evidence::{Entry, Evidence};
 use crate::agent::question::{Form, Question};
 use crate::agent::toolkit::TurnError;
-use crate::agent::{self, whole};
+use crate::agent::{self, lessons, whole};
 use crate::base::pattern::{pattern, static_regex};
 use crate::edit::testing;
 use crate::language::clauses;
@@ -37,7 +37,10 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     let line = match spelled_out(job).map(Ok).or_else(|| tests_of_places(job)) {
         Some(Ok(line)) => Ok(Some(line)),
         Some(Err(why)) => return Ok(Done::note(format!("not done: {why}"))),
-        None => by_the_model(job).await?,
+        None => match known(job) {
+            Some(line) => Ok(Some(line)),
+            None => by_the_model(job).await?,
+        },
     };
     let line = match line {
         Ok(line) => line,
@@ -113,6 +116,17 @@ fn tests_of_places(job: Job<'_>) -> Option<Result<String, String>> {
         let why = verify::why_untested(job).map(|why| format!(": {why}")).unwrap_or_default();
         format!("no test that can be run was found in {}{why}", places.join(" and "))
     }))
+}
+
+/// The command that worked for exactly this step before.
+fn known(job: Job<'_>) -> Option<String> {
+    let (stored, solution) = job.lesson.filter(|(_, solution)| solution.tool == Builtin::RunCommand.name())?;
+    let line = solution.arguments.get("command")?.as_str()?.to_owned();
+    if !is_command(&line, job.root()) {
+        return None;
+    }
+    job.scene.host.emit(lessons::used(job.step, stored, "writing a command"));
+    Some(line)
 }
 
 /// Has the model write the command; `None` if it does not begin with a program. The inner error says why it is not whole.

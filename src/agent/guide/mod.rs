@@ -39,10 +39,11 @@ use serde_json::Value;
 use crate::agent::budget::{Guided, Pace};
 use crate::base::trial::Trial;
 use crate::context::mentions::{self, Mentions};
-use crate::context::{self, Pack, Purpose, Stretch, text_of};
+use crate::context::{self, Pack, Purpose, Stretch, beside, text_of};
 use crate::edit::{self, testing};
 use crate::index::Index;
 use crate::language::clauses::Part;
+use crate::lessons::{Solution, Stored};
 use crate::models::{Role, Tier};
 use crate::protocol::Event;
 use crate::request::{Kind, Step, kind, renames, substitution};
@@ -71,6 +72,8 @@ pub struct Job<'a> {
     pub step: &'a Step,
     /// The request has several steps.
     pub of_several: bool,
+    /// The call that worked for exactly this step before.
+    pub lesson: Option<&'a (Stored, Solution)>,
     /// The changes of earlier steps of this turn.
     pub touched: &'a [Stretch],
     /// Whether the planner was measured to be able to write; if not, only small changes are tried.
@@ -80,7 +83,7 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// A step that code carries out.
     pub fn by_code(scene: Scene<'a>, index: &'a Index, step: &'a Step) -> Job<'a> {
-        Job { scene, index, step, of_several: false, touched: &[], writes: false }
+        Job { scene, index, step, of_several: false, lesson: None, touched: &[], writes: false }
     }
 
     /// Notes that `text` is about to be written to `path` as part of a trial.
@@ -304,7 +307,8 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
     // A question that names nothing (`tell me who uses it`) is searched for with the whole request.
     let query = if is_about_request { scene.request } else { text };
     let vector = scene.toolkit.vector(query).await;
-    let tokens = Guided::of(Pace::of(scene.toolkit, &job.model().await?)).pack;
+    let limits = Guided::of(Pace::of(scene.toolkit, &job.model().await?));
+    let tokens = limits.pack;
     let wanted = context::Wanted {
         context: scene.context,
         index,
@@ -315,7 +319,11 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         purpose,
         tokens,
     };
-    let pack = context::pack(wanted);
+    let mut pack = context::pack(wanted);
+    if purpose == Purpose::Change && limits.has_room() {
+        let left = tokens.saturating_sub(pack.tokens());
+        pack.text.push_str(&beside::code_of_users(scene.context, index, &mentions, left));
+    }
     scene.host.emit(Event::ContextShown { step: job.step.id, places: pack.places(), tokens: pack.tokens() });
     Ok((pack, mentions))
 }

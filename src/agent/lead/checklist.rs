@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::agent::Host;
 use crate::agent::budget::Budget;
 use crate::agent::evidence::{Entry, Evidence};
-use crate::agent::plan::Plan;
+use crate::agent::plan;
 use crate::base::StepId;
 use crate::language::words;
 use crate::models::dialect::RawCall;
@@ -110,8 +110,7 @@ impl Checklist {
         if self.items.is_empty() {
             return;
         }
-        let steps = self.items.iter().map(|item| item.step.clone()).collect();
-        let mut view = Plan { steps, ..Plan::default() }.view();
+        let mut view = plan::listed(self.items.iter().map(|item| &item.step));
         for (step, item) in view.steps.iter_mut().zip(&self.items) {
             step.status = item.mark.status();
         }

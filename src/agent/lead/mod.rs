@@ -20,16 +20,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::language::clauses::Part;
+use crate::language::words;
 use crate::models::Role;
 use crate::models::dialect::{Message, Speaker};
-use crate::protocol::{Remedy, Stall};
-use crate::request::Step;
+use crate::protocol::{Mode, Remedy, Stall};
+use crate::request::{Step, kind};
 use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
 use super::budget::{self, Budget};
 use super::evidence::Evidence;
 use super::execute::Scene;
+use super::lessons::Memory;
+use super::plan::Plan;
 use super::player::Player;
 use super::synthesize::{NOTHING, tell};
 use super::toolkit::TurnError;
@@ -56,6 +59,9 @@ pub enum Ended {
     Left(Left),
 }
 
+/// Longest request for which lessons are looked up, in characters.
+const LESSON_CHARS: usize = 400;
+
 /// The state in which a model left its turn.
 pub struct Left {
     /// The words that the user has read so far.
@@ -77,7 +83,16 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
-    let given = opening::Given { parts, checklist: &checklist, evidence, trouble, vector: vector.as_deref() };
+    let mut open = Plan { steps: checklist.open_steps(evidence), ..Plan::default() };
+    if open.steps.is_empty() {
+        // The calls of a turn without a checklist belong to no item.
+        open.steps.push(Step::of(0, kind::of(parts), words::shorten(request, LESSON_CHARS)));
+    }
+    let memory = Memory::of(toolkit, &open, evidence).await;
+    let lessons = memory.as_ref().and_then(|memory| memory.told(|spec| offer.get(&spec.name).is_some(), toolkit, host));
+    let lessons = lessons.unwrap_or_default();
+    let (checklist_shown, vector) = (&checklist, vector.as_deref());
+    let given = opening::Given { parts, checklist: checklist_shown, evidence, trouble, lessons: &lessons, vector };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
     // Each tool cuts its own results, because its text says how to get the rest.
@@ -88,7 +103,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let scene = Scene { context: &context, ..scene };
     let lead = Lead {
         scene,
-        evidence,
+        evidence: &mut *evidence,
         model,
         budget,
         offer,
@@ -100,7 +115,11 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         said: String::new(),
         gap: false,
     };
-    lead.turn().await
+    let ended = lead.turn().await;
+    if let Some(memory) = memory.filter(|_| toolkit.mode == Mode::Agent) {
+        memory.learn(toolkit, evidence, |_| true).await;
+    }
+    ended
 }
 
 /// One turn.

@@ -32,6 +32,8 @@ pub struct Given<'a> {
     pub evidence: &'a Evidence,
     /// The parts of the request that code could not do; empty if it has tried nothing.
     pub trouble: &'a str,
+    /// Calls that worked for such requests before; may be empty.
+    pub lessons: &'a str,
     pub vector: Option<&'a [f32]>,
 }
 
@@ -75,6 +77,7 @@ pub async fn messages(
     if !given.trouble.is_empty() {
         user.push_str(&format!("\n\nNot done so far: {}", given.trouble));
     }
+    user.push_str(given.lessons);
     for entry in given.evidence.entries() {
         let shown = if entry.tool == GIVEN {
             fitted(&entry.summary(), &entry.outcome.text, budget.request)

@@ -131,7 +131,7 @@ impl Pool {
                 Some(false) => (true, ModelCapability::weak()),
                 capable => (capable.is_some(), ModelCapability::capable(script.context)),
             };
-            let measured = script.measured.clone();
+            let (measured, speed) = (script.measured.clone(), script.speed);
             let engine = script.engine(permit.clone())?;
             let (dialect, used) = (dialect.clone(), Mutex::new(Instant::now()));
             let model = Model {
@@ -143,7 +143,7 @@ impl Pool {
                 manner: Manner::greedy(),
                 think: Think::default(),
                 last_words: "",
-                speed: None,
+                speed,
                 parameters: 0,
                 rung: None,
                 used,

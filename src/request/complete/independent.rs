@@ -89,7 +89,6 @@ mod tests {
     fn a_change_in_several_clauses_is_one() {
         for whole in [
             "Add an option skipEmpty to merge() in merge.js and use it in cli.js",
-            "Add a method clear to Queue in queue.py and call Queue.clear in main.py",
             "In a.py set MAX_AGE to 5 and raise the limit to 7",
             "Make size_of take a path too and return 1 for it",
             "Add a function f to a.py and do not touch b.py",

@@ -120,6 +120,9 @@ impl Text {
         for step in &plan.steps {
             self.line(&format!("  {} {}{}", step.id, step.description, words::after(&step.dependencies)));
         }
+        if let Some(estimate) = words::estimate(plan) {
+            self.line(&format!("  {estimate}"));
+        }
     }
 
     fn step(&mut self, report: &StepReport) {

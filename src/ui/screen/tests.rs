@@ -97,7 +97,7 @@ fn planned(screen: &mut Screen) {
     send(screen, "Read src/retry.ts, then set MAX_ATTEMPTS to 3 and run the tests");
     let steps =
         vec![step(1, "Read src/retry.ts", &[]), step(2, "Set MAX_ATTEMPTS to 3", &[1]), step(3, "Run the tests", &[2])];
-    let plan = PlanView { steps, total_estimated_tokens: 0, status: PlanStatus::InProgress };
+    let plan = PlanView { steps, total_estimated_tokens: 0, estimated_seconds: None, status: PlanStatus::InProgress };
     for event in [
         protocol::Event::PlanCreated { plan },
         protocol::Event::StepState { step: StepId(1), state: StepState::Complete },

@@ -30,7 +30,9 @@ fn plan(descriptions: &[&str]) -> Event {
         PlanStep { id: StepId(at + 1), description, ..PlanStep::default() }
     };
     let steps = descriptions.iter().enumerate().map(step).collect();
-    Event::PlanCreated { plan: PlanView { steps, total_estimated_tokens: 0, status: PlanStatus::Pending } }
+    Event::PlanCreated {
+        plan: PlanView { steps, total_estimated_tokens: 0, estimated_seconds: None, status: PlanStatus::Pending },
+    }
 }
 
 /// `status` of each entry of the only update, which is a plan.

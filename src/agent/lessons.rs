@@ -1,4 +1,4 @@
-//! Lessons in the single-model loop: the model is shown calls that worked for similar steps, and calls that work now are stored.
+//! Lessons in a turn: calls that worked for similar steps are recalled and offered, and calls that work now are stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::agent::Host;
-use crate::agent::evidence::{Entry, Evidence};
+use crate::agent::evidence::{ANSWER, Entry, Evidence};
 use crate::agent::plan::Plan;
 use crate::agent::toolkit::Toolkit;
 use crate::language::words;
@@ -15,7 +15,7 @@ use crate::protocol::{Event, StepStatus};
 use crate::request::Step;
 use crate::tools::ToolSpec;
 
-use super::offer;
+use super::free_loop::offer;
 
 /// Maximum number of steps for which lessons are recalled; a small model's loop seldom gets further.
 const STEPS_MAX: usize = 8;
@@ -31,11 +31,11 @@ const ARGUMENT_CHARS_MAX: usize = 400;
 /// Longest text of an earlier problem in an event, in characters.
 const SHOWN_CHARS: usize = 80;
 
-/// The lessons recalled for the steps of one loop.
+/// The lessons recalled for the steps of a plan.
 pub struct Memory<'a> {
     lessons: Arc<Lessons>,
     steps: Vec<Recalled<'a>>,
-    /// Entries in the evidence, and tokens spent, before the loop.
+    /// Entries in the evidence, and tokens spent, before these steps.
     entries: usize,
     tokens: usize,
 }
@@ -48,8 +48,6 @@ struct Recalled<'a> {
     /// The lesson of exactly this step, else of the most similar one, with the call that it suggests. Anybody may have
     /// written its text, so it only suggests calls of tools that are offered without it; it grants no rights.
     lesson: Option<(Stored, Solution)>,
-    /// The model was shown the lesson.
-    is_used: bool,
 }
 
 impl<'a> Memory<'a> {
@@ -61,40 +59,47 @@ impl<'a> Memory<'a> {
         for step in open.take(STEPS_MAX) {
             let vector = toolkit.vector(&step.text).await;
             let lesson = recalled(lessons.clone(), step.text.clone(), vector.clone()).await;
-            steps.push(Recalled { step, vector, lesson, is_used: false });
+            steps.push(Recalled { step, vector, lesson });
         }
         Some(Memory { lessons, steps, entries: evidence.entries().len(), tokens: toolkit.meter.tokens() })
     }
 
+    /// The lesson of exactly this step, with its call.
+    pub fn of_same(&self, step: &Step) -> Option<&(Stored, Solution)> {
+        let recalled = self.steps.iter().find(|recalled| recalled.step.id == step.id)?;
+        let is_same = |stored: &Stored| stored.lesson.problem.trim().to_lowercase() == step.text.trim().to_lowercase();
+        recalled.lesson.as_ref().filter(|(stored, _)| is_same(stored))
+    }
+
     /// Prompt text with calls that worked for similar steps, only of tools that `allows` permits; `None` if there are none.
-    pub fn told(&mut self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
+    pub fn told(&self, allows: impl Fn(&ToolSpec) -> bool, toolkit: &Toolkit, host: &dyn Host) -> Option<String> {
         let mut lines = String::new();
-        for recalled in &mut self.steps {
+        for recalled in &self.steps {
             let Some((stored, solution)) = &recalled.lesson else { continue };
             if !toolkit.catalog.get(&solution.tool).is_some_and(&allows) {
                 continue;
             }
-            recalled.is_used = true;
             let call = format!("{}{}", solution.tool, Value::Object(solution.arguments.clone()));
             let step = words::shorten(&recalled.step.text, CALL_CHARS);
             lines.push_str(&format!("\n- {step}: {}", words::shorten(&call, CALL_CHARS)));
-            host.emit(Event::LessonsUsed {
-                step: Some(recalled.step.id),
-                lessons: vec![stored.name()],
-                problem: words::shorten(&stored.lesson.problem, SHOWN_CHARS),
-                instead_of: "trying tools".to_owned(),
-            });
+            host.emit(used(recalled.step, stored, "trying tools"));
         }
         (!lines.is_empty()).then(|| format!("\n\nCalls that worked before:{lines}"))
     }
 
-    /// Stores the last call that worked for each step, and whether the lessons shown helped or failed.
-    pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence) {
+    /// Stores the last call that worked for each step that came to a good end, the last change where something was changed, and whether the lessons
+    /// shown helped or failed.
+    pub async fn learn(self, toolkit: &Toolkit, evidence: &Evidence, ended_well: impl Fn(&Step) -> bool) {
         let calls = &evidence.entries()[self.entries..];
         let is_done = |step: &Step, call: &&Entry| {
-            call.step == step.id && call.succeeded() && (call.executing || !offer::executes(step))
+            let is_call = call.tool != ANSWER && call.step == step.id;
+            is_call && call.succeeded() && (call.executing || !offer::executes(step))
         };
-        let worked = |step: &Step| calls.iter().rev().find(|call| is_done(step, call));
+        let worked = |step: &Step| {
+            let all = || calls.iter().rev().filter(|call| is_done(step, call));
+            let change = all().find(|call| !call.outcome.changed.is_empty());
+            change.or_else(|| all().next()).filter(|_| ended_well(step))
+        };
         let done: Vec<(&Recalled<'_>, &Entry)> =
             self.steps.iter().filter_map(|recalled| Some((recalled, worked(recalled.step)?))).collect();
         let tokens = (toolkit.meter.tokens() - self.tokens) / done.len().max(1);
@@ -119,10 +124,20 @@ impl<'a> Memory<'a> {
     }
 }
 
+/// The event of a lesson that is used for a step.
+pub fn used(step: &Step, stored: &Stored, instead_of: &str) -> Event {
+    Event::LessonsUsed {
+        step: Some(step.id),
+        lessons: vec![stored.name()],
+        problem: words::shorten(&stored.lesson.problem, SHOWN_CHARS),
+        instead_of: instead_of.to_owned(),
+    }
+}
+
 impl Recalled<'_> {
-    /// The id of the lesson if the model was shown it and `call` is the call that it suggests.
+    /// The id of the lesson if `call` is the call that it suggests.
     fn suggested(&self, call: &Entry) -> Option<i64> {
-        let (stored, solution) = self.lesson.as_ref().filter(|_| self.is_used)?;
+        let (stored, solution) = self.lesson.as_ref()?;
         (call.tool == solution.tool && kept(&call.arguments) == solution.arguments).then_some(stored.id)
     }
 
