@@ -53,7 +53,6 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     assert_eq!(story.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["created", "updated", "updated"]);
     let first = &story[0].1;
     let tokens: Vec<usize> = first.steps.iter().map(|step| step.estimated_tokens).collect();
-    // The file of the first step is short; the second one names none that exists, so a whole pack is counted.
     assert!(
         tokens[0] > 500 && tokens[1] > 1_000 && first.total_estimated_tokens == tokens[0] + tokens[1],
         "{tokens:?}"
