@@ -93,9 +93,9 @@ impl Facts {
     }
 }
 
-/// The line of a command, and whether it ended well.
+/// The line of a command, and how it ended: its status alone, which of a pipe is that of its last command.
 pub fn of_command(call: &Entry) -> String {
-    let ended = if call.succeeded() { "ended well" } else { "failed" };
+    let ended = if call.succeeded() { "exit status 0" } else { "failed" };
     format!("- $ {}: {ended} [{}]", shown(&line_of(call)), call.id)
 }
 

@@ -99,6 +99,8 @@ impl Look<'_> {
             }
         }
         unused.dedup();
+        // Of a name that is used, an alias (`exports.name`) is reported with it.
+        unused.retain(|one| !said.iter().any(|of| of.starts_with(&format!("`{}` is gone", last_name(one)))));
         if !unused.is_empty() {
             let more = if unused.len() > SAID_MAX { ", …" } else { "" };
             unused.truncate(SAID_MAX);
@@ -225,6 +227,12 @@ fn shown(span: &Span) -> String {
     span.container.last().map_or_else(|| span.name.clone(), |container| format!("{container}.{}", span.name))
 }
 
+/// The last name of a path of names in backticks.
+fn last_name(name: &str) -> &str {
+    let name = name.trim_matches('`');
+    name.rsplit('.').next().unwrap_or(name)
+}
+
 /// Whether a definition is in a function, where nothing else can use it.
 fn is_inner(span: &Span, all: &[Span]) -> bool {
     let is_around = |other: &&Span| other.bytes.start < span.bytes.start && span.bytes.end <= other.bytes.end;
@@ -268,6 +276,8 @@ impl Head {
             .signature
             .parameters
             .iter()
+            // A mark between parameters (`*`, `/`) has no name and no type.
+            .filter(|one| !one.name.is_empty() || one.annotation.is_some())
             .map(|one| (one.name.clone(), one.annotation.clone().map(plain), one.default.is_some()));
         let result = span.signature.returns.clone().map(|range| format!(" {}", plain(range)));
         Head { parameters: parameters.collect(), result }

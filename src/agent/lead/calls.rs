@@ -9,7 +9,7 @@ use crate::agent::execute;
 use crate::agent::toolkit::TurnError;
 use crate::base::StepId;
 use crate::models::dialect::{Message, RawCall, Speaker};
-use crate::protocol::{Event, StepState, StepStatus};
+use crate::protocol::{Event, FileChange, StepState, StepStatus};
 use crate::tools::builtin::Builtin;
 use crate::tools::call::check::{self, Repair};
 use crate::tools::outcome::{Keep, fitted};
@@ -25,6 +25,8 @@ pub struct Round {
     pub results: Vec<String>,
     /// Calls that a listed tool has taken.
     pub usable: usize,
+    /// The last call that changed a file.
+    changed_at: Option<usize>,
     /// The watch's verdict on them; the worst counts.
     pub verdict: Option<Verdict>,
 }
@@ -55,6 +57,7 @@ impl Lead<'_> {
     pub(super) async fn calls(&mut self, calls: Vec<RawCall>, certain: bool) -> Result<Round, TurnError> {
         let mut round = Round { results: vec![String::new(); calls.len()], ..Round::default() };
         let offer = self.offer.clone();
+        let known = self.evidence.entries().len();
         let mut waiting: Vec<Waiting<'_>> = Vec::new();
         let steps: Vec<&str> = calls.iter().filter_map(checklist::added).collect();
         let mut planned = (!steps.is_empty()).then(|| self.checklist.add(&steps, self.scene.host));
@@ -121,7 +124,19 @@ impl Lead<'_> {
             self.answered(at, place, is_repeated, &mut round);
         }
         self.read(waiting, &mut round).await?;
+        self.diagnose(known, &mut round);
         Ok(round)
+    }
+
+    /// Ends the result of the last call that changed files by the damage that the changes since entry `known` may have done together: what
+    /// one call of a reply breaks, a later one often repairs.
+    fn diagnose(&self, known: usize, round: &mut Round) {
+        let entries = &self.evidence.entries()[known..];
+        let changes = combined(entries.iter().flat_map(|entry| &entry.outcome.changes));
+        let Some(at) = round.changed_at.filter(|_| !changes.is_empty()) else { return };
+        for warning in tools::diagnose(self.scene.context, &changes) {
+            round.results[at].push_str(&format!("\n! {warning}"));
+        }
     }
 
     /// Runs the calls that wait, side by side.
@@ -143,6 +158,9 @@ impl Lead<'_> {
     fn answered(&mut self, at: usize, place: usize, is_known: bool, round: &mut Round) {
         let entry = &self.evidence.entries()[place];
         let is_refused = matches!(entry.status, StepStatus::Rejected | StepStatus::NotAsked);
+        if !entry.outcome.changes.is_empty() {
+            round.changed_at = Some(at);
+        }
         round.results[at] = self.result(entry, is_known);
         let answered = Answered {
             call: format!("{}{}", entry.tool, Value::Object(entry.arguments.clone())),
@@ -159,7 +177,7 @@ impl Lead<'_> {
         let keep = if entry.tool == Builtin::RunCommand.name() { Keep::HeadTail } else { Keep::Head };
         let outcome = &entry.outcome;
         let count = |text: &str| self.model.count(text);
-        let mut text = match self.budget.is_long_result(count(&outcome.text)) {
+        let text = match self.budget.is_long_result(count(&outcome.text)) {
             false => outcome.text.clone(),
             true => {
                 let text = fitted(&outcome.text, budget::bytes(self.budget.result, &outcome.text, count), keep);
@@ -170,9 +188,6 @@ impl Lead<'_> {
         let is_shown = |message: &Message| message.speaker == Speaker::Tool && message.content.contains(&text);
         if is_known && entry.succeeded() && self.messages.iter().any(is_shown) {
             return "The same as the result of this call before; nothing has changed since.".to_owned();
-        }
-        for warning in tools::diagnose(self.scene.context, &outcome.changes) {
-            text.push_str(&format!("\n! {warning}"));
         }
         let is_command = entry.tool == Builtin::RunCommand.name();
         match entry.status {
@@ -205,6 +220,19 @@ impl Lead<'_> {
         self.scene.host.notice(&format!("`{tool}` was not run: {why}"));
         Some(format!("`{tool}` was not run: {why}. {advice}"))
     }
+}
+
+/// One change a file: from its first text to its last.
+fn combined<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Vec<FileChange> {
+    let mut all: Vec<FileChange> = Vec::new();
+    for change in changes {
+        match all.iter_mut().find(|known| known.path == change.path) {
+            Some(known) => known.new.clone_from(&change.new),
+            None => all.push(change.clone()),
+        }
+    }
+    all.retain(|change| change.old != change.new);
+    all
 }
 
 /// The number of the last numbered line (`14| let a = 1;`) of a text.

@@ -280,6 +280,6 @@ mod tests {
             evidence.add(entry("write_file", json!({ "path": "a.py" }), &["a.py"]));
         }
         evidence.add(entry("run_command", json!({ "command": "make test" }), &[]));
-        assert_eq!(done(&evidence), ["- changed a.py, 3 times [e1 and later]", "- $ make test: ended well [e4]"]);
+        assert_eq!(done(&evidence), ["- changed a.py, 3 times [e1 and later]", "- $ make test: exit status 0 [e4]"]);
     }
 }

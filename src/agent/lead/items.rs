@@ -1,21 +1,26 @@
 //! The items of a checklist: list items and sentences of the request as written, and clauses where each is an order for a place of its own.
+//! Facts before the first order are left out; those after it are mostly conditions of it.
 
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
-use crate::request::Step;
+use crate::request::kind;
+use crate::request::{Kind, Step};
 
-/// The items of a request, in order; fewer than two are no list.
+/// The items of a request, in order; none if it only asks.
 pub fn of(request: &str) -> Vec<Step> {
     let mut parts: Vec<Part> = Vec::new();
-    for unit in units(request) {
-        let of_unit = clauses::parts(&unit);
-        if of_unit.iter().all(|part| part.kind == PartKind::Given) {
+    for Unit { text, is_item } in units(request) {
+        let of_unit = clauses::parts(&text);
+        let is_fact = of_unit.iter().all(|part| part.kind == PartKind::Given) && !kind::is_order(&text);
+        if is_fact && !is_item && parts.is_empty() {
             continue;
         }
-        if is_list(&of_unit) { parts.extend(of_unit) } else { parts.push(whole(unit, of_unit)) }
+        if is_list(&of_unit) { parts.extend(of_unit) } else { parts.push(whole(text, of_unit)) }
     }
-    parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()
+    let steps: Vec<Step> =
+        parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect();
+    if steps.iter().all(|step| step.kind == Kind::Ask) { Vec::new() } else { steps }
 }
 
 /// Whether each clause is an order for a place of its own.
@@ -42,11 +47,20 @@ fn whole(text: String, parts: Vec<Part>) -> Part {
     Part { text, context: String::new(), depends_on: Vec::new(), ..whole }
 }
 
+/// A sentence, or an item of a list.
+struct Unit {
+    text: String,
+    is_item: bool,
+}
+
 /// The list items and sentences of a request, without code in fences.
-fn units(request: &str) -> Vec<String> {
-    let mut units: Vec<String> = Vec::new();
+fn units(request: &str) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
     let mut prose = String::new();
     let (mut in_code, mut in_item) = (false, false);
+    let end = |prose: &mut String, units: &mut Vec<Unit>| {
+        units.extend(sentences(&std::mem::take(prose)).into_iter().map(|text| Unit { text, is_item: false }));
+    };
     for line in request.lines() {
         let is_fence = line.trim_start().starts_with("```");
         in_code ^= is_fence;
@@ -55,23 +69,23 @@ fn units(request: &str) -> Vec<String> {
         }
         let text = line.trim();
         if let Some(item) = without_mark(text) {
-            units.extend(sentences(&std::mem::take(&mut prose)));
-            units.push(item.to_owned());
+            end(&mut prose, &mut units);
+            units.push(Unit { text: item.to_owned(), is_item: true });
             in_item = true;
         } else if in_item && !text.is_empty() && line.starts_with(char::is_whitespace) {
             // A list item continues in an indented line.
             let last = units.last_mut().or_bug("an item came before");
-            *last = format!("{last} {text}");
+            last.text = format!("{} {text}", last.text);
         } else {
             in_item = false;
             if text.is_empty() {
-                units.extend(sentences(&std::mem::take(&mut prose)));
+                end(&mut prose, &mut units);
             } else {
                 prose = format!("{prose} {text}");
             }
         }
     }
-    units.extend(sentences(&prose));
+    end(&mut prose, &mut units);
     units
 }
 
@@ -86,13 +100,18 @@ fn without_mark(line: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The sentences of a paragraph. One that begins with a small letter belongs to the one before: `e.g. this`.
+/// The sentences of a paragraph. One that begins with a small letter or within brackets belongs to the one before: `(e.g. "this")`.
 fn sentences(prose: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for sentence in grounding::sentences(prose.trim()) {
         let sentence = sentence.trim();
         match all.last_mut() {
-            Some(last) if sentence.starts_with(char::is_lowercase) => *last = format!("{last} {sentence}"),
+            Some(last)
+                if sentence.starts_with(char::is_lowercase)
+                    || last.matches(['(', '[']).count() > last.matches([')', ']']).count() =>
+            {
+                *last = format!("{last} {sentence}");
+            }
             _ if sentence.is_empty() => {}
             _ => all.push(sentence.to_owned()),
         }
@@ -144,8 +163,33 @@ mod tests {
     }
 
     #[test]
-    fn facts_and_code_are_no_items() {
+    fn facts_before_an_order_code_and_mere_questions_are_no_items() {
         check("The build is red since yesterday. Fix it.\n```\n1. error in line 4. Stop. Run it.\n```", &["Fix it."]);
+        check("Where is the port read? Which default does it have?", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn conditions_are_items_whether_they_stand_after_an_order_or_in_a_list() {
+        check(
+            "Every store should take a keyword argument on_close=None. If given, it is called once per file. Document it.",
+            &[
+                "Every store should take a keyword argument on_close=None.",
+                "If given, it is called once per file.",
+                "Document it.",
+            ],
+        );
+        check(
+            "I want hidden commands, but:\n- a hidden one still runs\n- the help leaves it out",
+            &["I want hidden commands, but:", "a hidden one still runs", "the help leaves it out"],
+        );
+        check(
+            "Log the port too (from server.port, e.g. '8080'). Without one leave the key out.",
+            &["Log the port too (from server.port, e.g. '8080').", "Without one leave the key out."],
+        );
+        check(
+            "Drop the globals in lib. Table and Row become arguments under these names.",
+            &["Drop the globals in lib.", "Table and Row become arguments under these names."],
+        );
     }
 }

@@ -11,6 +11,7 @@ use crate::agent::player::Player;
 use crate::agent::toolkit::TurnError;
 use crate::base::StepId;
 use crate::context::text_of;
+use crate::edit::testing::{self, Task};
 use crate::language::clauses::Part;
 use crate::language::words;
 use crate::models::dialect::Message;
@@ -89,6 +90,16 @@ pub async fn messages(
     if let Some(state) = git(scene.context).await {
         user.push_str(&format!("\n\nGit: {state}"));
     }
+    if scene.toolkit.mode == Mode::Agent {
+        let root = scene.context.root.path();
+        let tests = testing::of(root).ready(root, Task::Test);
+        user.push_str(
+            &tests.map_or_else(
+                |why| format!("\n\nTests: none can run here: {why}"),
+                |line| format!("\n\nTests: `{line}`"),
+            ),
+        );
+    }
     if let Some(code) = found(scene, budget, &given, &count) {
         user.push_str(&format!("\n\nFrom the index of the project, what fits the request best:\n{code}"));
     }
@@ -110,7 +121,9 @@ fn about(Scene { toolkit, context, .. }: Scene<'_>, budget: &Budget) -> String {
         return text;
     }
     let bounds = sandbox::bounds("the project", "programs and tool chains", context.commands.network);
-    format!("{text}\n\nEvery command is confined: {bounds}. Its temporary files are in $TMPDIR, not in /tmp.")
+    format!(
+        "{text}\n\nEvery command is confined: {bounds}. Its temporary files are in $TMPDIR, not in /tmp, and gone after it."
+    )
 }
 
 fn of_project(path: &str, text: &str) -> String {

@@ -8,7 +8,7 @@ use crate::models::dialect::{Message, Speaker};
 
 /// Bytes that are left of a result or of an argument of an old round.
 const STUB: usize = 200;
-const NOTE: &str = "\n\n[Earlier rounds of this task were left out to make room. So far:\n";
+const NOTE: &str = "\n\n[The first rounds of this task were left out to make room; the newest follow. So far:\n";
 
 /// How much a conversation may have, in tokens as `count` counts them.
 pub struct Limits<'a> {
