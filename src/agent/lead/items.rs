@@ -4,8 +4,7 @@
 use crate::base::OrBug;
 use crate::language::clauses::{self, Part, PartKind};
 use crate::language::grounding;
-use crate::request::kind;
-use crate::request::{Kind, Step};
+use crate::request::{Step, kind};
 
 /// The items of a request, in order; none if it only asks.
 pub fn of(request: &str) -> Vec<Step> {
@@ -18,9 +17,10 @@ pub fn of(request: &str) -> Vec<Step> {
         }
         if is_list(&of_unit) { parts.extend(of_unit) } else { parts.push(whole(text, of_unit)) }
     }
-    let steps: Vec<Step> =
-        parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect();
-    if steps.iter().all(|step| step.kind == Kind::Ask) { Vec::new() } else { steps }
+    if parts.iter().all(|part| kind::asks_something(&part.text)) {
+        return Vec::new();
+    }
+    parts.into_iter().enumerate().map(|(at, part)| Step::of_part(at + 1, part, Vec::new())).collect()
 }
 
 /// Whether each clause is an order for a place of its own.
