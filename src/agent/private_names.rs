@@ -193,7 +193,7 @@ mod tests {
             // Some 400 rows.
             let asked = scope.spawn(|| names.odds(&[(Form::Name, "Grace")]));
             thread::sleep(Duration::from_millis(100));
-            let busy = names.pool.active().into_iter().flat_map(|active| active.busy).flatten().next();
+            let busy = names.router().unwrap().engine.slots().into_iter().flatten().next();
             assert_eq!(busy.map(|busy| busy.priority), Some(Priority::Background));
             assert_eq!(names.odds(&[(Form::Name, "Ada")]), [1.0]);
             assert!(!asked.is_finished(), "it waited for the other");

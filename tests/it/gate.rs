@@ -187,8 +187,8 @@ async fn a_measurement_is_work_in_the_background() {
     let seen = async {
         loop {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            let busy = toolkit.pool.active().into_iter().flat_map(|active| active.busy).flatten().next();
-            if let Some(busy) = busy {
+            let planner = toolkit.pool.resident(Role::Planner).expect("a model");
+            if let Some(busy) = planner.engine.slots().into_iter().flatten().next() {
                 return busy.priority;
             }
         }
