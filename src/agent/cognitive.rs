@@ -33,7 +33,7 @@ const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
-const EVIDENCE_CHARS: usize = 6_000;
+pub const EVIDENCE_CHARS: usize = 6_000;
 /// Complexity from which a request is complex, and from which it is one of the hardest.
 const COMPLEX_FROM: f32 = 3.0;
 const HARDEST_FROM: f32 = 6.0;

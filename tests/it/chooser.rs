@@ -67,11 +67,11 @@ async fn called_by(reply: &str, free: usize, grammar: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_grammar_holds_a_call_of_a_servers_tool_only_where_it_was_measured_to_help() {
-    // A grammar forbids the words before the call, and the script then writes none.
-    let with_words = r#"Sure: [home.lamp_one(room="kitchen")]"#;
-    assert_eq!(called_by(with_words, 8, 6).await, ["home.lamp_one"]);
-    assert_eq!(called_by(with_words, 8, 8).await, ["home.lamp_one"]);
-    assert!(called_by(with_words, 6, 8).await.is_empty());
+    // The grammar of a call has no such quotes, and the script then writes none.
+    let quoted = "[home.lamp_one(room='kitchen')]";
+    assert_eq!(called_by(quoted, 8, 6).await, ["home.lamp_one"]);
+    assert_eq!(called_by(quoted, 8, 8).await, ["home.lamp_one"]);
+    assert!(called_by(quoted, 6, 8).await.is_empty());
     assert_eq!(called_by(r#"[home.lamp_one(room="kitchen")]"#, 6, 8).await, ["home.lamp_one"]);
 }
 

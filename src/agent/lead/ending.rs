@@ -118,7 +118,7 @@ impl Lead<'_> {
     }
 
     /// All that the model was shown or has written into calls.
-    fn seen(&self) -> String {
+    pub(super) fn seen(&self) -> String {
         let mut seen: String = self.evidence.entries().iter().map(seen_of).collect();
         for message in &self.messages {
             if message.speaker != crate::models::dialect::Speaker::Assistant {

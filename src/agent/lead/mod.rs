@@ -208,7 +208,9 @@ impl Lead<'_> {
     /// What the model is told about its answer, if the answer is judged and not good enough yet.
     async fn judged(&mut self, rounds: &mut Option<Rounds<'_>>) -> Result<Option<String>, TurnError> {
         let Some(rounds) = rounds else { return Ok(None) };
-        let shown = rounds.shown(self.evidence);
+        // An answer without a call rests on what the opening shows.
+        let shown = Some(rounds.shown(self.evidence)).filter(|shown| !shown.is_empty());
+        let shown = shown.unwrap_or_else(|| words::shorten(&self.seen(), cognitive::EVIDENCE_CHARS));
         let checked = self.checked(&self.words);
         if rounds.is_enough(self.words.clone(), &shown, checked).await? {
             return Ok(None);
@@ -314,7 +316,7 @@ impl Lead<'_> {
                 self.watch.unusable(Unusable::Call, told)
             }
             Kind::Circles(why) => {
-                self.messages.push(spoken(Message::assistant(crate::language::words::shorten(&output.text, 400))));
+                self.messages.push(spoken(Message::assistant(words::shorten(&output.text, 400))));
                 self.close(&words);
                 self.watch
                     .unusable(Unusable::Circles, format!("Your reply has no end, {why}. Say it once, or call a tool."))
