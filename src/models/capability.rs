@@ -301,6 +301,11 @@ mod tests {
             Measured { free, grammar, ..Measured::default() }.grammar_helps()
         };
         assert!(tried(4, 5) && !tried(5, 5) && !tried(6, 3) && !Measured::default().grammar_helps());
+        let chosen = |free, grammar| {
+            let share = |right| Share { right, of: 8 };
+            Choosing { free: share(free), grammar: share(grammar) }.grammar_helps()
+        };
+        assert!(chosen(5, 6) && !chosen(6, 6) && !chosen(7, 6) && !Choosing::default().grammar_helps());
     }
 
     #[test]

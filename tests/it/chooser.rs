@@ -54,27 +54,6 @@ async fn the_role_that_was_measured_to_choose_better_chooses() {
     }
 }
 
-/// The calls of tools of servers by a planner that was measured to be right so often by itself and inside a grammar.
-async fn called_by(reply: &str, free: usize, grammar: usize) -> Vec<String> {
-    let project = Project::todo();
-    let script = Script::saying("").on("Call the one tool", reply).writing().choosing(free, grammar);
-    let plain = toolkit(&project, script, Script::saying("").writing().choosing(0, 0));
-    let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one", "home.lamp_two"]);
-    let host = Witness::new(|_: &Proposal| Decision::Approve);
-    run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
-    host.reports().into_iter().map(|report| report.tool).filter(|tool| tool.starts_with("home.")).collect()
-}
-
-#[tokio::test]
-async fn a_grammar_holds_a_call_of_a_servers_tool_only_where_it_was_measured_to_help() {
-    // The grammar of a call has no such quotes, and the script then writes none.
-    let quoted = "[home.lamp_one(room='kitchen')]";
-    assert_eq!(called_by(quoted, 8, 6).await, ["home.lamp_one"]);
-    assert_eq!(called_by(quoted, 8, 8).await, ["home.lamp_one"]);
-    assert!(called_by(quoted, 6, 8).await.is_empty());
-    assert_eq!(called_by(r#"[home.lamp_one(room="kitchen")]"#, 6, 8).await, ["home.lamp_one"]);
-}
-
 #[tokio::test]
 async fn the_planner_chooses_where_the_router_names_no_tool() {
     let call = r#"[home.lamp_one(room="kitchen")]"#;
