@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::{Chat, Message, ToolText};
 use crate::tools::call::{self, check};
@@ -10,7 +11,8 @@ use crate::tools::{Ranked, ToolCall, ToolSpec};
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
 use super::notation::{self, Reply};
-use super::player::{Form, Player, Query};
+use super::player::{Form, Query};
+use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, probe, whole};
 use crate::language::said::Said;
@@ -18,6 +20,8 @@ use crate::language::{clauses, words};
 use crate::request::Step;
 
 const PROMPT: &str = include_str!("prompts/call.md");
+/// Name of this phase in events and in the cost report.
+const PHASE: &str = "choosing a tool";
 /// Tools that the model chooses among; retrieval seldom ranks the right one lower.
 pub const OFFERED: usize = 5;
 /// The largest number of tools that the measurement of a chooser offers.
@@ -25,8 +29,6 @@ pub const OFFERED_MAX: usize = 15;
 /// Least log-odds, in nats at even odds, that retrieval gives a chosen tool. Of BFCL's development cases 97 of 100 right tools reach it, and 41 of
 /// 100 best ones where none is right; of 19 calls that the 1.5B wrote for the latter, this and unsaid arguments left 2.
 const FITS_MIN: f32 = -1.2;
-/// The router's choice stands unless another tool is this much more likely by retrieval, in nats: about seven times.
-const MARGIN: f32 = 2.0;
 /// The likelihood that a tool loses, in nats, for a step that goes on from its own result: `zip the folder and mail it`.
 const AGAIN: f32 = 1.5;
 /// Longest call, in tokens.
@@ -80,17 +82,15 @@ pub async fn called(
     }
     let Some(role) = probe::chooser(toolkit, host).await? else { return Ok(None) };
     let mut call = by(toolkit, role, text, &offered, host).await?;
-    let place =
-        |call: &ToolCall| ranked.iter().find(|one| specs.get(one.index).is_some_and(|spec| spec.name == call.tool));
-    let is_doubtful = |call: &ToolCall| place(call).is_none_or(|one| one.score + MARGIN < ranked[0].score);
-    if role == Role::Router && call.as_ref().is_none_or(is_doubtful) {
+    if role == Role::Router && call.is_none() {
         call = by(toolkit, Role::Planner, text, &offered, host).await?;
     }
     let Some(call) = call else { return Ok(None) };
     let Some(spec) = offered.iter().find(|spec| spec.name == call.tool) else { return Ok(None) };
     // That one of many tools is right says nothing here: most steps are for built-in ones.
     let prior = (specs.len() as f32).ln();
-    let fits = place(&call).map_or(f32::NEG_INFINITY, |one| one.fits - prior);
+    let place = ranked.iter().find(|one| specs.get(one.index).is_some_and(|spec| spec.name == call.tool));
+    let fits = place.map_or(f32::NEG_INFINITY, |one| one.fits - prior);
     Ok(match meant(call, spec, fits, text) {
         Ok(call) => Some(call),
         Err(NotMeant::Fits) => None,
@@ -195,22 +195,23 @@ async fn by(
     offered: &[ToolSpec],
     host: &dyn Host,
 ) -> Result<Option<ToolCall>, TurnError> {
+    let constrained = probe::choosing(toolkit, role, host).await?.grammar_helps();
     let model = toolkit.model(role, host).await?;
-    let chosen = chosen(toolkit, &model, text, offered, host).await?;
+    let asked = Question { toolkit, model: &model, host, phase: PHASE, priority: Priority::Step };
+    let chosen = chosen(asked, text, offered, constrained).await?;
     Ok(chosen.unwrap_or_else(|why| {
         host.notice(&format!("no tool of a server was called: the model's call did not come to its end, {why}"));
         None
     }))
 }
 
-/// The call of one of the `offered` tools that a model writes for `text` alone; an error says where its reply was cut. It is not asked whether a
-/// tool is needed at all: measured on the 1.5B, it would then always answer that none is.
+/// The call of one of the `offered` tools that a model writes for `text` alone, inside a grammar if `constrained`; an error says where its reply
+/// was cut. It is not asked whether a tool is needed at all: measured on the 1.5B, it would then always answer that none is.
 pub async fn chosen(
-    toolkit: &Toolkit,
-    model: &Player,
+    asked: Question<'_>,
     text: &str,
     offered: &[ToolSpec],
-    host: &dyn Host,
+    constrained: bool,
 ) -> Result<Result<Option<ToolCall>, String>, TurnError> {
     // Sorted by name, so that requests share a prompt prefix.
     let mut texts: Vec<ToolText> = offered.iter().map(|tool| notation::shown(tool, DESCRIPTION_CHARS)).collect();
@@ -218,8 +219,9 @@ pub async fn chosen(
     texts.iter_mut().for_each(|tool| shorten(&mut tool.parameters, true));
     let messages = [Message::system(PROMPT.trim()), Message::user(words::shorten(text, REQUEST_CHARS))];
     let chat = Chat { tools: &texts, ..Chat::from(&messages) };
-    let query = Query { form: Form::Call(Reply::Call), ..Query::of(chat, CALL_TOKENS) };
-    let (output, _) = toolkit.ask_inside(model, query, "choosing a tool", host).await?;
+    let form = if constrained { Form::Call(Reply::Call) } else { Form::Free };
+    let query = Query { form, priority: asked.priority, ..Query::of(chat, CALL_TOKENS) };
+    let (output, _) = asked.toolkit.ask_inside(asked.model, query, asked.phase, asked.host).await?;
     tracing::debug!(answer = output.text, "called");
     if let Some(why) = whole::why_cut(&output) {
         return Ok(Err(why));

@@ -3,10 +3,12 @@
 //! Code checks a draft first. Models that correct themselves without new facts do not improve, so the model judges only
 //! drafts that pass, and each round is given the failures of the rounds before.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::base::config::When;
 use crate::base::{StepId, lock};
+use crate::budget::permit::Priority;
+use crate::models::Role;
 use crate::protocol::{CognitiveState, Event, Proposal, Verification, VerificationResult};
 use crate::request::Step;
 use crate::tools::policy::Policy;
@@ -15,7 +17,7 @@ use super::evidence::{Entry, Evidence};
 use super::plan::Plan;
 use super::question::{Form, Question};
 use super::synthesize::{self, Brief, Draft, tell};
-use super::toolkit::TurnError;
+use super::toolkit::{Toolkit, TurnError};
 use super::{Deciding, Host, excerpt, technique};
 use crate::language::clauses::words::entries;
 use crate::language::{grounding, words};
@@ -31,9 +33,10 @@ const FAILURES_MAX: usize = 4;
 const FAILURE_CHARS: usize = 160;
 /// Maximum number of evidence lines shown to the judge, and the longest text of lines and calls together, in characters.
 const LINES_SHOWN: usize = 30;
-const EVIDENCE_CHARS: usize = 6_000;
-/// Complexity from which a request is complex.
+pub const EVIDENCE_CHARS: usize = 6_000;
+/// Complexity from which a request is complex, and from which it is one of the hardest.
 const COMPLEX_FROM: f32 = 3.0;
+const HARDEST_FROM: f32 = 6.0;
 /// Bytes per token in ordinary prose. Exact counting needs a tokenizer and changes the score by hundredths.
 const TOKEN_BYTES: f32 = 4.0;
 /// Words that ask for reasoning.
@@ -61,9 +64,18 @@ fn is_complex(brief: Brief<'_>) -> bool {
     complexity(brief.request, files, brief.plan.steps.len()) >= COMPLEX_FROM
 }
 
+/// The role whose model plans a request of this complexity, if there is one.
+pub fn role_for(complexity: f32) -> Role {
+    match complexity {
+        simple if simple < COMPLEX_FROM => Role::Quick,
+        complex if complex < HARDEST_FROM => Role::Planner,
+        _ => Role::Thinker,
+    }
+}
+
 /// How hard a request is: `0.3·tokens (thousands) + 0.2·files + 0.5·reasoning steps`. Each step of the plan is a reasoning step,
 /// and so is each word that asks for reasoning.
-fn complexity(request: &str, files: usize, steps: usize) -> f32 {
+pub fn complexity(request: &str, files: usize, steps: usize) -> f32 {
     let thousands = request.len() as f32 / TOKEN_BYTES / 1000.0;
     let low = request.to_lowercase();
     let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
@@ -71,103 +83,148 @@ fn complexity(request: &str, files: usize, steps: usize) -> f32 {
     0.3 * thousands + 0.2 * files as f32 + 0.5 * (steps + reasons) as f32
 }
 
+/// Whether answers of a model that writes or leads go through the loop. No gain was measured for them, so only if the user wants it.
+pub fn is_wanted(toolkit: &Toolkit) -> bool {
+    toolkit.cognitive.when == When::On
+}
+
 /// The best draft within the allowed rounds, sent to the host whole. `said` is text that a model wrote earlier in the turn.
 pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, TurnError> {
-    let Brief { toolkit, evidence, host, .. } = brief;
-    let rounds = toolkit.cognitive.max_iterations;
+    let Brief { toolkit, plan, evidence, host, .. } = brief;
     if is_complex(brief) {
+        let rounds = toolkit.cognitive.max_iterations;
         host.notice(&format!("this is a complex request: expect 30 to 60 seconds, in at most {rounds} rounds"));
     }
-    let mut state = opened(brief);
-    let shown = shown(&state, evidence);
-    let mut best = (String::new(), -1.0);
-    let quiet = Quiet { host, thoughts: Mutex::default() };
-    while state.iterations < rounds {
-        state.iterations += 1;
-        let draft = Draft { said: said.filter(|_| state.iterations == 1), past_failures: &state.past_failures };
+    let quiet = Quiet::of(host);
+    let steps = plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text)).collect();
+    let mut rounds = Rounds::of(toolkit, &quiet, brief.request, steps);
+    let shown = rounds.shown(evidence);
+    loop {
+        let said = said.filter(|_| rounds.state.iterations == 0);
+        let draft = Draft { said, past_failures: rounds.past_failures() };
         let drafted = synthesize::answer(Brief { host: &quiet, ..brief }, draft).await?;
+        let checked = checked(&drafted, brief.request, plan, evidence);
+        if rounds.is_enough(drafted, &shown, checked).await? {
+            break;
+        }
+    }
+    Ok(tell(host, &rounds.end(quiet.thoughts())))
+}
+
+/// What code finds in a draft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// How much of it is backed, 0 to 1.
+    pub backed: f64,
+    pub wrong: String,
+    /// No other wording can help.
+    pub hopeless: bool,
+}
+
+/// The rounds of one answer, whoever writes its drafts.
+pub struct Rounds<'a> {
+    toolkit: &'a Toolkit,
+    host: &'a dyn Host,
+    state: CognitiveState,
+    /// The best draft, with its score.
+    best: (String, f64),
+}
+
+impl<'a> Rounds<'a> {
+    pub fn of(toolkit: &'a Toolkit, host: &'a dyn Host, request: &str, plan: Vec<String>) -> Rounds<'a> {
+        let state = CognitiveState {
+            input: request.to_owned(),
+            conversation_id: toolkit.conversation.0.clone(),
+            plan: Some(plan.join("\n")),
+            ..CognitiveState::default()
+        };
+        Rounds { toolkit, host, state, best: (String::new(), -1.0) }
+    }
+
+    /// What was wrong with the drafts so far; the next one is written with it.
+    pub fn past_failures(&self) -> &[String] {
+        &self.state.past_failures
+    }
+
+    /// Notes the calls so far.
+    pub fn note(&mut self, evidence: &Evidence) {
+        let calls = evidence.entries().iter();
+        self.state.steps = calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect();
+    }
+
+    /// The evidence as the judge sees it: the calls, then the lines that match the request.
+    pub fn shown(&mut self, evidence: &Evidence) -> String {
+        self.note(evidence);
+        let lines = excerpt::lines(evidence, &self.state.input, LINES_SHOWN);
+        let all: Vec<String> = self.state.steps.iter().cloned().chain(excerpt::listed(&lines)).collect();
+        words::shorten(&all.join("\n"), EVIDENCE_CHARS)
+    }
+
+    /// Scores a draft, first by what code found and, if that passes, by the model, which sees the evidence as `shown`. False if another draft
+    /// is to be written.
+    pub async fn is_enough(&mut self, draft: String, shown: &str, checked: Checked) -> Result<bool, TurnError> {
+        self.state.iterations += 1;
         // The same draft would get the same verdict.
-        let same = state.draft_answer == drafted;
-        state.draft_answer = drafted;
+        let same = self.state.draft_answer == draft;
+        self.state.draft_answer = draft;
         if same {
-            break;
+            return Ok(true);
         }
-        let verdict = verify(Brief { host: &quiet, ..brief }, &mut state, &shown).await?;
-        let (iteration, confidence) = (state.iterations, state.score);
-        let critique = state.critique.clone();
-        host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
-        if verdict == VerificationResult::Valid || state.score > best.1 {
-            best = (state.draft_answer.clone(), state.score);
+        let verdict = self.verdict(shown, checked).await?;
+        let (iteration, confidence, critique) = (self.state.iterations, self.state.score, self.state.critique.clone());
+        self.host.emit(Event::Verification(Verification { iteration, confidence, verdict, critique }));
+        if verdict == VerificationResult::Valid || confidence > self.best.1 {
+            self.best = (self.state.draft_answer.clone(), confidence);
         }
-        if verdict != VerificationResult::NeedsRefinement {
-            break;
+        if verdict != VerificationResult::NeedsRefinement || iteration >= self.toolkit.cognitive.max_iterations {
+            return Ok(true);
         }
-        if state.iterations < rounds {
-            remember(&mut state);
-            let past_failures = state.past_failures.clone();
-            host.emit(Event::Refinement { iteration: state.iterations, confidence, past_failures });
-        }
+        remember(&mut self.state);
+        let past_failures = self.state.past_failures.clone();
+        self.host.emit(Event::Refinement { iteration, confidence, past_failures });
+        Ok(false)
     }
-    let answer = tell(host, &best.0);
-    state.thinking_tokens = quiet.thoughts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    host.emit(Event::Cognition(state));
-    Ok(answer)
-}
 
-/// The state before the first round.
-fn opened(brief: Brief<'_>) -> CognitiveState {
-    let plan: Vec<String> = brief.plan.steps.iter().map(|step| format!("{}. {}", step.id, step.text)).collect();
-    let calls = brief.evidence.entries().iter();
-    CognitiveState {
-        input: brief.request.to_owned(),
-        conversation_id: brief.toolkit.conversation.0.clone(),
-        plan: Some(plan.join("\n")),
-        steps: calls.map(|entry| format!("{}: {}", entry.tool, entry.summary())).collect(),
-        ..CognitiveState::default()
+    /// The best draft; the state goes to the host.
+    pub fn end(mut self, thoughts: Vec<String>) -> String {
+        self.state.thinking_tokens = thoughts;
+        self.host.emit(Event::Cognition(self.state));
+        self.best.0
     }
-}
 
-/// The evidence as the judge sees it: the calls, then the lines that match the request.
-fn shown(state: &CognitiveState, evidence: &Evidence) -> String {
-    let lines = excerpt::lines(evidence, &state.input, LINES_SHOWN);
-    let all: Vec<String> = state.steps.iter().cloned().chain(excerpt::listed(&lines)).collect();
-    words::shorten(&all.join("\n"), EVIDENCE_CHARS)
-}
-
-/// Scores the draft into `state`: first by code and, if that passes, by the model, which sees the evidence as `shown`.
-async fn verify(brief: Brief<'_>, state: &mut CognitiveState, shown: &str) -> Result<VerificationResult, TurnError> {
-    let Brief { toolkit, plan, evidence, host, .. } = brief;
-    let (backed, wrong) = checked(&state.draft_answer, &state.input, plan, evidence);
-    (state.score, state.critique) = (backed, wrong);
-    let threshold = toolkit.cognitive.verification_threshold;
-    if backed < threshold {
-        // No step succeeded, so another wording cannot help.
-        let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(|entry| entry.succeeded());
-        return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
+    async fn verdict(&mut self, shown: &str, checked: Checked) -> Result<VerificationResult, TurnError> {
+        let (toolkit, host, state) = (self.toolkit, self.host, &mut self.state);
+        let Checked { backed, wrong, hopeless } = checked;
+        (state.score, state.critique) = (backed, wrong);
+        let threshold = toolkit.cognitive.verification_threshold;
+        if backed < threshold {
+            return Ok(if hopeless { VerificationResult::CriticalError } else { VerificationResult::NeedsRefinement });
+        }
+        let judge = if toolkit.pool.plays(Role::Verifier) { Role::Verifier } else { toolkit.voice() };
+        let model = toolkit.model(judge, host).await?;
+        if !model.capability().supports_complex_reasoning {
+            return Ok(VerificationResult::Valid);
+        }
+        let asked = Question { toolkit, model: &model, host, phase: "verifying", priority: Priority::Step };
+        let look = technique::look(asked, toolkit.cognitive.technique, &prose(&state.draft_answer), shown).await?;
+        if !look.against.is_empty() {
+            state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
+            state.critique = look.against.join("; ");
+            return Ok(VerificationResult::NeedsRefinement);
+        }
+        let text = judged(asked, state, shown, &look.heard).await?;
+        // An unreadable verdict is ignored: the draft has passed the code's check.
+        let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
+        state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
+        state.critique = critique;
+        Ok(if state.score >= threshold {
+            VerificationResult::Valid
+        } else if verdict == VerificationResult::Valid {
+            VerificationResult::NeedsRefinement
+        } else {
+            verdict
+        })
     }
-    let model = toolkit.model(toolkit.voice(), host).await?;
-    if !model.capability().supports_complex_reasoning {
-        return Ok(VerificationResult::Valid);
-    }
-    let asked = Question { toolkit, model: &model, host, phase: "verifying" };
-    let look = technique::look(asked, toolkit.cognitive.technique, &prose(&state.draft_answer), shown).await?;
-    if !look.against.is_empty() {
-        state.score = backed * (1.0 - look.against.len() as f64 / look.asked as f64);
-        state.critique = look.against.join("; ");
-        return Ok(VerificationResult::NeedsRefinement);
-    }
-    let text = judged(asked, state, shown, &look.heard).await?;
-    // An unreadable verdict is ignored: the draft has passed the code's check.
-    let Some((opinion, verdict, critique)) = read(&text) else { return Ok(VerificationResult::Valid) };
-    state.score = EVIDENCE_WEIGHT * backed + (1.0 - EVIDENCE_WEIGHT) * opinion;
-    state.critique = critique;
-    Ok(if state.score >= threshold {
-        VerificationResult::Valid
-    } else if verdict == VerificationResult::Valid {
-        VerificationResult::NeedsRefinement
-    } else {
-        verdict
-    })
 }
 
 /// The model's verdict on the draft, as text. `heard` is added to its prompt.
@@ -184,7 +241,7 @@ fn prose(draft: &str) -> String {
 }
 
 /// The code's score, 0 to 1, and what is wrong: share of backed sentences × share of done steps, halved if a question got no words.
-fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64, String) {
+fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> Checked {
     let sources: Vec<&str> = evidence.entries().iter().map(|entry| entry.outcome.text.as_str()).collect();
     let sentences = grounding::sentences(&prose(draft));
     let unbacked: Vec<&String> =
@@ -199,7 +256,8 @@ fn checked(draft: &str, request: &str, plan: &Plan, evidence: &Evidence) -> (f64
         unbacked.iter().map(|sentence| format!("nothing backs: {}", sentence.trim())).collect();
     wrong.extend(open.iter().map(|step| format!("not done: {}", step.text)));
     wrong.extend((answered < 1.0).then(|| "the question is not answered in words".to_owned()));
-    (grounded * covered * answered, wrong.join("; "))
+    let hopeless = !plan.steps.is_empty() && !evidence.entries().iter().any(Entry::succeeded);
+    Checked { backed: grounded * covered * answered, wrong: wrong.join("; "), hopeless }
 }
 
 /// Reads `0.75\nneeds_refinement\nThe port is missing.`, or the same anywhere in a text. `None` without score or verdict.
@@ -234,9 +292,19 @@ fn remember(state: &mut CognitiveState) {
 }
 
 /// A host that passes on everything except the drafts' text, and keeps the thinking text.
-struct Quiet<'a> {
+pub struct Quiet<'a> {
     host: &'a dyn Host,
     thoughts: Mutex<Vec<String>>,
+}
+
+impl Quiet<'_> {
+    pub fn of(host: &dyn Host) -> Quiet<'_> {
+        Quiet { host, thoughts: Mutex::default() }
+    }
+
+    pub fn thoughts(&self) -> Vec<String> {
+        lock(&self.thoughts).clone()
+    }
 }
 
 /// Maximum number of pieces of thinking kept.
@@ -267,6 +335,13 @@ impl Host for Quiet<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_is_picked_by_complexity() {
+        let picked = [0.5, 2.9, 3.0, 5.9, 6.0, 20.0].map(role_for);
+        let (quick, planner, thinker) = (Role::Quick, Role::Planner, Role::Thinker);
+        assert_eq!(picked, [quick, quick, planner, planner, thinker, thinker]);
+    }
 
     #[test]
     fn complexity_is_the_formula() {

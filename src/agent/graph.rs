@@ -59,7 +59,7 @@ impl Node {
 pub struct State<'a> {
     pub request: &'a str,
     /// The request, split into parts.
-    parts: Vec<Part>,
+    pub parts: Vec<Part>,
     pub plan: Plan,
     /// The plan with the states of its steps.
     record: PlanView,
@@ -87,15 +87,16 @@ pub struct State<'a> {
 pub struct Transitions {
     spent: usize,
     most: usize,
-}
-
-impl Default for Transitions {
-    fn default() -> Transitions {
-        Transitions { spent: 0, most: TRANSITIONS_CAPABLE }
-    }
+    /// Set by the user.
+    bound: Option<usize>,
 }
 
 impl Transitions {
+    /// For a turn of a capable model, or as many as the user has set.
+    pub fn within(bound: Option<usize>) -> Transitions {
+        Transitions { spent: 0, most: bound.unwrap_or(TRANSITIONS_CAPABLE), bound }
+    }
+
     /// Takes one transition; false when none is left.
     pub fn spend(&mut self) -> bool {
         self.spent += 1;
@@ -105,7 +106,7 @@ impl Transitions {
     /// Sets the limit for a model of this capability.
     pub fn limit(&mut self, capability: &ModelCapability) {
         let weak = !capability.supports_advanced_orchestration;
-        self.most = if weak { TRANSITIONS_WEAK } else { TRANSITIONS_CAPABLE };
+        self.most = self.bound.unwrap_or(if weak { TRANSITIONS_WEAK } else { TRANSITIONS_CAPABLE });
     }
 }
 
@@ -125,7 +126,7 @@ impl<'a> State<'a> {
             told: Told::default(),
             leads: false,
             said_before: String::new(),
-            transitions: Transitions::default(),
+            transitions: Transitions::within(toolkit.bounds.transitions),
         }
     }
 
@@ -344,11 +345,13 @@ mod tests {
 
     #[test]
     fn a_weak_model_has_eight_transitions_and_a_capable_one_sixty_four() {
-        let count = |capability: ModelCapability| {
-            let mut transitions = Transitions::default();
+        let count_within = |bound: Option<usize>, capability: ModelCapability| {
+            let mut transitions = Transitions::within(bound);
             transitions.limit(&capability);
             (0..).take_while(|_| transitions.spend()).count()
         };
+        let count = |capability| count_within(None, capability);
         assert_eq!((count(ModelCapability::weak()), count(ModelCapability::capable(8_192))), (8, 64));
+        assert_eq!(count_within(Some(12), ModelCapability::weak()), 12);
     }
 }

@@ -88,9 +88,19 @@ fn named(toolkit: &Toolkit, text: &str) -> Vec<Named> {
 
 /// Emits the plan of a turn without running it.
 pub async fn plan_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<(), TurnError> {
-    let plan = plan::make(toolkit, request, &parts(toolkit, request), host).await?;
+    let parts = parts(toolkit, request);
+    let toolkit = &picked(toolkit, request, &parts);
+    let plan = plan::make(toolkit, request, &parts, host).await?;
     plan.show(toolkit, host);
     Ok(())
+}
+
+/// The toolkit with the model that plans a request: the quick one for a simple request, the thinker for the hardest, if there are such.
+fn picked(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Toolkit {
+    let files = parts.iter().map(|part| part.paths.len()).sum();
+    let wanted = cognitive::role_for(cognitive::complexity(request, files, parts.len()));
+    let picked = Some(wanted).filter(|role| toolkit.pool.plays(*role)).unwrap_or(Role::Planner);
+    Toolkit { picked, ..toolkit.clone() }
 }
 
 /// Runs one turn: plan, execute, answer. If a phase cannot go on, the single-model loop takes over its plan and evidence.
@@ -100,7 +110,9 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     for given in &toolkit.given {
         evidence.take_in(given);
     }
-    let ended = graph::State::of(toolkit, request, evidence).run(toolkit, host).await?;
+    let state = graph::State::of(toolkit, request, evidence);
+    let toolkit = &picked(toolkit, request, &state.parts);
+    let ended = state.run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps = calls.map(evidence::Entry::report).collect();
@@ -112,7 +124,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
 
 /// Says which servers were asked.
 fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
-    for role in [Role::Planner, Role::Router] {
+    for role in Role::TEXT {
         let Some(player) = toolkit.at_hand(role).filter(|player| player.here().is_none()) else { continue };
         let calls =
             usage.calls.iter().filter(|call| call.role == role.to_string() && call.model == player.name()).count();
@@ -126,7 +138,7 @@ fn tell_servers(toolkit: &Toolkit, usage: &Usage, host: &dyn Host) {
 /// Stores how fast each model read and wrote in this turn; `monobloc fit` forecasts with it.
 fn remember_speed(toolkit: &Toolkit, usage: &Usage) {
     let Some(folder) = toolkit.pool.capabilities() else { return };
-    for role in [Role::Planner, Role::Router].into_iter().filter(|role| !toolkit.is_away(*role)) {
+    for role in Role::TEXT.into_iter().filter(|role| !toolkit.is_away(*role)) {
         let calls = || usage.calls.iter().filter(|call| call.role == role.to_string());
         let read = calls().map(|call| call.prompt_tokens.saturating_sub(call.cached_tokens)).sum();
         // Calls that used guessed tokens (prompt lookup) are left out: they decode faster than usual.

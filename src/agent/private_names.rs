@@ -135,7 +135,7 @@ impl Memory {
 
 /// For each text, the log probability that it continues `list`.
 async fn score(engine: &Engine, list: Vec<Token>, texts: Vec<Vec<Token>>) -> Result<Vec<f64>, String> {
-    engine.score(list, texts, Priority::Step).await.map(|scores| scores.sums).map_err(|error| error.to_string())
+    engine.score(list, texts, Priority::Background).await.map(|scores| scores.sums).map_err(|error| error.to_string())
 }
 
 /// log(Σ exp(log)), computed without overflow.
@@ -193,6 +193,8 @@ mod tests {
             // Some 400 rows.
             let asked = scope.spawn(|| names.odds(&[(Form::Name, "Grace")]));
             thread::sleep(Duration::from_millis(100));
+            let busy = names.router().unwrap().engine.slots().into_iter().flatten().next();
+            assert_eq!(busy.map(|busy| busy.priority), Some(Priority::Background));
             assert_eq!(names.odds(&[(Form::Name, "Ada")]), [1.0]);
             assert!(!asked.is_finished(), "it waited for the other");
         });

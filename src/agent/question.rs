@@ -1,5 +1,6 @@
 //! Asks a model a question in the middle of a turn; a grammar can constrain its answer.
 
+use crate::budget::permit::Priority;
 use crate::models::dialect::{Chat, Message};
 
 use super::Host;
@@ -14,6 +15,7 @@ pub struct Question<'a> {
     pub host: &'a dyn Host,
     /// Name of this phase in events and in the cost report.
     pub phase: &'static str,
+    pub priority: Priority,
 }
 
 /// The Lark grammar of an answer, and its longest length in tokens.
@@ -42,7 +44,7 @@ impl Question<'_> {
         tokens_max: usize,
         form: player::Form,
     ) -> Result<Output, TurnError> {
-        let query = Query { form, ..Query::of(chat, tokens_max) };
+        let query = Query { form, priority: self.priority, ..Query::of(chat, tokens_max) };
         self.toolkit.ask(self.model, query, self.phase, self.host).await
     }
 }

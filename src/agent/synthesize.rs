@@ -194,14 +194,18 @@ fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     sentences.concat().trim_end().to_owned()
 }
 
+/// What a model is told of the drafts before; empty before the first.
+pub fn past(failures: &[String], technique: Technique) -> String {
+    let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
+    match failures {
+        [] => String::new(),
+        failures => format!("\nEarlier attempts failed because: {}{methods}", failures.join("; ")),
+    }
+}
+
 /// The prompt for a capable model.
 fn in_full(shown: &str, question: &str, past_failures: &[String], technique: Technique) -> Vec<Message> {
-    let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
-    let past = if past_failures.is_empty() {
-        String::new()
-    } else {
-        format!("\nEarlier attempts failed because: {}{methods}", past_failures.join("; "))
-    };
+    let past = past(past_failures, technique);
     vec![
         Message::system(format!("{}{past}", PROMPT.trim())),
         Message::user(format!("Evidence:\n{shown}\n\nQuestion: {}", words::shorten(question, 1_000))),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::base::config::{Cognitive, Think, TurnTime, Voice};
+use crate::base::config::{Bounds, Cognitive, Think, TurnTime, Voice};
 use crate::base::{Cancel, ConversationId, lock};
 use crate::embed::Embedder;
 use crate::engine::pool::{Leased, Pool, PoolError};
@@ -27,6 +27,8 @@ use super::recovery::Way;
 #[derive(Clone)]
 pub struct Toolkit {
     pub pool: Pool,
+    /// The role whose model does the planner's work in this turn.
+    pub picked: Role,
     pub embedder: Option<Embedder>,
     pub catalog: Arc<Catalog>,
     /// Built once for the catalogue, used by every request.
@@ -40,6 +42,8 @@ pub struct Toolkit {
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.
     pub time: TurnTime,
+    /// The limits of a turn besides its time.
+    pub bounds: Bounds,
     pub mode: Mode,
     pub cognitive: Cognitive,
     /// How far models think in this conversation; `None` leaves it to each model's settings.
@@ -128,7 +132,12 @@ impl Toolkit {
 
     /// The role whose model plays the planner, the way the turn is carried out.
     pub fn planner(&self) -> Role {
-        self.way.plays(Role::Planner)
+        self.role(Role::Planner)
+    }
+
+    /// The role whose model plays `role` in this turn.
+    pub fn role(&self, role: Role) -> Role {
+        self.way.plays(if role == Role::Planner { self.picked } else { role })
     }
 
     /// The role that words answers and judges them.

@@ -13,6 +13,7 @@ use crate::embed::Embedder;
 use crate::engine::pool::Pool;
 use crate::index::Index;
 use crate::lessons::Lessons;
+use crate::models::Role;
 use crate::protocol::Mode;
 use crate::tools::confine::Root;
 use crate::tools::{Catalog, Context};
@@ -76,6 +77,7 @@ impl App {
         context: Option<Context>,
     ) -> Result<Toolkit> {
         Ok(Toolkit {
+            picked: Role::Planner,
             pool,
             prefilter: Arc::new(self.prefilter(&catalog, embedder.as_ref())?),
             embedder,
@@ -86,6 +88,7 @@ impl App {
             orchestrate: self.config.orchestrate,
             iterations_max: self.config.iterations_max,
             time: self.config.turn_time,
+            bounds: self.config.bounds,
             mode: Mode::Agent,
             cognitive: self.config.cognitive,
             think: None,

@@ -95,7 +95,7 @@ fn of_hit(hit: retrieve::Hit, asked: &HashSet<String>, files: &mut Files<'_>) ->
 /// The hits of retrieval for the query.
 fn hits(wanted: Wanted<'_>) -> Vec<retrieve::Hit> {
     let Wanted { index, query, vector, .. } = wanted;
-    retrieve::search(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
+    retrieve::known(index, query, vector, HITS).map(|found| found.hits).unwrap_or_default()
 }
 
 /// The hits, those in files that the text names first; for a change only those in files that may be meant.

@@ -1,7 +1,6 @@
 //! The cloneable handle to a model: takes prompts and returns streams of text; dropping a stream cancels its work.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc as jobs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -184,10 +183,11 @@ impl Engine {
     ) -> Result<(UnboundedReceiver<Update>, Arc<QueuePosition>), EngineError> {
         let (sender, updates) = unbounded_channel();
         let standing = Arc::new(QueuePosition::default());
-        standing.position.store(1, Ordering::Relaxed);
+        let ahead = self.inner.pressure.enter(priority);
+        standing.moved_to(ahead + 1, 0);
         let (standing_of_job, submitted) = (standing.clone(), Instant::now());
         let job = Job { prompt, priority, task, updates: sender, standing: standing_of_job, submitted, deadline };
-        let refused = if self.inner.pressure.enter(priority) >= QUEUE_MAX {
+        let refused = if ahead >= QUEUE_MAX {
             EngineError::QueueFull { model: self.inner.model.clone() }
         } else if self.inner.jobs.send(job).is_err() {
             self.stopped()

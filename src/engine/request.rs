@@ -1,6 +1,6 @@
 //! The types of a request to a model: the request, what it returns, and its errors.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::decoder::{DecodeError, Token};
@@ -169,4 +169,33 @@ pub struct QueuePosition {
     pub position: AtomicUsize,
     /// Expected wait; 0 when unknown.
     pub eta_ms: AtomicU64,
+}
+
+impl QueuePosition {
+    /// Notes the job's place and expected wait. Who was told a place is not told a later one: more urgent work changes the wait alone.
+    pub fn moved_to(&self, place: usize, eta_ms: u64) {
+        let fallen = |before: usize| Some(if before == 0 { place } else { before.min(place) });
+        let _always_some = self.position.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fallen);
+        self.eta_ms.store(eta_ms, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_told_place_only_falls_until_the_job_has_a_slot() {
+        let standing = QueuePosition::default();
+        let mut told = Vec::new();
+        for place in [3, 2, 4, 1] {
+            standing.moved_to(place, 100 * place as u64);
+            told.push((standing.position.load(Ordering::Relaxed), standing.eta_ms.load(Ordering::Relaxed)));
+        }
+        assert_eq!(told, [(3, 300), (2, 200), (2, 400), (1, 100)]);
+        // It had a slot and lost it to somebody more urgent.
+        standing.position.store(0, Ordering::Relaxed);
+        standing.moved_to(2, 0);
+        assert_eq!(standing.position.load(Ordering::Relaxed), 2);
+    }
 }

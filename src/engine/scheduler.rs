@@ -25,10 +25,17 @@ fn urgency(priority: Priority, waited_ms: u64) -> u64 {
     priority as u64 + waited_ms / AGEING_MS
 }
 
-/// The index of the job to admit next: the most urgent, the first among equals. Jobs that follow another are left out.
+/// The indices of the jobs in the order in which they get slots: the most urgent first, equals as they came. A job that follows another
+/// waits for it.
+pub fn order(waiting: &[Waiting]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..waiting.len()).collect();
+    order.sort_by_key(|&index| (waiting[index].follows, std::cmp::Reverse(waiting[index].urgency())));
+    order
+}
+
+/// The index of the job to admit next. Jobs that follow another are left out.
 pub fn admit(waiting: &[Waiting]) -> Option<usize> {
-    let ready = (0..waiting.len()).filter(|&index| !waiting[index].follows);
-    ready.max_by(|&a, &b| waiting[a].urgency().cmp(&waiting[b].urgency()).then(b.cmp(&a)))
+    order(waiting).first().copied().filter(|&index| !waiting[index].follows)
 }
 
 /// A job that has a slot.
@@ -204,7 +211,9 @@ mod tests {
         use Priority::{Background, Step, User};
         let check = |waiting: &[(Priority, u64, bool)], expected: Option<usize>| {
             let job = |&(priority, waited_ms, follows)| Waiting { priority, waited_ms, follows };
-            assert_eq!(admit(&waiting.iter().map(job).collect::<Vec<_>>()), expected, "{waiting:?}");
+            let jobs: Vec<Waiting> = waiting.iter().map(job).collect();
+            assert_eq!(admit(&jobs), expected, "{waiting:?}");
+            assert_eq!(order(&jobs).len(), jobs.len());
         };
         check(&[], None);
         check(&[(Step, 10, false), (Step, 10, false)], Some(0));
@@ -212,6 +221,9 @@ mod tests {
         check(&[(Background, 3 * AGEING_MS, false), (User, 0, false)], Some(0));
         check(&[(User, 0, true), (Step, 0, false)], Some(1));
         check(&[(User, 0, true)], None);
+        let job = |priority| Waiting { priority, waited_ms: 0, follows: false };
+        let all = [job(Step), job(Background), job(Step), job(User), Waiting { follows: true, ..job(User) }];
+        assert_eq!(order(&all), [3, 0, 2, 1, 4]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::handle::Engine;
 use super::request::EngineError;
 use crate::budget::permit::Permit;
 use crate::models::Measured;
-use crate::models::capability::Share;
+use crate::models::capability::{Choosing, Share};
 use crate::models::dialect::Prompt;
 use crate::models::speed::Speed;
 
@@ -82,12 +82,14 @@ impl Script {
     /// Sets probe results that show it can read requests, write changes and choose tools.
     pub fn writing(self) -> Script {
         let all = Share { right: 3, of: 3 };
-        Script { measured: Some(Measured { choosing: all, reading: all, writing: all, ..Measured::default() }), ..self }
+        let choosing = Choosing { free: all, grammar: all };
+        Script { measured: Some(Measured { choosing, reading: all, writing: all, ..Measured::default() }), ..self }
     }
 
-    /// Sets how many of eight tools it chose rightly in the probe.
-    pub fn choosing(self, right: usize) -> Script {
-        let choosing = Share { right, of: 8 };
+    /// Sets how many of eight tools it chose rightly in the probe, by itself and inside a grammar.
+    pub fn choosing(self, free: usize, grammar: usize) -> Script {
+        let [free, grammar] = [free, grammar].map(|right| Share { right, of: 8 });
+        let choosing = Choosing { free, grammar };
         Script { measured: Some(Measured { choosing, ..self.measured.unwrap_or_default() }), ..self }
     }
 

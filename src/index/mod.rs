@@ -30,7 +30,7 @@ pub use meaning::Snapshot;
 pub use resolve::{EdgeKind, Meaning, Project as Names, Symbol};
 pub use scan::{Skipped, by_reason, is_by_tool};
 pub use status::Status;
-pub use store::{ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
+pub use store::{Answer, ChunkPlace, ChunkRow, HandedOnName, Named, SymbolRow};
 pub use syntax::{
     Definition, Export, Import, ImportForm, ImportSite, Kind, LineRange, Occurrence, Outline, Role, SyntaxNode,
     comments, import_sites, is_string, is_understood, language_of, names, outline, parts, stretches, syntax_nodes,
@@ -156,6 +156,11 @@ impl Index {
             }
             asked *= 2;
         }
+    }
+
+    /// Which vectors can be searched: their model and number.
+    pub fn vectors_of(&self) -> String {
+        read_lock(&self.vectors).as_ref().map_or(String::new(), |(model, all)| format!("{model} {}", all.len()))
     }
 
     /// Number of vectors that can be searched.

@@ -96,6 +96,33 @@ impl Share {
     }
 }
 
+/// How often a model called the right tool of a few, as it writes by itself and inside a grammar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Choosing {
+    #[serde(rename = "choosing_free")]
+    pub free: Share,
+    #[serde(rename = "choosing")]
+    pub grammar: Share,
+}
+
+impl Choosing {
+    /// Whether both were asked for.
+    pub fn is_known(self) -> bool {
+        self.free.of > 0 && self.grammar.of > 0
+    }
+
+    /// Whether a grammar improves its calls.
+    pub fn grammar_helps(self) -> bool {
+        self.grammar.rate() > self.free.rate()
+    }
+
+    /// The rate of the better way, in which it is asked.
+    pub fn rate(self) -> f64 {
+        self.free.rate().max(self.grammar.rate())
+    }
+}
+
 /// The results of a model on the prompts of the probe (`agent/probe/`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -120,8 +147,8 @@ pub struct Measured {
     /// Right calls with a grammar.
     pub grammar: Share,
     /// Calls of the right tool where a call is asked for, in a prompt of its own over a few tools.
-    #[serde(default)]
-    pub choosing: Share,
+    #[serde(flatten)]
+    pub choosing: Choosing,
     /// Requests split into the right steps, and questions answered from a passage.
     #[serde(default)]
     pub reading: Share,
@@ -274,12 +301,18 @@ mod tests {
             Measured { free, grammar, ..Measured::default() }.grammar_helps()
         };
         assert!(tried(4, 5) && !tried(5, 5) && !tried(6, 3) && !Measured::default().grammar_helps());
+        let chosen = |free, grammar| {
+            let share = |right| Share { right, of: 8 };
+            Choosing { free: share(free), grammar: share(grammar) }.grammar_helps()
+        };
+        assert!(chosen(5, 6) && !chosen(6, 6) && !chosen(7, 6) && !Choosing::default().grammar_helps());
     }
 
     #[test]
     fn saved_results_are_found_by_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
-        let probe = measured(12, 11, 3, 2);
+        let of = |right| Share { right, of: 8 };
+        let probe = Measured { choosing: Choosing { free: of(7), grammar: of(6) }, ..measured(12, 11, 3, 2) };
         probe.remember(&folder.path().join("new"), "abc").unwrap();
         assert_eq!(Measured::remembered(&folder.path().join("new"), "abc"), Some(probe));
         assert_eq!(Measured::remembered(folder.path(), "other"), None);

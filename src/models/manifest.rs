@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_named_with_its_role_and_key() {
-        check("[verifier]\nfile = \"a\"", "`verifier`");
+        check("[draft]\nfile = \"a\"", "`draft`");
         check("[planner]\nfile = \"a\"\nslots = 17", "[planner] has slots = 17; allowed are 1 to 16");
         check("[planner]\ndialect = \"klingon\"", "write one of auto, lfm2");
         check("[router]\nkv_type = \"q3\"", "write one of f16");

@@ -40,6 +40,21 @@ pub enum Role {
     Router,
     /// Turns text into vectors.
     Embedder,
+    /// In place of the planner, if it is set: carries out simple requests.
+    Quick,
+    /// In place of the planner, if it is set: carries out the hardest requests.
+    Thinker,
+    /// Judges answers, if it is set, in place of the model that words them.
+    Verifier,
+}
+
+impl Role {
+    pub const ALL: [Role; 6] =
+        [Role::Planner, Role::Router, Role::Embedder, Role::Quick, Role::Thinker, Role::Verifier];
+    /// The roles of models that write text.
+    pub const TEXT: [Role; 5] = [Role::Planner, Role::Router, Role::Quick, Role::Thinker, Role::Verifier];
+    /// The roles that nothing plays unless models.toml says so; the planner then does what they would.
+    pub const EXTRA: [Role; 3] = [Role::Quick, Role::Thinker, Role::Verifier];
 }
 
 impl fmt::Display for Role {
@@ -48,6 +63,9 @@ impl fmt::Display for Role {
             Role::Planner => "planner",
             Role::Router => "router",
             Role::Embedder => "embedder",
+            Role::Quick => "quick",
+            Role::Thinker => "thinker",
+            Role::Verifier => "verifier",
         })
     }
 }
@@ -56,7 +74,9 @@ impl FromStr for Role {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Role, String> {
-        let named = [Role::Planner, Role::Router, Role::Embedder].into_iter().find(|role| role.to_string() == name);
-        named.ok_or_else(|| format!("`{name}` is not a role; write planner, router or embedder"))
+        let named = Role::ALL.into_iter().find(|role| role.to_string() == name);
+        named.ok_or_else(|| {
+            format!("`{name}` is not a role; write planner, router, embedder, quick, thinker or verifier")
+        })
     }
 }

@@ -43,9 +43,7 @@ impl Download {
             Role::Embedder => {
                 ["config.json", "tokenizer.json", "model.safetensors"].map(|file| one(file, None)).to_vec()
             }
-            Role::Planner | Role::Router => {
-                candidate.download_name().map(|file| one(file, candidate.sha256.clone())).into_iter().collect()
-            }
+            _ => candidate.download_name().map(|file| one(file, candidate.sha256.clone())).into_iter().collect(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Holds which model file plays which role: by models.toml first, then by file names and headers.
 
+mod by_name;
 mod resolve;
 
 use std::collections::HashSet;
@@ -22,6 +23,8 @@ pub struct Registry {
     pub files: Vec<Found>,
     planner: Resolved,
     router: Resolved,
+    /// The roles that models.toml adds.
+    extra: Vec<(Role, Resolved)>,
     embedder: Option<EmbedderSpec>,
     /// The places that were searched for an embedder, for the message that there is none.
     pub embedder_looked: Vec<PathBuf>,
@@ -160,8 +163,12 @@ impl Registry {
         let dir = model_folder(config, places.user_dir.clone());
         let manifest = manifest(config, &dir)?;
         let mut endpoints = Vec::new();
-        let urls = [(Role::Planner, &config.planner_url), (Role::Router, &config.router_url), (Role::Embedder, &None)];
-        for (role, url) in urls {
+        for role in Role::ALL {
+            let url = match role {
+                Role::Planner => &config.planner_url,
+                Role::Router => &config.router_url,
+                _ => &None,
+            };
             let Some(mut endpoint) = manifest.endpoint(role, url.as_deref())? else { continue };
             endpoint.mask = config.mask_prompts;
             endpoints.push((role, endpoint));
@@ -203,7 +210,10 @@ impl Registry {
         let planner = resolver.planner();
         let router = resolver.router(planner.as_ref().ok());
         let (embedder, embedder_looked) = resolver.embedder(&seen.embedders);
-        let in_use: Vec<&Path> = [&planner, &router].into_iter().flatten().map(|spec| spec.path.as_path()).collect();
+        let extra: Vec<(Role, Result<ModelSpec, ModelsError>)> =
+            Role::EXTRA.into_iter().filter_map(|role| Some((role, resolver.extra(role)?))).collect();
+        let chosen = [&planner, &router].into_iter().chain(extra.iter().map(|(_, spec)| spec));
+        let in_use: Vec<&Path> = chosen.flatten().map(|spec| spec.path.as_path()).collect();
         for broken in files.iter().filter(|file| !in_use.contains(&file.path.as_path())) {
             if let Err(error) = &broken.header {
                 notes.push(format!("skipped: {error}"));
@@ -211,11 +221,13 @@ impl Registry {
         }
         let resolved = |spec| Resolved { spec, checksum: OnceLock::new() };
         let (planner, router) = (resolved(planner), resolved(router));
+        let extra = extra.into_iter().map(|(role, spec)| (role, resolved(spec))).collect();
         Ok(Registry {
             dir,
             files,
             planner,
             router,
+            extra,
             embedder,
             embedder_looked,
             notes,
@@ -235,10 +247,22 @@ impl Registry {
             Role::Embedder => {
                 panic!("the embedder is a folder, asked for as Registry::embedder; this is a bug in the caller")
             }
+            // The planner does what a role that was left out would do.
+            Role::Quick | Role::Thinker | Role::Verifier => self.extra(role).unwrap_or(&self.planner),
         };
         let spec = resolved.spec.as_ref().map_err(ModelsError::clone)?;
         resolved.checksum.get_or_init(|| check_sha256(spec, &self.sha256_memory)).clone()?;
         Ok(spec)
+    }
+
+    fn extra(&self, role: Role) -> Option<&Resolved> {
+        self.extra.iter().find(|(of, _)| *of == role).map(|(_, resolved)| resolved)
+    }
+
+    /// Whether a model of its own, here or of a server, plays a role.
+    pub fn plays(&self, role: Role) -> bool {
+        let is_away = self.endpoints.iter().any(|(of, _)| *of == role);
+        is_away || !Role::EXTRA.contains(&role) || self.extra(role).is_some()
     }
 
     /// The server whose model plays a role, if models.toml or an option names one; an error if no connection may be opened.
@@ -305,36 +329,8 @@ impl Registry {
 
     /// The models of the text roles, without comparing checksums.
     fn settled(&self) -> impl Iterator<Item = &ModelSpec> {
-        [&self.planner, &self.router].into_iter().filter_map(|role| role.spec.as_ref().ok())
-    }
-
-    fn path_of(&self, name: &str) -> Result<PathBuf, ModelsError> {
-        if Path::new(name).is_file() {
-            return Ok(PathBuf::from(name));
-        }
-        let wanted = name.to_lowercase();
-        let named = |test: &dyn Fn(&str) -> bool| -> Vec<&Path> {
-            let all = self.files.iter().map(|file| file.path.as_path());
-            let mut found: Vec<&Path> = all.filter(|path| test(&name_of(path).to_lowercase())).collect();
-            let by_name = self.files.iter().filter(|file| test(&file.name.to_lowercase()));
-            found.extend(by_name.map(|file| file.path.as_path()));
-            found.sort();
-            found.dedup();
-            found
-        };
-        let whole = named(&|file| file == wanted || file.strip_suffix(".gguf") == Some(&wanted));
-        let part = if whole.is_empty() { named(&|file| file.contains(&wanted)) } else { whole };
-        match part.as_slice() {
-            [one] => Ok(one.to_path_buf()),
-            [] => {
-                let there = self.files.iter().map(|file| name_of(&file.path)).collect();
-                Err(ModelsError::Unknown { name: name.to_owned(), dir: self.dir.clone(), there })
-            }
-            several => {
-                let names = several.iter().map(|path| name_of(path)).collect();
-                Err(ModelsError::Ambiguous { name: name.to_owned(), names })
-            }
-        }
+        let extra = self.extra.iter().map(|(_, resolved)| resolved);
+        [&self.planner, &self.router].into_iter().chain(extra).filter_map(|role| role.spec.as_ref().ok())
     }
 
     /// The embedding model; without one, search uses words and the graph alone.

@@ -1,16 +1,17 @@
 //! Answers "where in this project is …" by words, vectors and the symbol graph; each hit has the parts of its score.
 
-mod cache;
+mod known;
 mod pack;
 mod query;
 mod rank;
 mod signals;
 mod tokens;
 
-pub use cache::Cache;
+pub use known::{answer, known};
 pub use pack::{Pack, pack};
 pub use tokens::tokens;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
@@ -43,7 +44,7 @@ pub struct Hit {
     pub snippet: String,
     pub score: f64,
     /// The parts of the score: summands first (`words`, `meaning`, `definition`, …), then factors (`×test`, `×repeat`).
-    pub parts: Vec<(&'static str, f64)>,
+    pub parts: Vec<(Cow<'static, str>, f64)>,
 }
 
 /// Hits, best first, with notes for the user on how they were found.
@@ -80,7 +81,10 @@ pub fn search(index: &Index, query: &str, query_vector: Option<&[f32]>, k: usize
     let mut rows: HashMap<i64, ChunkRow> = index.chunks(&ids)?.into_iter().map(|row| (row.id, row)).collect();
     let hits: Vec<Hit> = ranked
         .into_iter()
-        .filter_map(|(chunk, score, parts)| Some(Hit::new(rows.remove(&chunk)?, score, parts)))
+        .filter_map(|(chunk, score, parts)| {
+            let parts = parts.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
+            Some(Hit::new(rows.remove(&chunk)?, score, parts))
+        })
         .collect();
     if query.is_cut {
         notes.push("the question is long; only its beginning was used".into());
@@ -132,14 +136,14 @@ impl Hit {
     /// The hit as fronts print it in JSON.
     pub fn row(&self) -> Value {
         let parts: Map<String, Value> =
-            self.parts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            self.parts.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
         json!({
             "path": self.path, "start": self.start, "end": self.end, "symbol": self.symbol, "kind": self.kind,
             "score": self.score, "snippet": self.snippet, "parts": parts,
         })
     }
 
-    fn new(row: ChunkRow, score: f64, parts: Vec<(&'static str, f64)>) -> Hit {
+    fn new(row: ChunkRow, score: f64, parts: Vec<(Cow<'static, str>, f64)>) -> Hit {
         Hit {
             chunk: row.id,
             path: row.path,

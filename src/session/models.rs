@@ -99,7 +99,7 @@ fn row(active: &Active) -> ModelRow {
 pub fn files(pool: &Pool) -> Vec<ModelFile> {
     // A role that a server plays has no file.
     let here = |role: &Role| matches!(pool.endpoint(*role), Ok(None));
-    let roles = [Role::Planner, Role::Router].map(|role| (role, pool.file_of(role).filter(|_| here(&role))));
+    let roles = Role::TEXT.map(|role| (role, pool.file_of(role).filter(|_| here(&role) && pool.plays(role))));
     let mut paths = pool.files();
     paths.extend(roles.iter().filter_map(|(_, path)| path.clone()));
     paths.sort();

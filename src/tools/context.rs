@@ -8,7 +8,6 @@ use crate::checkpoint::Turn;
 use crate::embed::Embedder;
 use crate::index::Index;
 use crate::lessons::Lessons;
-use crate::retrieve::Cache;
 use crate::tools::confine::Root;
 use crate::tools::mcp::Servers;
 use crate::tools::outcome::TEXT_MAX_BYTES;
@@ -33,13 +32,11 @@ pub struct Context {
     pub turn: Option<Arc<Turn>>,
     /// Maximum bytes of one result. Tools keep to it by whole lines, and say how the rest is got.
     pub text_max_bytes: usize,
-    /// Cached answers of `index_search`, valid while the index is unchanged.
-    pub answers: Arc<Cache>,
 }
 
 impl Context {
     pub fn new(root: Root, cancel: Cancel) -> Context {
-        let (commands, answers) = (Arc::default(), Arc::default());
+        let commands = Arc::default();
         Context {
             root,
             cancel,
@@ -50,7 +47,6 @@ impl Context {
             servers: None,
             turn: None,
             text_max_bytes: TEXT_MAX_BYTES,
-            answers,
         }
     }
 }

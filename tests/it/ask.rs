@@ -230,6 +230,10 @@ fn telemetry_remembers_every_turn() {
     assert_eq!(turns.len(), 1);
     assert_eq!(text(&turns[0]["request"]), CHANGE);
     assert_eq!(turns[0]["usage"], turn.finished()["usage"]);
+    let call = &turns[0]["timeline"][0];
+    assert_eq!((&call["tool"], &call["executing"]), (&json!("replace_in_file"), &json!(true)), "{call}");
+    let shown = Run::new(&project, &["telemetry", "--timeline"]).end().succeeded().out;
+    assert!(shown.contains("replace_in_file"), "{shown}");
 }
 
 /// To the embedder, a step with a long path looks like one about finding files, whatever it asks to do with the file.

@@ -31,7 +31,7 @@ fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
 async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
     let project = Project::todo();
     let script =
-        |reply: &str, right: usize| Script::saying("").on("Call the one tool", reply).writing().choosing(right);
+        |reply: &str, right: usize| Script::saying("").on("Call the one tool", reply).writing().choosing(right, right);
     let plain = toolkit(&project, script(planner.0, planner.1), script(router.0, router.1));
     let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one", "home.lamp_two"]);
     let host = Witness::new(|_: &Proposal| Decision::Approve);

@@ -6,7 +6,7 @@ use monobloc::engine::scripted::Script;
 use monobloc::protocol::{CognitiveState, Decision, Event, Proposal, Verification, VerificationResult};
 
 use crate::cli::Project;
-use crate::scripted::{Witness, toolkit};
+use crate::scripted::{Witness, indexed, toolkit};
 
 const REQUEST: &str = "Read src/retry.ts and tell me how many times a request is tried";
 
@@ -32,13 +32,24 @@ async fn turn(script: Script, config: Cognitive) -> Seen {
 async fn turn_of(planner: Script, router: Script, config: Cognitive) -> Seen {
     let project = Project::todo();
     let plain = toolkit(&project, planner, router);
+    let (seen, streamed) = seen(Toolkit { cognitive: config, ..plain }, REQUEST).await;
+    assert_eq!(streamed, seen.answer, "the answer is sent out once");
+    seen
+}
+
+/// A turn with an index, where the planner does what it was measured to do.
+async fn turn_by(planner: Script, config: Cognitive) -> Seen {
+    let project = Project::todo();
+    let plain = indexed(&project, toolkit(&project, planner, Script::saying("")));
+    seen(Toolkit { cognitive: config, ..plain }, "How often is a request tried, and why?").await.0
+}
+
+/// What a turn gives, and the text that was sent out as it came.
+async fn seen(toolkit: Toolkit, request: &str) -> (Seen, String) {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
-    let toolkit = Toolkit { cognitive: config, ..plain };
-    let finished = run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
-    let streamed: String =
-        host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None }).concat();
-    assert_eq!(streamed, finished.answer, "the answer is sent out once");
-    Seen {
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    let streamed = host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None });
+    let seen = Seen {
         answer: finished.answer,
         verified: host.seen(|event| if let Event::Verification(one) = event { Some(one.clone()) } else { None }),
         state: host.seen(|event| if let Event::Cognition(one) = event { Some(one.clone()) } else { None }).pop(),
@@ -46,7 +57,8 @@ async fn turn_of(planner: Script, router: Script, config: Cognitive) -> Seen {
             Event::Refinement { past_failures, .. } => Some(past_failures.clone()),
             _ => None,
         }),
-    }
+    };
+    (seen, streamed.concat())
 }
 
 fn on() -> Cognitive {
@@ -191,4 +203,65 @@ async fn a_draft_with_an_objection_is_not_the_answer_even_with_a_higher_score() 
     assert_eq!(verdicts, [VerificationResult::NeedsRefinement, VerificationResult::Valid], "{:?}", seen.verified);
     assert!(seen.verified[0].confidence > seen.verified[1].confidence, "{:?}", seen.verified);
     assert!(seen.answer.starts_with("A request is tried 5 times."), "{}", seen.answer);
+}
+
+/// Reads one file before its first answer; once that is judged, another before the second.
+fn leader() -> Script {
+    Script::saying(r#"[read_file(path="src/retry.ts")]"#)
+        .on("Answer: A request is tried 5 times.", "0.95\nvalid\nIt says how often.")
+        .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
+        .on("README.md, lines", "A request is tried 5 times.")
+        .on("not good enough", r#"[read_file(path="README.md")]"#)
+        .on("MAX_ATTEMPTS = 5;", "A request is tried again.")
+        .acting()
+}
+
+#[tokio::test]
+async fn a_leading_model_works_on_after_a_verdict_that_its_answer_is_not_good_enough() {
+    let seen = turn_by(leader(), on()).await;
+    let verdicts: Vec<_> = seen.verified.iter().map(|one| (one.iteration, one.verdict)).collect();
+    assert_eq!(verdicts, [(1, VerificationResult::NeedsRefinement), (2, VerificationResult::Valid)], "{}", seen.answer);
+    assert!(seen.answer.contains("A request is tried 5 times."), "{}", seen.answer);
+    let state = seen.state.expect("the state at the end");
+    let is_run_again = state.steps.iter().any(|step| step.contains("README.md"));
+    assert!(is_run_again && state.iterations == 2, "{state:?}");
+    assert_eq!(seen.failures, [["The number of tries is missing."]]);
+    for when in [When::Off, When::Auto] {
+        let seen = turn_by(leader(), Cognitive { when, ..Cognitive::default() }).await;
+        assert!(seen.verified.is_empty() && seen.answer.starts_with("A request is tried again."), "{}", seen.answer);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_a_writing_model_is_judged_by_the_code_shown_and_by_a_model() {
+    let script = || {
+        Script::saying("It is tried again.")
+            .on("Request: ", "ask: How often is a request tried, and why?")
+            .on("Answer: `MAX_ATTEMPTS` is 5.", "0.95\nvalid\nIt says how often.")
+            .on("Judge the answer", "0.20\nneeds_refinement\nThe number of tries is missing.")
+            .on("Earlier attempts failed because:", "`MAX_ATTEMPTS` is 5.")
+            .writing()
+    };
+    let seen = turn_by(script(), on()).await;
+    let verdicts: Vec<_> = seen.verified.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [VerificationResult::NeedsRefinement, VerificationResult::Valid], "{:?}", seen.verified);
+    assert!(seen.answer.starts_with("`MAX_ATTEMPTS` is 5."), "{}", seen.answer);
+    assert!(seen.verified[1].confidence >= 0.85 && seen.state.is_some());
+    let seen = turn_by(script(), Cognitive::default()).await;
+    assert!(seen.verified.is_empty() && seen.answer.contains("It is tried again."), "{}", seen.answer);
+}
+
+#[tokio::test]
+async fn a_second_look_is_taken_at_the_answer_of_a_leading_model() {
+    let script = Script::saying(r#"[read_file(path="src/retry.ts")]"#)
+        .on("Write up to three short questions", "How many times is a request tried?\n")
+        .on("Answer the question from the evidence alone", "It is tried 5 times.")
+        .on("Judge the answer", "0.95\nvalid\nIt says how often.")
+        .on("The evidence says: It is tried 5 times.", "A request is tried 5 times.")
+        .on("MAX_ATTEMPTS = 5;", "A request is tried again.")
+        .acting();
+    let seen = turn_by(script, by(Technique::ChainOfVerification)).await;
+    assert!(seen.failures[0][0].contains("The evidence says: It is tried 5 times."), "{:?}", seen.failures);
+    assert!(seen.answer.contains("A request is tried 5 times."), "{}", seen.answer);
+    assert_eq!(seen.verified.last().map(|one| one.verdict), Some(VerificationResult::Valid));
 }

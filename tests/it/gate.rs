@@ -1,7 +1,10 @@
 //! The tools that a free loop may use for each capability and mode, and how a model's capability is measured.
 
+use std::time::Duration;
+
 use monobloc::agent::probe::{self, Depth, PLANS, TASKS};
 use monobloc::agent::{Toolkit, run_turn};
+use monobloc::budget::permit::Priority;
 use monobloc::engine::scripted::Script;
 use monobloc::models::Role;
 use monobloc::protocol::{Decision, Event, Given, Mode, Proposal, TurnFinished};
@@ -156,6 +159,44 @@ async fn the_probe_measures_what_a_model_does() {
     let babble = Script::saying("I would say that it depends.").judged(None);
     let gate = measured(babble, Depth::Gate).await;
     assert_eq!((gate.prompts, gate.capable()), (3, Some(false)), "{gate:?}");
+}
+
+#[tokio::test]
+async fn the_command_measures_all_that_first_uses_measure_and_nothing_twice() {
+    let probed = |script: Script| async move {
+        let toolkit = toolkit(&Project::todo(), script, Script::saying(""));
+        let host = Witness::new(|_: &Proposal| Decision::Reject);
+        let all = probe::whole(&toolkit, Role::Planner, false, &host).await.expect("a measurement");
+        (all, toolkit.meter.usage().calls.len())
+    };
+    let (all, calls) = probed(obedient()).await;
+    assert!(all.complete && all.choosing.is_known() && all.tier().is_some(), "{all:?}");
+    assert!(calls > 30 + all.choosing.free.of + all.choosing.grammar.of, "{calls}");
+    // Choosing, reading and writing are known.
+    let (all, calls) = probed(obedient().writing()).await;
+    assert_eq!((all.complete, all.prompts, calls, all.writing.of), (true, 30, 30, 3), "{all:?}");
+}
+
+#[tokio::test]
+async fn a_measurement_is_work_in_the_background() {
+    let mut script = Script::saying("I would say that it depends.").judged(None);
+    script.row_time = Duration::from_millis(1);
+    let toolkit = toolkit(&Project::todo(), script, Script::saying(""));
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    let model = toolkit.model(Role::Planner, &host).await.expect("a model");
+    let seen = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let planner = toolkit.pool.resident(Role::Planner).expect("a model");
+            if let Some(busy) = planner.engine.slots().into_iter().flatten().next() {
+                return busy.priority;
+            }
+        }
+    };
+    tokio::select! {
+        priority = seen => assert_eq!(priority, Priority::Background),
+        done = probe::measure(&toolkit, &model, Depth::Gate, &host) => panic!("{done:?} was not seen at work"),
+    }
 }
 
 #[tokio::test]

@@ -51,6 +51,7 @@ mod react;
 mod recovery;
 mod remote;
 mod right_file;
+mod roles;
 mod screen;
 mod scripted;
 mod serve;

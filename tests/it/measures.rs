@@ -20,16 +20,6 @@ fn bench(what: &[&str]) -> Value {
     figures["models"][0].clone()
 }
 
-/// Every number in `value`, however deep.
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Number(number) => number.as_f64().into_iter().collect(),
-        Value::Array(all) => all.iter().flat_map(numbers).collect(),
-        Value::Object(all) => all.values().flat_map(numbers).collect(),
-        _ => Vec::new(),
-    }
-}
-
 #[test]
 fn memory_is_predicted_within_the_bound_that_is_promised() {
     let row = bench(&["memory", "--contexts", "256", "--slots", "1"]);
@@ -39,13 +29,23 @@ fn memory_is_predicted_within_the_bound_that_is_promised() {
     assert!((predicted - measured).abs() <= most, "{row}");
 }
 
+/// Holds that each of these figures is there and above zero.
+fn are_positive(figures: &Value, names: &[&str]) {
+    for name in names {
+        assert!(figures[name].as_f64().is_some_and(|one| one > 0.0), "no {name}: {figures}");
+    }
+}
+
 #[test]
 fn latency_and_slots_give_figures_above_zero() {
     let latency = bench(&["latency", "--prompt", "32", "--generate", "4", "--rounds", "1"]);
-    assert!(numbers(&latency).iter().any(|one| *one > 0.0), "{latency}");
+    are_positive(
+        &latency,
+        &["ttft_cold_ms", "ttft_warm_ms", "prefill_tokens_per_s", "decode_tokens_per_s", "roofline_share"],
+    );
     let sizes = ["--slots", "2", "--preamble", "16", "--own", "8", "--generate", "4", "--rounds", "1"];
     let slots = bench(&[&["slots"][..], &sizes].concat());
-    assert!(numbers(&slots).iter().any(|one| *one > 0.0), "{slots}");
+    are_positive(&slots, &["agents_in_turn_ms", "agents_together_ms", "ttft_idle_ms", "ttft_beside_ms"]);
 }
 
 #[test]
@@ -55,6 +55,7 @@ fn both_ways_of_working_run_the_same_requests() {
     assert!(runs.len() == 2 && runs.iter().all(|run| run["tools"].as_u64() > Some(0)), "{figures}");
     let done = |runs: &[Value]| runs.iter().filter_map(|run| run["tools_done"].as_u64()).sum::<u64>();
     assert!(done(&runs[1..]) >= done(&runs[..1]), "the orchestrator does no less: {figures}");
+    assert_eq!((&runs[1]["orchestrated"], &runs[1]["wasted_calls"]), (&json!(true), &json!(0)), "{figures}");
 }
 
 /// Writes a suite beside the project and gives its path.
@@ -88,8 +89,11 @@ fn tools_and_plans_are_counted_on_a_suite() {
             json!({ "id": "c", "prompt": "Read README.md, then list the files in src", "chain": ["read_file", "list_dir"] }),
         ]),
     );
-    let found = figures(&project, &["eval", "plans", "--suite", &plans, "--json"]);
+    let made = project.beside("made.jsonl").display().to_string();
+    let found = figures(&project, &["eval", "plans", "--suite", &plans, "--json", "--out", &made]);
     assert_eq!((&found["cases"], &found["steps_exact"]), (&json!(1), &json!(1)), "{found}");
+    let made: Value = serde_json::from_str(&fs::read_to_string(&made).expect("predictions")).expect("one line");
+    assert_eq!((&made["id"], &made["steps"][1]["tool"]), (&json!("c"), &json!("list_dir")), "{made}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use monobloc::agent::{Deciding, Host, Meter, Notes, Remotes, Toolkit, TurnError, Way, run_turn};
-use monobloc::base::config::{ApproveMode, Cognitive, TurnTime};
+use monobloc::base::config::{ApproveMode, Bounds, Cognitive, TurnTime};
 use monobloc::base::{Cancel, ConversationId, StepId};
 use monobloc::budget::permit::Permit;
 use monobloc::engine::Request;
@@ -86,6 +86,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
     let (catalog, cancel) = (Catalog::builtin(), Cancel::new());
     let root = Root::open(project).expect("a project");
     Toolkit {
+        picked: Role::Planner,
         pool,
         embedder: None,
         prefilter: Arc::new(Prefilter::new(catalog.specs(), None)),
@@ -96,6 +97,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         orchestrate: true,
         iterations_max: None,
         time: TurnTime::default(),
+        bounds: Bounds::default(),
         mode: Mode::Agent,
         cognitive: Cognitive::default(),
         think: None,

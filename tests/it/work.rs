@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use monobloc::agent::{Deciding, Host, Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Decision, Event, Proposal};
+use monobloc::protocol::{Decision, Event, Proposal, TurnFinished};
 use monobloc::tools::policy::Policy;
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;
@@ -27,15 +27,30 @@ pub fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
 
-/// Runs `request`; returns `a.py` and the answer.
-pub async fn asked(script: Script, request: &str) -> (String, String) {
+/// Runs `request`; returns `a.py` and what came of the turn.
+async fn turned(script: Script, request: &str) -> (String, TurnFinished) {
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|proposal: &Proposal| {
         let runs = format!("{proposal:?}").contains("run_command");
         if runs { Decision::Reject } else { Decision::Approve }
     });
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
-    (project.text("a.py"), finished.answer)
+    (project.text("a.py"), finished)
+}
+
+/// Runs `request`; returns `a.py` and the answer.
+pub async fn asked(script: Script, request: &str) -> (String, String) {
+    let (file, finished) = turned(script, request).await;
+    (file, finished.answer)
+}
+
+#[tokio::test]
+async fn a_change_that_is_right_at_once_takes_at_most_three_model_calls() {
+    let script = Script::saying("")
+        .on("write a short program that shows the difference", &code("print(second())"))
+        .on("Write the new `second`", &code("def second():\n    return 2"));
+    let (file, finished) = turned(script, "Add a function second() to a.py").await;
+    assert!(file.contains("def second()") && (1..=3).contains(&finished.usage.model_calls), "{:?}", finished.usage);
 }
 
 #[tokio::test]

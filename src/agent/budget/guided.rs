@@ -53,9 +53,8 @@ impl Guided {
     pub const ITEMS: usize = 3;
     /// Cases of a new test; without a limit a model keeps writing further numbers.
     pub const CASES: usize = 5;
-    /// Attempts at a change of code, at one that a report with failing examples asks for, at text, at data, and at what
-    /// others change meanwhile. The fault of one goes into the next prompt.
-    pub const ROUNDS: usize = 4;
+    /// Attempts at a change that a report with failing examples asks for, at text, at data, and at what others change
+    /// meanwhile. The fault of one goes into the next prompt.
     pub const REPORT_ROUNDS: usize = 2;
     pub const TEXT_ROUNDS: usize = 3;
     pub const DATA_ROUNDS: usize = 2;
@@ -81,7 +80,7 @@ impl Guided {
         let first = pace.time.first();
         let share = |part: f64| first.unwrap_or(Guided::CHECK_TIME).mul_f64(part);
         Guided {
-            pack: within(PACK, usize::MAX),
+            pack: pace.packed(|| within(PACK, usize::MAX)),
             steps: within(400, 1_000),
             names: within(60, 200),
             line_names: within(90, 200),

@@ -42,20 +42,29 @@ pub struct Pace {
     pub context: usize,
     pub speed: Speed,
     pub time: TurnTime,
+    /// Tokens of code in the prompt of a step, if the user has set them.
+    pub pack: Option<usize>,
 }
 
 impl Pace {
     /// A model of this process that was never measured: a 1.5B on two cores, with the default context.
-    pub const HERE: Pace = Pace { context: 8_192, speed: Speed { prompt: 60.0, decode: 10.0 }, time: TurnTime::Waited };
+    pub const HERE: Pace =
+        Pace { context: 8_192, speed: Speed { prompt: 60.0, decode: 10.0 }, time: TurnTime::Waited, pack: None };
 
     /// The pace of the model that plays, by what was measured of it here.
     pub fn of(toolkit: &Toolkit, model: &Player) -> Pace {
-        Pace { context: toolkit.context_of(model), speed: speed(toolkit, model), time: toolkit.time }
+        let pack = toolkit.bounds.pack;
+        Pace { context: toolkit.context_of(model), speed: speed(toolkit, model), time: toolkit.time, pack }
     }
 
     /// The pace of the planner if it can be asked at once; until then nothing is known of it.
     pub fn of_planner(toolkit: &Toolkit) -> Pace {
         toolkit.at_hand(Role::Planner).map_or(Pace::HERE, |model| Pace::of(toolkit, &model))
+    }
+
+    /// Tokens of code in a prompt: those that the user has set, as far as there is room, else `derived`.
+    fn packed(self, derived: impl Fn() -> usize) -> usize {
+        self.pack.map_or_else(derived, |set| set.min(self.context / 2))
     }
 
     /// Tokens of a prompt that this share of the time until a first change is enough for.
@@ -135,7 +144,7 @@ impl Budget {
         let reply = pace.written().max(REPLY_MIN).min(context / 4);
         Budget {
             context,
-            pack: pace.read_within(PACK_SHARE).min(context / 4).min(PACK_MAX),
+            pack: pace.packed(|| pace.read_within(PACK_SHARE).min(context / 4).min(PACK_MAX)),
             hits: 6,
             instructions: pace.read_within(INSTRUCTIONS_SHARE).min(INSTRUCTIONS_MAX).min(context / 8),
             earlier: pace.read_within(EARLIER_SHARE).min(context / 4).max(context / 8),
@@ -183,7 +192,7 @@ mod tests {
     use super::*;
 
     fn pace(context: usize, prompt: f64, decode: f64, time: TurnTime) -> Pace {
-        Pace { context, speed: Speed { prompt, decode }, time }
+        Pace { context, speed: Speed { prompt, decode }, time, pack: None }
     }
 
     #[test]
@@ -195,6 +204,9 @@ mod tests {
         let unattended = Budget::of(Pace { time: TurnTime::Unlimited, ..Pace::HERE });
         assert_eq!((unattended.pack, unattended.instructions, unattended.reply), (PACK_MAX, 1_024, 2_048));
         assert_eq!(unattended.time, None);
+        let set = Pace { pack: Some(3_000), ..Pace::HERE };
+        assert_eq!((Budget::of(set).pack, Guided::of(set).pack, Weak::of(set).background), (3_000, 3_000, 3_000));
+        assert_eq!(Guided::of(Pace { pack: Some(99_000), ..set }).pack, set.context / 2);
         let hurried = Budget::of(Pace { time: TurnTime::of(Some(20)), ..Pace::HERE });
         assert_eq!((hurried.pack, hurried.time), (540, Some(Duration::from_secs(20))));
     }

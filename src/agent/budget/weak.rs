@@ -28,7 +28,7 @@ impl Weak {
             small_reply: 80,
             result_bytes: context / 8 * TOKEN_BYTES,
             hits: 8,
-            background: (context / 16).min(4_000),
+            background: pace.packed(|| (context / 16).min(4_000)),
             request_bytes: 4_000,
             given_bytes: 12_000,
             open: 5,

@@ -4,10 +4,12 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use crate::agent::Host;
+use crate::agent::cognitive::{self, Checked, Quiet, Rounds};
 use crate::agent::evidence::{ANSWER, Entry, Evidence};
 use crate::agent::execute;
 use crate::agent::player::Query;
-use crate::agent::synthesize::{stream_backed, tell};
+use crate::agent::synthesize::{past, stream_backed, tell};
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::budget::permit::Priority;
 use crate::context::{Pack, Purpose, beside};
@@ -98,7 +100,7 @@ pub async fn answer(job: Job<'_>, evidence: &mut Evidence) -> Result<String, Tur
     // Names that the question has and no line shown: nothing can be said about them.
     let mut unknown = [mentions.asked_for, mentions.new_paths].concat();
     unknown.retain(|name| !grounding::is_backed(&code, name) && !grounding::is_backed(&result, name));
-    let said = backed(job, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await?;
+    let said = backed(job, evidence, Shown { code: &code, pack: &pack, result: &result, unknown: &unknown }).await?;
     let places = if pack.files.is_empty() { "no lines of the project".to_owned() } else { pack.places().join(", ") };
     note(job, started, &places, evidence);
     Ok(said)
@@ -124,7 +126,7 @@ struct Shown<'a> {
 
 /// Has the model answer, keeps the sentences that the code shown backs, marks those that it does not clearly say, and adds the places where it was
 /// found.
-async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
+async fn backed(job: Job<'_>, evidence: &Evidence, known: Shown<'_>) -> Result<String, TurnError> {
     let scene = job.scene;
     let given: Vec<String> = scene.toolkit.given.iter().map(|one| format!("{}\n{}\n\n", one.name, one.text)).collect();
     let result = match known.result {
@@ -133,13 +135,8 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
     };
     let shown = format!("{}{}{result}", given.concat(), known.code);
     let model = job.model().await?;
-    let mut messages = change::opening(job, &model, PROMPT);
-    messages.push(Message::user(format!("{shown}Question: {}", job.step.text)));
-    let query = Query {
-        priority: Priority::User,
-        sampling: scene.toolkit.manner(&model),
-        ..Query::of(&messages, job.limits().answer)
-    };
+    let opening = change::opening(job, &model, PROMPT);
+    let question = format!("{shown}Question: {}", job.step.text);
     let mut answer = String::new();
     for name in known.unknown {
         answer.push_str(&tell(scene.host, &format!("`{name}` is not in the code that was found for this.\n")));
@@ -153,7 +150,29 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
         };
         is_known.then(|| if is_said() { sentence.to_owned() } else { format!("{UNSURE} {}", sentence.trim_start()) })
     };
-    let said = stream_backed(scene.toolkit, &model, query, scene.host, backed).await?;
+    let draft = async |failures: &[String], host: &dyn Host| {
+        let mut messages = opening.clone();
+        let past = past(failures, scene.toolkit.cognitive.technique);
+        messages.push(Message::user(format!("{question}{past}")));
+        let (priority, sampling) = (Priority::User, scene.toolkit.manner(&model));
+        let query = Query { priority, sampling, ..Query::of(&messages, job.limits().answer) };
+        stream_backed(scene.toolkit, &model, query, host, &backed).await
+    };
+    let said = if cognitive::is_wanted(scene.toolkit) {
+        let quiet = Quiet::of(scene.host);
+        let plan = vec![job.step.text.clone()];
+        let mut rounds = Rounds::of(scene.toolkit, &quiet, scene.request, plan);
+        rounds.note(evidence);
+        loop {
+            let drafted = draft(rounds.past_failures(), &quiet).await?;
+            let checked = checked(&drafted);
+            if rounds.is_enough(drafted, &shown, checked).await? {
+                break tell(scene.host, &rounds.end(quiet.thoughts()));
+            }
+        }
+    } else {
+        draft(&[], scene.host).await?
+    };
     answer.push_str(&said);
     if answer.trim().is_empty() {
         answer = tell(scene.host, NOTHING_BACKED);
@@ -164,6 +183,19 @@ async fn backed(job: Job<'_>, known: Shown<'_>) -> Result<String, TurnError> {
         answer.push_str(&tell(scene.host, &format!("{gap}{}\n", places.join("\n"))));
     }
     Ok(answer)
+}
+
+/// What code finds in a draft, of which the sentences that nothing backs were left out already: how much of it is certain.
+fn checked(draft: &str) -> Checked {
+    let sentences = grounding::sentences(draft);
+    let unsure: Vec<&str> = sentences.iter().filter_map(|one| one.trim().strip_prefix(UNSURE)).map(str::trim).collect();
+    let wrong = match (sentences.is_empty(), unsure.is_empty()) {
+        (true, _) => "the code shown backs no sentence of it".to_owned(),
+        (_, true) => String::new(),
+        _ => format!("the code shown does not clearly say: {}", unsure.join(" ")),
+    };
+    let backed = if sentences.is_empty() { 0.0 } else { 1.0 - unsure.len() as f64 / sentences.len() as f64 };
+    Checked { backed, wrong, hopeless: false }
 }
 
 /// Places of the definitions that were found: those that the answer names, then those near which something stands that it names; if there are none,
@@ -195,6 +227,18 @@ fn places(pack: &Pack, answer: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::context::Shown;
+
+    #[test]
+    fn a_draft_is_as_good_as_its_certain_sentences() {
+        let of = |draft: &str| {
+            let Checked { backed, wrong, .. } = checked(draft);
+            (backed, wrong)
+        };
+        assert_eq!(of("It returns `r`. It is called once."), (1.0, String::new()));
+        let (backed, wrong) = of("It returns `r`. (not certain:) It is called once.");
+        assert!(backed == 0.5 && wrong.ends_with("does not clearly say: It is called once."), "{backed} {wrong}");
+        assert_eq!(of("").0, 0.0);
+    }
 
     #[test]
     fn an_answer_cites_places_that_have_what_it_says() {

@@ -133,11 +133,16 @@ impl<'a> Rounds<'a> {
         let is_weak = probe::tier(job.scene.toolkit, job.scene.host).await? < Tier::Acts;
         files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
+        let rounds = job.scene.toolkit.bounds.rounds;
         Ok(Rounds {
             job,
             mentions,
             command: order.command,
-            count: if is_clear && kind::is_report(&files.asked.text) { Guided::REPORT_ROUNDS } else { Guided::ROUNDS },
+            count: if is_clear && kind::is_report(&files.asked.text) {
+                rounds.min(Guided::REPORT_ROUNDS)
+            } else {
+                rounds
+            },
             items_max: choice::items_max(mentions, &files.asked),
             may_be_data: choice::may_be_data(&order, &files.asked),
             next: choice::decided(job, &order, &files, &choices),

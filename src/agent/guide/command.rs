@@ -13,6 +13,7 @@ use crate::agent::question::{Form, Question};
 use crate::agent::toolkit::TurnError;
 use crate::agent::{self, lessons, whole};
 use crate::base::pattern::{pattern, static_regex};
+use crate::budget::permit::Priority;
 use crate::edit::testing;
 use crate::language::clauses;
 use crate::request::named::{self, Found, MARK, Named, Role};
@@ -137,7 +138,13 @@ async fn by_the_model(job: Job<'_>) -> Result<Result<Option<String>, String>, Tu
     files.truncate(FILES_SHOWN);
     let user = format!("Files: {}\n\nRequest: {}", files.join(" "), job.step.text);
     let model = job.model().await?;
-    let question = Question { toolkit: scene.toolkit, model: &model, host: scene.host, phase: "writing a command" };
+    let question = Question {
+        toolkit: scene.toolkit,
+        model: &model,
+        host: scene.host,
+        phase: "writing a command",
+        priority: Priority::Step,
+    };
     let output = question.in_form(PROMPT, &user, LINE).await?;
     if let Some(why) = whole::why_cut(&output) {
         return Ok(Err(why));

@@ -5,6 +5,7 @@ use crate::agent::player::{Form, Output};
 use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::agent::{Host, conversation, whole};
+use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::Message;
 use crate::protocol::Exchange;
@@ -35,7 +36,7 @@ pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<
         return Ok(complete::covered(Vec::new(), &request));
     }
     let planner = toolkit.model(Role::Planner, host).await?;
-    let asked = Question { toolkit, model: &planner, host, phase: PHASE };
+    let asked = Question { toolkit, model: &planner, host, phase: PHASE, priority: Priority::Step };
     let tokens = Guided::of(Pace::of(toolkit, &planner)).steps;
     let output = reading(asked, &request, &toolkit.earlier, tokens).await?;
     // The last line of a reading that was cut may be a part of a step, and a part of it orders something else.

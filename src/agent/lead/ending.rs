@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::agent::claims;
+use crate::agent::cognitive::Checked;
 use crate::agent::evidence::{Entry, Evidence};
 use crate::agent::synthesize;
 use crate::edit::has_grammar;
@@ -99,8 +100,25 @@ impl Lead<'_> {
         facts
     }
 
+    /// What code finds in an answer: the share of its sentences that name nothing unseen, and of the checklist that is done.
+    pub(super) fn checked(&self, words: &str) -> Checked {
+        let unseen = unseen(words, &self.seen());
+        let sentences = grounding::sentences(words);
+        let is_wrong = |sentence: &&String| unseen.iter().any(|mark| sentence.contains(mark.as_str()));
+        let wrong = sentences.iter().filter(is_wrong).count() as f64 / sentences.len().max(1) as f64;
+        let open = self.checklist.open(self.evidence);
+        let all = self.checklist.texts().count().max(1);
+        let mut why: Vec<String> = Vec::new();
+        if !unseen.is_empty() {
+            why.push(format!("no result shows: {}", unseen.join(", ")));
+        }
+        why.extend(open.iter().map(|item| format!("not done: {item}")));
+        let backed = (1.0 - wrong) * (1.0 - open.len() as f64 / all as f64);
+        Checked { backed, wrong: why.join("; "), hopeless: false }
+    }
+
     /// All that the model was shown or has written into calls.
-    fn seen(&self) -> String {
+    pub(super) fn seen(&self) -> String {
         let mut seen: String = self.evidence.entries().iter().map(seen_of).collect();
         for message in &self.messages {
             if message.speaker != crate::models::dialect::Speaker::Assistant {

@@ -29,12 +29,13 @@ use crate::tools::Context;
 use crate::tools::builtin::Builtin;
 
 use super::budget::{self, Budget};
+use super::cognitive::{self, Rounds};
 use super::evidence::Evidence;
 use super::execute::Scene;
 use super::lessons::Memory;
 use super::plan::Plan;
 use super::player::Player;
-use super::synthesize::{NOTHING, tell};
+use super::synthesize::{NOTHING, past, tell};
 use super::toolkit::TurnError;
 use checklist::Checklist;
 use offer::Offer;
@@ -113,6 +114,7 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         request_at,
         fresh: Vec::new(),
         said: String::new(),
+        words: String::new(),
         gap: false,
     };
     let ended = lead.turn().await;
@@ -136,8 +138,9 @@ struct Lead<'a> {
     request_at: usize,
     /// The results of the round.
     fresh: Vec<String>,
-    /// The words of the answer so far.
+    /// The words of the answer so far, and those of the last reply.
     said: String,
+    words: String,
     /// The last text that the user saw ended a paragraph.
     gap: bool,
 }
@@ -148,6 +151,9 @@ impl Lead<'_> {
         let started = Instant::now();
         let most = self.scene.toolkit.iterations_max.unwrap_or(self.budget.rounds);
         let (mut is_asked, mut continued, mut stopped) = (false, 0, None);
+        let Scene { toolkit, host, request, .. } = self.scene;
+        let plan = self.checklist.texts().map(str::to_owned).collect();
+        let mut judged = cognitive::is_wanted(toolkit).then(|| Rounds::of(toolkit, host, request, plan));
         for round in 1..=most {
             if let Some(time) = self.budget.time.filter(|time| started.elapsed() > *time) {
                 stopped = Some(format!("its time of {} s is over (turn_time_s)", time.as_secs()));
@@ -168,14 +174,14 @@ impl Lead<'_> {
                 None if let Some(why) = cut => Verdict::Say(format!(
                     "Your answer did not come to its end, {why}. Go on exactly where it ends, without repeating anything."
                 )),
-                None if is_asked => break,
-                None => match ending::question(&self.needs()) {
+                None if !is_asked && let Some(question) = ending::question(&self.needs()) => {
+                    is_asked = true;
+                    self.watch.detected(Stall::OpenSteps, Remedy::AskedAgain);
+                    Verdict::Say(question)
+                }
+                None => match self.judged(&mut judged).await? {
                     None => break,
-                    Some(question) => {
-                        is_asked = true;
-                        self.watch.detected(Stall::OpenSteps, Remedy::AskedAgain);
-                        Verdict::Say(question)
-                    }
+                    Some(critique) => Verdict::Say(critique),
                 },
             };
             self.report();
@@ -193,7 +199,26 @@ impl Lead<'_> {
             }
         }
         self.report();
+        if let Some(judged) = judged {
+            judged.end(Vec::new());
+        }
         Ok(Ended::Answered(self.answer(stopped.as_deref())))
+    }
+
+    /// What the model is told about its answer, if the answer is judged and not good enough yet.
+    async fn judged(&mut self, rounds: &mut Option<Rounds<'_>>) -> Result<Option<String>, TurnError> {
+        let Some(rounds) = rounds else { return Ok(None) };
+        // An answer without a call rests on what the opening shows.
+        let shown = Some(rounds.shown(self.evidence)).filter(|shown| !shown.is_empty());
+        let shown = shown.unwrap_or_else(|| words::shorten(&self.seen(), cognitive::EVIDENCE_CHARS));
+        let checked = self.checked(&self.words);
+        if rounds.is_enough(self.words.clone(), &shown, checked).await? {
+            return Ok(None);
+        }
+        let why = past(rounds.past_failures(), self.scene.toolkit.cognitive.technique);
+        Ok(Some(format!(
+            "The answer was judged, and it is not good enough.{why}\nDo what is missing, with tools where they help; then answer anew, in full."
+        )))
     }
 
     /// Leaves the turn to the model of this process, if there is one, because the server of this one went away.
@@ -291,7 +316,7 @@ impl Lead<'_> {
                 self.watch.unusable(Unusable::Call, told)
             }
             Kind::Circles(why) => {
-                self.messages.push(spoken(Message::assistant(crate::language::words::shorten(&output.text, 400))));
+                self.messages.push(spoken(Message::assistant(words::shorten(&output.text, 400))));
                 self.close(&words);
                 self.watch
                     .unusable(Unusable::Circles, format!("Your reply has no end, {why}. Say it once, or call a tool."))
@@ -301,6 +326,7 @@ impl Lead<'_> {
 
     /// Adds words to the answer.
     fn add(&mut self, words: &str) {
+        self.words = words.trim().to_owned();
         self.said.push_str(words.trim_end());
         self.said.push_str("\n\n");
         self.close(words);

@@ -117,7 +117,7 @@ impl Toolkit {
 
     /// The model that plays a role if it can be asked at once: nothing is loaded or opened.
     pub fn at_hand(&self, role: Role) -> Option<Player> {
-        let role = self.way.plays(role);
+        let role = self.role(role);
         match self.server(role) {
             Ok(Some((_, Some(State::Open(_, away))))) => Some(Player::away(role, away)),
             Ok(None) => self.pool.resident(role).map(Player::from),
@@ -127,13 +127,12 @@ impl Toolkit {
 
     /// Whether a server plays a role now.
     pub fn is_away(&self, role: Role) -> bool {
-        let role = self.way.plays(role);
-        matches!(self.server(role), Ok(Some(_)) | Err(_))
+        matches!(self.server(self.role(role)), Ok(Some(_)) | Err(_))
     }
 
     /// The model that plays `role`, loaded or opened now if it is not yet; progress goes to the host.
     pub async fn model(&self, role: Role, host: &dyn Host) -> Result<Player, TurnError> {
-        let role = self.way.plays(role);
+        let role = self.role(role);
         if self.server(role)?.is_none() {
             return Ok(self.load(role, host).await?.into());
         }
@@ -200,6 +199,7 @@ impl Toolkit {
         why: TurnError,
         host: &dyn Host,
     ) -> Result<Leased, TurnError> {
+        let role = self.role(role);
         if !self.remotes.gives_way(role, &self.pool, &why) {
             return Err(why);
         }
@@ -210,7 +210,7 @@ impl Toolkit {
 
     /// The name under which measurements of a role's model are stored; `None` for a scripted model, and for one that is not known yet.
     pub fn fingerprint(&self, role: Role) -> Option<String> {
-        let role = self.way.plays(role);
+        let role = self.role(role);
         match self.server(role) {
             Ok(Some((_, Some(State::Open(_, away))))) => Some(fingerprint(&away.remote)),
             Ok(None) => digest::fingerprint(&self.pool.file_of(role)?).ok(),

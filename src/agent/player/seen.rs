@@ -11,7 +11,7 @@ use crate::protocol::ServerRow;
 impl Remotes {
     /// The servers that play roles, with what those of text roles cost in this process.
     pub fn rows(&self, pool: &Pool) -> Vec<ServerRow> {
-        let roles = [Role::Planner, Role::Router, Role::Embedder].into_iter();
+        let roles = Role::ALL.into_iter();
         roles.filter_map(|role| Some(self.row(role, &pool.endpoint(role).ok()??))).collect()
     }
 

@@ -1,13 +1,14 @@
-//! Measures which role chooses tools of servers better, by the question that a step asks: one prompt of its own over a few tools.
+//! Measures which role chooses tools of servers better, and whether a grammar helps it, by the question that a step asks.
 
 use std::time::{Duration, Instant};
 
 use crate::agent::Host;
 use crate::agent::call;
 use crate::agent::player::Player;
+use crate::agent::question::Question;
 use crate::agent::toolkit::{Toolkit, TurnError};
 use crate::models::Role;
-use crate::models::capability::{SELECTION_MIN, Share};
+use crate::models::capability::{Choosing, SELECTION_MIN};
 
 use super::cases::{TASKS, tools};
 
@@ -24,7 +25,7 @@ pub async fn chooser(toolkit: &Toolkit, host: &dyn Host) -> Result<Option<Role>,
     }
     let mut best: Option<(Role, f64)> = None;
     for role in roles(toolkit) {
-        let rate = share(toolkit, role, host).await?.rate();
+        let rate = choosing(toolkit, role, host).await?.rate();
         if rate >= SELECTION_MIN && best.is_none_or(|(_, before)| rate >= before) {
             best = Some((role, rate));
         }
@@ -48,32 +49,40 @@ fn roles(toolkit: &Toolkit) -> Vec<Role> {
 }
 
 /// How many choices of a role's model were right: as measured before, else as measured now. Nothing for a model that is not known.
-async fn share(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Share, TurnError> {
+pub async fn choosing(toolkit: &Toolkit, role: Role, host: &dyn Host) -> Result<Choosing, TurnError> {
     let known = super::remembered(toolkit, role).or_else(|| toolkit.at_hand(role)?.measured().cloned());
-    match known.as_ref().map(|known| known.choosing).filter(|share| share.of > 0) {
-        Some(share) => Ok(share),
-        None if toolkit.fingerprint(role).is_none() => Ok(Share::default()),
+    match known.map(|known| known.choosing).filter(|choosing| choosing.is_known()) {
+        Some(choosing) => Ok(choosing),
+        None if toolkit.fingerprint(role).is_none() => Ok(Choosing::default()),
         None => {
             let model = toolkit.model(role, host).await?;
             host.notice(&format!("measuring how well {} chooses tools, once", model.name()));
-            let (choosing, cut) = measure(toolkit, &model, host).await?;
-            super::keep(toolkit, &model, host, cut, |all| all.choosing = choosing);
-            Ok(choosing)
+            measure(toolkit, &model, host).await
         }
     }
 }
 
-/// Asks the tasks with few tools and with many, one at least; and whether time cut it.
-async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<(Share, bool), TurnError> {
-    let (mut found, until) = (Share::default(), Instant::now() + TIME);
+/// Measures it and keeps the result for the model file.
+pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Choosing, TurnError> {
+    let (choosing, cut) = asked(toolkit, model, host).await?;
+    super::keep(toolkit, model, host, cut, |all| all.choosing = choosing);
+    Ok(choosing)
+}
+
+/// Asks the tasks with few tools and with many, one at least, each without a grammar and inside one; and whether time cut it.
+async fn asked(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<(Choosing, bool), TurnError> {
+    let (mut found, until) = (Choosing::default(), Instant::now() + TIME);
+    let asked = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
     for (count, tasks) in TASKS.iter().filter(|(count, _)| *count <= call::OFFERED_MAX) {
         let tools = tools(*count);
         for task in tasks {
-            if found.of > 0 && Instant::now() >= until {
+            if found.is_known() && Instant::now() >= until {
                 return Ok((found, true));
             }
-            let call = call::chosen(toolkit, model, task.task, &tools, host).await?;
-            found.add(call.is_ok_and(|call| call.is_some_and(|call| task.is_done_by(&call))));
+            for (share, constrained) in [(&mut found.free, false), (&mut found.grammar, true)] {
+                let call = call::chosen(asked, task.task, &tools, constrained).await?;
+                share.add(call.is_ok_and(|call| call.is_some_and(|call| task.is_done_by(&call))));
+            }
         }
     }
     Ok((found, false))

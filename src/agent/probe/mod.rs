@@ -8,6 +8,7 @@ mod tier;
 
 use std::time::{Duration, Instant};
 
+use crate::budget::permit::Priority;
 use crate::engine::EngineError;
 use crate::models::capability::Measured;
 use crate::models::dialect::{Chat, Message};
@@ -22,7 +23,7 @@ use super::question::Question;
 use super::toolkit::{Toolkit, TurnError};
 
 pub use cases::{PLANS, TALK, TASKS, Task, tools};
-pub use choosing::chooser;
+pub use choosing::{chooser, choosing};
 pub use tier::{known as known_tier, leads, tier};
 
 const CALL_PROMPT: &str =
@@ -30,6 +31,8 @@ const CALL_PROMPT: &str =
 const PLAN_PROMPT: &str = "Split the request into steps, one tool call each. Write one line for each step, in order, as [plan.add_step(description=\"...\")].";
 /// Name of this phase in events and in the cost report.
 const PHASE: &str = "measuring the model";
+/// A measurement waits for every step and request of others.
+const PRIORITY: Priority = Priority::Background;
 /// Longest call and plan, in tokens.
 const CALL_TOKENS: usize = 64;
 const PLAN_TOKENS: usize = 160;
@@ -66,6 +69,25 @@ pub async fn capability(
         None => model.capability(),
     };
     Ok((capability, Some(measured)))
+}
+
+/// All that a model of this role is measured by, each part as its first use measures it; what is known already is asked again only if `again`.
+pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) -> Result<Measured, TurnError> {
+    let model = toolkit.model(role, host).await?;
+    let known = remembered(toolkit, role).or_else(|| model.measured().cloned());
+    let mut all = known.filter(|_| !again).unwrap_or_default();
+    if !all.complete {
+        let calls = measure(toolkit, &model, Depth::Whole, host).await?;
+        all = Measured { choosing: all.choosing, reading: all.reading, writing: all.writing, ..calls };
+    }
+    if !all.choosing.is_known() {
+        all.choosing = choosing::measure(toolkit, &model, host).await?;
+    }
+    if role == Role::Planner && all.tier().is_none() {
+        let found = tier::measure(toolkit, &model, host).await?;
+        (all.reading, all.writing) = (found.reading, found.writing);
+    }
+    Ok(all)
 }
 
 /// Asks the prompts and keeps the result for the model file. A gate that ran out of time before goes on where it ended.
@@ -242,7 +264,8 @@ impl Probe<'_> {
 
     async fn ask(&mut self, chat: impl Into<Chat<'_>>, tokens: usize, form: Form) -> Result<Output, TurnError> {
         self.found.prompts += 1;
-        let question = Question { toolkit: self.toolkit, model: self.model, host: self.host, phase: PHASE };
+        let (toolkit, model, host) = (self.toolkit, self.model, self.host);
+        let question = Question { toolkit, model, host, phase: PHASE, priority: PRIORITY };
         question.output(chat, tokens, form).await
     }
 }

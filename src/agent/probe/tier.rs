@@ -146,10 +146,10 @@ pub async fn leads(toolkit: &Toolkit, host: &dyn Host) -> Result<bool, TurnError
 }
 
 /// Asks the prompts and keeps the result for the model file, together with what other probes measured.
-async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
+pub(super) async fn measure(toolkit: &Toolkit, model: &Player, host: &dyn Host) -> Result<Measured, TurnError> {
     let mut found = Measured::default();
     let until = Instant::now() + TIME;
-    let question = Question { toolkit, model, host, phase: super::PHASE };
+    let question = Question { toolkit, model, host, phase: super::PHASE, priority: super::PRIORITY };
     for (request, kinds) in READINGS {
         let output = read::reading(question, request, &[], READING_TOKENS).await?;
         let read = steps::kinds(&output.text);

@@ -1,5 +1,6 @@
 //! Defines the configuration of a run: every setting once, with its default.
 
+mod bounds;
 pub(crate) mod consent;
 pub mod file;
 pub(crate) mod resolve;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use bounds::Bounds;
 pub use file::{ConfigError, Place};
 pub use resolve::{Given, Origin, Settings, resolve};
 pub use rule::{Consent, Example, Rule};
@@ -67,6 +69,8 @@ pub struct Config {
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.
     pub turn_time: TurnTime,
+    /// The limits of a turn besides its time.
+    pub bounds: Bounds,
     /// Use lessons from earlier turns and record new ones.
     pub learn: bool,
     pub cognitive: Cognitive,

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::file::{self, ConfigError, Place, Said};
 use super::setting::{SETTINGS, Setting, Trust, of_key};
-use super::{Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, Think, TurnTime, consent};
+use super::{Bounds, Cognitive, Commands, Config, Consent, Rule, SamplingWish, Server, Think, TurnTime, consent};
 use crate::base::near::nearest;
 use crate::base::{Bytes, Hidden};
 
@@ -343,6 +343,11 @@ impl Settings {
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
             iterations_max: self.number("max_iterations"),
             turn_time: TurnTime::of(self.number("turn_time_s")),
+            bounds: Bounds {
+                pack: self.number("pack_tokens"),
+                rounds: self.count("change_rounds"),
+                transitions: self.number("max_transitions"),
+            },
             learn: self.value("lessons.enabled") != Some("false"),
             cognitive: self.cognitive(),
             think: self.think(),

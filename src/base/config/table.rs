@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 53] = settings! {
+pub const SETTINGS: [Setting; 56] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -81,6 +81,14 @@ pub const SETTINGS: [Setting; 53] = settings! {
         "Seconds after which a turn begins no further round and says what is left, 0 for no limit; prompts and answers are \
          kept so short that a slow machine begins a change within a minute of it [default: no limit; the minute holds \
          where somebody waits, at a terminal, in an editor or on the page]";
+    "pack_tokens", "MONOBLOC_PACK_TOKENS", "pack-tokens", Count(200, 1_000_000), None, Free,
+        "Tokens of the project's code that a model is shown for one step, as far as its slot has room \
+         [default: as many as the model reads in time]";
+    "change_rounds", "MONOBLOC_CHANGE_ROUNDS", "change-rounds", Count(1, 20), Some("4"), Lower,
+        "Attempts at one change of code; the fault of an attempt goes into the next";
+    "max_transitions", "MONOBLOC_MAX_TRANSITIONS", "max-transitions", Count(4, 1_000), None, Lower,
+        "Transitions of a turn: stages, and iterations of the single-model loop; then it answers from what it has \
+         [default: 64 for a capable model, 8 for a small one]";
     "lessons.enabled", "MONOBLOC_NO_LESSONS", "no-lessons", Switch, Some("true"), Free,
         "Neither use lessons from earlier turns nor record new ones";
     "cognitive", "MONOBLOC_COGNITIVE", "cognitive", Choice(&COGNITIVE), Some("auto"), Free,

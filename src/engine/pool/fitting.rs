@@ -107,6 +107,6 @@ fn asked(spec: &ModelSpec, wanted: LoadSettings) -> Asked {
         name: spec.role.to_string(),
         candidates: vec![(spec.header.clone(), wanted)],
         gpu_layers: spec.gpu_layers,
-        optional: spec.role == Role::Router,
+        optional: spec.role != Role::Planner,
     }
 }

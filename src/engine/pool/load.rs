@@ -70,7 +70,7 @@ impl Need {
     /// Whether this model stays in memory whatever the load needs. The planner can play the router too, so it is never
     /// unloaded for it; else the two would evict each other.
     pub fn spares(&self, entry: &Entry) -> bool {
-        self.role() == Role::Router && entry.roles.contains(&Role::Planner)
+        self.role() != Role::Planner && entry.roles.contains(&Role::Planner)
     }
 
     /// The parts of that memory as text, as in `weights 98.0 MiB, KV 85.0 MiB`.

@@ -242,6 +242,12 @@ impl Pool {
         self.inner.spec(role).ok().map(|spec| spec.path)
     }
 
+    /// Whether `role` has a model of its own; else the planner does what it would.
+    pub fn plays(&self, role: Role) -> bool {
+        let is_fixed = self.inner.resident().fixed.contains_key(&role);
+        is_fixed || self.inner.registry.as_ref().is_some_and(|registry| registry.plays(role))
+    }
+
     /// The server that plays `role`, unless a swap assigned a file to it.
     pub fn endpoint(&self, role: Role) -> Result<Option<Endpoint>, PoolError> {
         let Some(registry) = &self.inner.registry else { return Ok(None) };
@@ -276,9 +282,9 @@ impl Inner {
         }
         let spec = self.spec(role)?;
         let key = match self.need(&spec).and_then(|need| self.load(need, progress)) {
-            Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role == Role::Router => {
+            Err(error @ (PoolError::Memory { .. } | PoolError::Full { .. })) if role != Role::Planner => {
                 let planner = self.key_of(Role::Planner).ok_or(error)?;
-                tracing::warn!("the router does not fit into memory with the planner, which plays both roles");
+                tracing::warn!("the {role} does not fit into memory with the planner, which plays both roles");
                 planner
             }
             loaded => loaded?,

@@ -55,15 +55,18 @@ impl<D: Decoder> Worker<'_, D> {
                 Waiter::Parked(parked) => self.resume(index, *parked, urgency),
             }
         }
-        for (index, waiter) in self.waiting.iter().enumerate() {
-            let eta = self.service_ms * (index + 1) as f64 / self.slots.len() as f64;
-            waiter.job().standing.position.store(index + 1, Ordering::Relaxed);
-            waiter.job().standing.eta_ms.store(eta as u64, Ordering::Relaxed);
+        for (place, index) in scheduler::order(&self.all_waiting()).into_iter().enumerate() {
+            let eta = self.service_ms * (place + 1) as f64 / self.slots.len() as f64;
+            self.waiting[index].job().standing.moved_to(place + 1, eta as u64);
         }
     }
 
+    fn all_waiting(&self) -> Vec<Waiting> {
+        self.waiting.iter().map(|waiter| self.as_waiting(waiter)).collect()
+    }
+
     fn next_waiting(&self) -> Option<(usize, u64)> {
-        let waiting: Vec<Waiting> = self.waiting.iter().map(|waiter| self.as_waiting(waiter)).collect();
+        let waiting = self.all_waiting();
         let next = scheduler::admit(&waiting)?;
         Some((next, waiting[next].urgency()))
     }

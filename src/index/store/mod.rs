@@ -1,5 +1,6 @@
 //! Opens the index database (SQLite): rebuilds it when its form has changed, sets it aside when it is damaged.
 
+mod answers;
 mod names;
 mod read;
 mod write;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
+pub use answers::Answer;
 pub use names::{HandedOnName, Named};
 pub use read::{ChunkPlace, ChunkRow, FileRow, SymbolRow, Unembedded};
 pub use rusqlite::Error as DatabaseError;
@@ -21,16 +23,16 @@ use crate::base::storage::Trouble;
 use crate::base::{Bytes, Hidden};
 
 /// Raise it whenever the schema or the data written into it changes; an index of another version is built again.
-const VERSION: &str = "7";
+const VERSION: &str = "8";
 /// Page cache of a connection.
 const CACHE_KIB: i64 = 32_000;
 /// How long a statement waits for another process that is writing.
 const BUSY_MS: u64 = 5_000;
 const TABLES: &[&str] =
-    &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "embeddings"];
+    &["files", "outlines", "chunks", "chunks_text", "symbols", "names", "edges", "unresolved", "answers", "embeddings"];
 
 /// Tables without a column for the file.
-const WITHOUT_PATH: &[&str] = &["chunks_text", "embeddings"];
+const WITHOUT_PATH: &[&str] = &["chunks_text", "answers", "embeddings"];
 
 /// One connection to `.monobloc/monobloc.db`.
 pub struct Store {
@@ -96,6 +98,7 @@ impl Store {
             }
             change.execute_batch(include_str!("schema.sql"))?;
             change.execute("INSERT OR REPLACE INTO index_meta VALUES ('version', ?1)", [VERSION])?;
+            change.execute("INSERT OR IGNORE INTO index_meta VALUES ('generation', '0')", [])?;
             note = version.map(|v| format!("the index had form {v}, this program writes {VERSION}; it is built again"));
         }
         change.commit()?;

@@ -45,12 +45,6 @@ impl Index {
         let counts = words.iter().map(|word| store.count(sql, &[&format!("\"{word}\"")])).collect::<Result<_, _>>()?;
         Ok((store.count("SELECT COUNT(*) FROM chunks", &[])?, counts))
     }
-
-    /// A number that changes whenever another connection, of this process or another, changes the database.
-    pub fn state(&self) -> Result<i64, IndexError> {
-        let store = self.reader();
-        store.db.pragma_query_value(None, "data_version", |r| r.get(0)).map_err(|e| store.error(e))
-    }
 }
 
 /// Stores the names of one file: of its definitions (or what seems to be declared, in a language without a grammar), and of

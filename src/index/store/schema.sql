@@ -95,6 +95,18 @@ CREATE TABLE unresolved (
 CREATE INDEX unresolved_path ON unresolved (path);
 CREATE INDEX unresolved_name ON unresolved (name);
 
+-- Answers of searches, of which those of the current generation hold; see store/answers.rs.
+CREATE TABLE answers (
+    id INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    kind TEXT NOT NULL,      -- how it was searched: by which vectors, under which rules
+    question TEXT NOT NULL,
+    most INTEGER NOT NULL,   -- number of hits asked for
+    vector BLOB NOT NULL,    -- of the question: half floats, little endian; empty without one
+    found BLOB NOT NULL,     -- postcard form of chunks, scores and notes
+    UNIQUE (kind, question)
+);
+
 CREATE TABLE embeddings (
     id INTEGER PRIMARY KEY,
     vector_key INTEGER NOT NULL,
@@ -102,3 +114,20 @@ CREATE TABLE embeddings (
     vector BLOB NOT NULL,    -- half floats, little endian
     UNIQUE (model, vector_key)
 );
+
+-- What searches find may change with a file or a vector.
+CREATE TRIGGER files_insert AFTER INSERT ON files BEGIN
+    UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
+END;
+CREATE TRIGGER files_update AFTER UPDATE ON files BEGIN
+    UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
+END;
+CREATE TRIGGER files_delete AFTER DELETE ON files BEGIN
+    UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
+END;
+CREATE TRIGGER embeddings_insert AFTER INSERT ON embeddings BEGIN
+    UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
+END;
+CREATE TRIGGER embeddings_delete AFTER DELETE ON embeddings BEGIN
+    UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
+END;

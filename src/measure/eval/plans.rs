@@ -9,6 +9,7 @@ use super::{Case, RejectingHost, Report, percentile, tools};
 use crate::agent::guide::read;
 use crate::agent::question::Question;
 use crate::agent::{self, Toolkit, call, plan};
+use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::request::{Step, steps};
 
@@ -75,7 +76,7 @@ async fn planned(toolkit: &Toolkit, request: &str) -> Result<Vec<Step>> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = &RejectingHost::default();
     let planner = toolkit.model(Role::Planner, host).await?;
-    let asked = Question { toolkit, model: &planner, host, phase: read::PHASE };
+    let asked = Question { toolkit, model: &planner, host, phase: read::PHASE, priority: Priority::Step };
     let reading = read::reading(asked, &request, &[], READING_TOKENS).await?.text;
     let steps = steps::read(&reading).into_iter().zip(1..);
     Ok(steps.map(|((kind, text), number)| Step::of(number, kind, text)).collect())

@@ -40,6 +40,12 @@ impl Resolver<'_> {
         })
     }
 
+    /// The model of a role that is played only if models.toml sets it; `None` if it does not, or nothing that it lists is here.
+    pub fn extra(&self, role: Role) -> Option<Result<ModelSpec, ModelsError>> {
+        let choice = self.named(role).transpose().or_else(|| self.preferred(role).map(Ok))?;
+        Some(choice.and_then(|choice| settled(role, choice, self.manifest, self.config, self.dir)))
+    }
+
     /// The file that the user names, else the one that `first` finds, else the biggest model that is there.
     fn chosen(&self, role: Role, first: impl Fn() -> Option<Choice>) -> Result<ModelSpec, ModelsError> {
         let choice = match self.named(role)? {

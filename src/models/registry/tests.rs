@@ -326,3 +326,25 @@ fn a_bare_name_of_a_model_folder_is_a_place_with_a_folder_above_it() {
     let told = Registry::open(&config).unwrap_err().to_string();
     assert!(told.contains(&here.join("no-such-models").display().to_string()), "{told}");
 }
+
+#[test]
+fn a_role_that_is_left_out_falls_back_to_the_planner_and_one_that_is_set_has_its_own_file() {
+    let world = World::new();
+    world.model("big.gguf", 40).model("small.gguf", 10);
+    let of = |registry: &Registry, role| name_of(&registry.get(role).unwrap().path);
+    let registry = world.open();
+    for role in Role::EXTRA {
+        assert!(!registry.plays(role));
+        assert_eq!(of(&registry, role), "big.gguf");
+    }
+    world.manifest("[quick]\nfile = \"small.gguf\"\ncontext = 1024\n[verifier]\nfile = \"big.gguf\"");
+    let registry = world.open();
+    assert!(registry.plays(Role::Quick) && registry.plays(Role::Verifier) && !registry.plays(Role::Thinker));
+    assert_eq!(
+        [Role::Quick, Role::Verifier, Role::Thinker].map(|role| of(&registry, role)),
+        ["small.gguf", "big.gguf", "big.gguf"]
+    );
+    assert_eq!(registry.get(Role::Quick).unwrap().context, 1024);
+    world.manifest("[thinker]\nfile = \"gone.gguf\"");
+    world.check_error(Role::Thinker, &["thinker", "gone.gguf"]);
+}

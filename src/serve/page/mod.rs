@@ -27,7 +27,6 @@ use super::Server;
 use super::agent::Agent;
 use super::problem::Problem;
 use crate::base::ConversationId;
-use crate::retrieve::Cache;
 use crate::session::Session;
 
 /// The state behind the page: one conversation, shared by all who look at it.
@@ -36,13 +35,12 @@ pub struct Page {
     /// Made at the first request.
     session: OnceCell<Arc<Session>>,
     turns: Turns,
-    found: Cache,
 }
 
 impl Default for Page {
     fn default() -> Page {
         let conversation = ConversationId::fresh();
-        Page { conversation, session: OnceCell::new(), turns: Turns::default(), found: Cache::default() }
+        Page { conversation, session: OnceCell::new(), turns: Turns::default() }
     }
 }
 

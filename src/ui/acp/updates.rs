@@ -16,6 +16,9 @@ use crate::base::StepId;
 use crate::protocol::{Event, PlanStep, Proposal, StepReport, StepState, StepStatus};
 use crate::ui::words;
 
+/// While a model works without a word, that is told this often. A pulse comes every second, and what was told stays in the conversation.
+const PULSE_MS: u64 = 15_000;
+
 /// The updates sent for one turn.
 pub struct Updates {
     project: PathBuf,
@@ -28,6 +31,8 @@ pub struct Updates {
     pub asked: Option<ToolCallId>,
     /// The model file whose loading was reported.
     loading: Option<String>,
+    /// The waiting that was told last: what for, and the place in the queue or how often [`PULSE_MS`] has passed.
+    waiting: Option<(String, u64)>,
     has_answered: bool,
 }
 
@@ -67,7 +72,7 @@ impl Updates {
     /// `project` is the folder that paths are relative to; `calls` counts the calls of the session.
     pub fn new(project: PathBuf, calls: Arc<AtomicUsize>) -> Updates {
         let (plan, open) = (Vec::new(), BTreeMap::new());
-        Updates { project, calls, plan, open, asked: None, loading: None, has_answered: false }
+        Updates { project, calls, plan, open, asked: None, loading: None, waiting: None, has_answered: false }
     }
 
     pub fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
@@ -104,9 +109,21 @@ impl Updates {
                 self.loading = Some(file.clone());
                 Some(format!("loading {role} {file}"))
             }
+            Event::QueueUpdate { position, .. } => self.waited("queued", *position as u64, event),
+            Event::Pulse { phase, waited_ms } => self.waited(phase, waited_ms / PULSE_MS, event),
             Event::CheckpointMade { .. } => words::remark(event),
             _ => None,
         }
+    }
+
+    /// A sign of waiting in words, if it tells more than the last one.
+    fn waited(&mut self, what: &str, count: u64, event: &Event) -> Option<String> {
+        let sign = Some((what.to_owned(), count));
+        if self.waiting == sign {
+            return None;
+        }
+        self.waiting = sign;
+        words::doing(event)
     }
 
     fn plan(&self) -> SessionUpdate {

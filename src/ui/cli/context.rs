@@ -5,7 +5,6 @@ use clap::Args;
 
 use crate::app::App;
 use crate::base::visible;
-use crate::retrieve::Cache;
 use crate::ui::lookup::code;
 
 /// Print the code that answers a question within a token budget: bodies of the best hits, else signatures or names
@@ -24,7 +23,7 @@ impl Context {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let packed = code::context(&Cache::default(), &index, embedder.as_ref(), &self.question, self.tokens)?;
+        let packed = code::context(&index, embedder.as_ref(), &self.question, self.tokens)?;
         if self.json {
             putln!("{}", packed.json());
             return Ok(());

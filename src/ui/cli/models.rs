@@ -94,7 +94,8 @@ fn list(app: &App, json: bool) -> Result<()> {
         }
         (Err(error), _) => Err(error.to_string()),
     };
-    let roles = [Role::Planner, Role::Router, Role::Embedder].map(|role| (role, path(role)));
+    let played = Role::ALL.into_iter().filter(|role| registry.plays(*role));
+    let roles: Vec<_> = played.map(|role| (role, path(role))).collect();
     // Nothing can be calculated without a planner or without knowing the machine's memory.
     let rungs = app.rungs().unwrap_or_default();
     if json {

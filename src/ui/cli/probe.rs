@@ -9,7 +9,7 @@ use crate::models::Role;
 use crate::models::capability::Share;
 use crate::tools::Catalog;
 
-/// Measure with about thirty prompts which tasks a model does reliably; the result is stored
+/// Measure which tasks a model does reliably, as its first uses do; the results are stored
 #[derive(Args)]
 pub struct Probe {
     /// The role whose model is measured
@@ -41,6 +41,7 @@ fn json(probed: &Probed) -> serde_json::Value {
         "capable": probed.said.or_else(|| probed.measured.capable()),
         "said": probed.said,
         "grammar_helps": probed.measured.grammar_helps(),
+        "tier": probed.measured.tier(),
         "measured": probed.measured,
     })
 }
@@ -58,6 +59,12 @@ fn show(Probed { model, said, measured }: &Probed) {
     }
     line("right calls without a grammar", measured.free);
     line("right calls inside a grammar", measured.grammar);
+    line("right tool of a server", measured.choosing.free);
+    line("right tool inside a grammar", measured.choosing.grammar);
+    if measured.writing.of > 0 {
+        line("requests and questions read", measured.reading);
+        line("changes written", measured.writing);
+    }
     let grammar = if measured.grammar_helps() { "on, it helps" } else { "off, it does not help" };
     let (capable, why) = match (said, measured.capable()) {
         (Some(said), _) => (*said, "models.toml says so"),
@@ -70,4 +77,7 @@ fn show(Probed { model, said, measured }: &Probed) {
         "weak: steps that code owns; loops of 3 iterations, index only"
     };
     putln!("  grammar in the free loop: {grammar}\n  {verdict} ({why})");
+    if let Some(tier) = measured.tier() {
+        putln!("  as planner it {}", tier.name());
+    }
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::App;
-use crate::retrieve::Cache;
+use crate::retrieve;
 use crate::ui::lookup::code;
 
 /// Find the code that answers a question or defines a name
@@ -26,7 +26,7 @@ impl Search {
     pub fn run(self, app: &App) -> Result<()> {
         let embedder = super::embedder(app);
         let index = super::index::opened(app, embedder.as_ref(), !self.json)?;
-        let found = Cache::default().search(&index, embedder.as_ref(), &self.query, self.limit)?;
+        let found = retrieve::answer(&index, embedder.as_ref(), &self.query, self.limit)?;
         found.notes.iter().for_each(super::warn);
         if self.json {
             found.hits.iter().for_each(|hit| putln!("{}", hit.row()));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::base::visible;
 use crate::embed::Embedder;
 use crate::index::Index;
-use crate::retrieve::{self, Cache, Hits, Pack};
+use crate::retrieve::{self, Hits, Pack};
 
 /// Lines of a snippet in a text.
 const SNIPPET_LINES: usize = 4;
@@ -37,14 +37,8 @@ pub struct Packed {
 }
 
 /// Bodies of the best hits for `question`, else signatures or names, in at most `tokens`.
-pub fn context(
-    cache: &Cache,
-    index: &Index,
-    embedder: Option<&Embedder>,
-    question: &str,
-    tokens: u32,
-) -> Result<Packed> {
-    let found = cache.search(index, embedder, question, PACKED_HITS)?;
+pub fn context(index: &Index, embedder: Option<&Embedder>, question: &str, tokens: u32) -> Result<Packed> {
+    let found = retrieve::answer(index, embedder, question, PACKED_HITS)?;
     let pack = retrieve::pack(&found.hits, tokens as usize, &retrieve::tokens);
     let mut notes = found.notes;
     if found.hits.len() == PACKED_HITS {

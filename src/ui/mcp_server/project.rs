@@ -8,12 +8,10 @@ use crate::app::{App, SharedModels};
 use crate::base::{Cancel, lock};
 use crate::embed::Embedder;
 use crate::index::{Index, Progress};
-use crate::retrieve::Cache;
 use crate::session::Session;
 
 pub struct Project {
     pub app: App,
-    pub cache: Cache,
     /// The locks are held while something is opened, so that it is opened once.
     opened: Mutex<Option<Opened>>,
     session: Mutex<Option<Arc<Session>>>,
@@ -31,12 +29,7 @@ pub struct Opened {
 impl Project {
     pub fn of(app: App) -> Project {
         // The agent that asks waits for nothing on a screen.
-        Project {
-            app: app.in_background(),
-            cache: Cache::default(),
-            opened: Mutex::default(),
-            session: Mutex::default(),
-        }
+        Project { app: app.in_background(), opened: Mutex::default(), session: Mutex::default() }
     }
 
     /// Index and embedder, without a refresh. Blocks while they are opened.

@@ -11,8 +11,11 @@ use super::event::{Edited, Effect, Event};
 use super::popup::{Choice, Kind};
 use super::state::{About, Screen};
 use super::theme::Theme;
-use crate::base::StepId;
-use crate::protocol::{self, Decision, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
+use crate::base::{Bytes, StepId};
+use crate::protocol::{
+    self, Decision, Memory, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus, TurnFinished,
+    Usage,
+};
 use crate::ui::cli::chat::line::{Show, Work};
 
 /// A screen whose session is open.
@@ -184,6 +187,20 @@ fn a_question_is_answered_by_its_keys() {
     screen.question.as_mut().expect("a question").proposal.always = None;
     assert_eq!(key(&mut screen, KeyCode::Char('a')), [], "it is not offered");
     assert_eq!(key(&mut screen, KeyCode::Char('n')), [Effect::Decide(Decision::Reject)]);
+}
+
+#[test]
+fn the_code_that_a_model_is_shown_and_what_was_cached_can_be_read() {
+    let mut screen = screen();
+    let places = vec!["src/retry.ts:3-9".to_owned()];
+    screen.apply(Event::Turn(protocol::Event::ContextShown { step: StepId(1), places, tokens: 120 }));
+    assert!(text(&screen).contains("the model is shown src/retry.ts:3-9 (120 tokens)"), "{}", text(&screen));
+    let usage = Usage { prompt_tokens: 400, cached_tokens: 300, ..Usage::default() };
+    screen.apply(Event::Memory(Memory { budget_bytes: Bytes::gib(1), ..Memory::default() }));
+    let finished = TurnFinished { request: String::new(), answer: "5".into(), steps: Vec::new(), usage };
+    screen.apply(Event::Turn(protocol::Event::TurnFinished(finished)));
+    let footer: String = screen.facts.lines(120, 1, Theme::Coloured).iter().map(ToString::to_string).collect();
+    assert!(footer.contains("75 % of the prompt cached"), "{footer}");
 }
 
 #[test]

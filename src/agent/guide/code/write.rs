@@ -114,7 +114,7 @@ impl Writer<'_> {
         let is_drawn = round > 0;
         let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
         for draft in 0..if is_drawn && !is_long { Guided::DRAFTS } else { 1 } {
-            let seed = is_drawn.then_some(round + draft * Guided::ROUNDS);
+            let seed = is_drawn.then_some(round + draft * job.scene.toolkit.bounds.rounds);
             let (tokens, lines) = (most_tokens(item, files, job.limits()), grammar::most_lines(item));
             let form = Ask { form: form.clone(), tokens, lines, seed, phase: "writing code" };
             let written = ask(job, messages, form).await?;

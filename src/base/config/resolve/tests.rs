@@ -1,7 +1,7 @@
 //! Tests precedence and origin of settings, refused values, and what a project's own file may do.
 
 use super::*;
-use crate::base::config::{AlternateScreen, ApproveMode};
+use crate::base::config::{AlternateScreen, ApproveMode, Bounds};
 
 /// A user's file, a project with a file, and the inputs of a run.
 struct World {
@@ -107,7 +107,11 @@ fn resolved_settings_become_the_configuration() {
     assert_eq!(alternate(World::new("alternate_screen = \"never\"", "")), AlternateScreen::Never);
     assert_eq!(alternate(World::new("", "").flag("alternate_screen", "always")), AlternateScreen::Always);
     assert_eq!(alternate(World::new("", "")), AlternateScreen::Auto);
+    let world = World::new("pack_tokens = 3000\nchange_rounds = 2\nmax_transitions = 12", "");
+    let bounds = Bounds { pack: Some(3_000), rounds: 2, transitions: Some(12) };
+    assert_eq!(resolve(&world.given).unwrap().config().bounds, bounds);
     let default = Config::default();
+    assert_eq!(default.bounds, Bounds::default());
     assert_eq!((default.slots, default.context, default.commands.timeout_s), (2, 8_192, 60));
     assert_eq!((default.approve, default.repack, default.cognitive.cot), (ApproveMode::OnMutation, true, true));
 }

@@ -94,3 +94,23 @@ fn an_answer_without_tokens_is_sent_at_the_end_and_only_then() {
     assert_eq!(shown(&mut streamed, Event::Token { text: "four".to_owned() }), answer);
     assert_eq!(shown(&mut streamed, finished()), json!([]));
 }
+
+#[test]
+fn a_place_in_the_queue_and_a_long_wait_are_told_without_a_flood() {
+    let mut updates = updates();
+    let queued = |position, eta_ms| Event::QueueUpdate { position, eta_ms };
+    let pulse = |phase: &str, s: u64| Event::Pulse { phase: phase.to_owned(), waited_ms: s * 1000 };
+    let mut check = |event: Event, expected: Option<&str>| {
+        let told = shown(&mut updates, event);
+        assert_eq!(told[0]["content"]["text"].as_str().map(str::trim), expected, "{told}");
+    };
+    check(queued(2, Some(8_000)), Some("queued (#2, about 8 s)"));
+    check(queued(2, Some(7_000)), None);
+    check(queued(1, None), Some("queued (#1)"));
+    check(pulse("reading the request", 1), Some("reading the request … 1 s"));
+    for s in 2..15 {
+        check(pulse("reading the request", s), None);
+    }
+    check(pulse("reading the request", 15), Some("reading the request … 15 s"));
+    check(pulse("answering", 1), Some("answering … 1 s"));
+}

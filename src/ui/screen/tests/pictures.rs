@@ -4,8 +4,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::base::Bytes;
-use crate::protocol::{Memory, ModelRow};
+use crate::protocol::ModelRow;
 use crate::ui::screen::view;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 12)];

@@ -1,0 +1,260 @@
+//! Answers a question that was asked before, in this process or another, from the index's kept answers; they hold until the index changes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::query::Query;
+use super::{Hit, Hits, search};
+use crate::embed::Embedder;
+use crate::index::{Answer, ChunkRow, Index, IndexError};
+
+/// Cosine from which two questions have the same meaning, if they also contain the same names.
+const SAME_MEANING: f32 = 0.95;
+/// Characters of a question that are embedded if embedding all of it fails.
+const SHORTER_CHARS: usize = 200;
+
+/// The hits as they are kept: chunk, score and its parts.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    hits: Vec<(i64, f64, Vec<(String, f64)>)>,
+    notes: Vec<String>,
+}
+
+/// Computes the vector of a text; the error says why it failed.
+type Embed<'a> = dyn Fn(&str) -> Result<Vec<f32>, String> + 'a;
+
+/// Like [`search`], but embeds the question itself, and answers one that was asked before, or one of the same meaning, as then. Without an
+/// embedder, or if it fails, the search uses words and graph, and the notes say so.
+pub fn answer(index: &Index, embedder: Option<&Embedder>, question: &str, k: usize) -> Result<Hits, IndexError> {
+    let embed = embedder.map(|embedder| move |text: &str| embedder.embed_one(text).map_err(|error| error.to_string()));
+    answer_with(index, embed.as_ref().map(|embed| embed as &Embed), question, k)
+}
+
+/// Like [`search`], but answers a question that was asked before, with a vector or without, as then.
+pub fn known(index: &Index, question: &str, vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
+    let asked = Asked::of(index, question, vector.is_some(), k)?;
+    match asked.same(|answer| answer.question == asked.question)? {
+        Some(hits) => Ok(hits),
+        None => {
+            let hits = search(index, question, vector, k)?;
+            asked.keep(vector, &hits);
+            Ok(hits)
+        }
+    }
+}
+
+fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -> Result<Hits, IndexError> {
+    let asked = Asked::of(index, question, embed.is_some(), k)?;
+    let question = asked.question;
+    if let Some(hits) = asked.same(|answer| answer.question == question)? {
+        return Ok(hits);
+    }
+    let query = Query::read(question);
+    let mut notes = Vec::new();
+    let vector = embed.and_then(|embed| vector_of(embed, question, &mut notes));
+    let alike = |answer: &Answer| match &vector {
+        Some(vector) if answer.vector.len() == vector.len() => {
+            let is_near = kernels::cosine(&answer.vector, vector).first().is_some_and(|cosine| *cosine >= SAME_MEANING);
+            is_near && names_the_same(&Query::read(&answer.question), &query)
+        }
+        _ => false,
+    };
+    if let Some(mut hits) = asked.same(alike)? {
+        hits.notes.push("answered as a question of the same meaning was".into());
+        return Ok(hits);
+    }
+    let mut hits = search(index, question, vector.as_deref(), k)?;
+    if !notes.is_empty() {
+        // The exact reason replaces the note that there is no embedder.
+        hits.notes.retain(|note| !note.ends_with("no embedder"));
+        hits.notes.splice(0..0, notes);
+    }
+    // The next search may find the embedder working again.
+    if vector.is_some() || embed.is_none() {
+        asked.keep(vector.as_deref(), &hits);
+    }
+    Ok(hits)
+}
+
+/// A question, with the answers that are kept for its like.
+struct Asked<'a> {
+    index: &'a Index,
+    question: &'a str,
+    k: usize,
+    generation: i64,
+    /// How it is searched: without vectors, or with these.
+    kind: String,
+    answers: Vec<Answer>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(index: &'a Index, question: &'a str, has_vector: bool, k: usize) -> Result<Asked<'a>, IndexError> {
+        let kind = if has_vector { format!("vectors {}", index.vectors_of()) } else { "words".to_owned() };
+        let (generation, answers) = (index.generation()?, index.answers(&kind)?);
+        Ok(Asked { index, question: question.trim(), k, generation, kind, answers })
+    }
+
+    /// The first `k` hits of an answer that fits and was asked for at least `k`.
+    fn same(&self, fits: impl Fn(&Answer) -> bool) -> Result<Option<Hits>, IndexError> {
+        let found = self.answers.iter().find(|answer| answer.most >= self.k && fits(answer));
+        let Some(kept) = found.and_then(|answer| postcard::from_bytes::<Kept>(&answer.found).ok()) else {
+            return Ok(None);
+        };
+        let ids: Vec<i64> = kept.hits.iter().take(self.k).map(|(chunk, ..)| *chunk).collect();
+        let mut rows: HashMap<i64, ChunkRow> = self.index.chunks(&ids)?.into_iter().map(|row| (row.id, row)).collect();
+        let hit = |(chunk, score, parts): (i64, f64, Vec<(String, f64)>)| {
+            let parts = parts.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+            Some(Hit::new(rows.remove(&chunk)?, score, parts))
+        };
+        let hits: Option<Vec<Hit>> = kept.hits.into_iter().take(self.k).map(hit).collect();
+        // The index may have been refreshed since the answers were read.
+        Ok(hits.map(|hits| Hits { hits, notes: kept.notes }))
+    }
+
+    /// Keeps the answer, if the index is not being written to.
+    fn keep(&self, vector: Option<&[f32]>, found: &Hits) {
+        let parts = |hit: &Hit| hit.parts.iter().map(|(name, value)| (name.clone().into_owned(), *value)).collect();
+        let hits = found.hits.iter().map(|hit| (hit.chunk, hit.score, parts(hit))).collect();
+        let kept = postcard::to_stdvec(&Kept { hits, notes: found.notes.clone() });
+        let Ok(kept) = kept else { return };
+        let answer = Answer {
+            question: self.question.to_owned(),
+            most: self.k,
+            vector: vector.unwrap_or_default().to_vec(),
+            found: kept,
+        };
+        if let Err(error) = self.index.keep_answer(self.generation, &self.kind, &answer) {
+            tracing::debug!(%error, "an answer is not kept");
+        }
+    }
+}
+
+/// The vector of a question, or of its beginning if that fails; `None` with a note if both fail.
+fn vector_of(embed: &Embed, question: &str, notes: &mut Vec<String>) -> Option<Vec<f32>> {
+    let error = match embed(question) {
+        Ok(vector) => return Some(vector),
+        Err(error) => error,
+    };
+    let shorter: String = question.chars().take(SHORTER_CHARS).collect();
+    if shorter.len() < question.len()
+        && let Ok(vector) = embed(&shorter)
+    {
+        notes.push(format!("only the first {SHORTER_CHARS} characters were embedded: {error}"));
+        return Some(vector);
+    }
+    notes.push(format!("lexical only: the question could not be embedded: {error}"));
+    None
+}
+
+/// Whether two questions contain the same names: vectors barely distinguish `parseInt` from `parseFloat`.
+fn names_the_same(a: &Query, b: &Query) -> bool {
+    let sorted = |query: &Query| {
+        let mut names = query.code_names.clone();
+        names.sort_unstable();
+        names
+    };
+    !a.is_symbol && !b.is_symbol && sorted(a) == sorted(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::base::Cancel;
+
+    struct Project {
+        folder: tempfile::TempDir,
+        index: Index,
+    }
+
+    impl Project {
+        fn new() -> Project {
+            let folder = tempfile::tempdir().unwrap();
+            let index = Index::open(folder.path()).unwrap();
+            let project = Project { folder, index };
+            project.write("retry.ts", "export function retry() {}\n");
+            project
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            std::fs::write(self.folder.path().join(path), text).unwrap();
+            self.index.refresh_lexical(&mut |_| {}, &Cancel::new()).unwrap();
+        }
+    }
+
+    /// Searches, and counts in `embedded` how often a text was embedded.
+    fn check(index: &Index, embedded: &Cell<usize>, question: &str, k: usize) -> Hits {
+        let embed = |text: &str| {
+            embedded.set(embedded.get() + 1);
+            // Questions about trying have the same vector.
+            Ok(if text.contains("tr") { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
+        };
+        answer_with(index, Some(&embed), question, k).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_searched_once_until_the_index_changes() {
+        let (project, embedded) = (Project::new(), Cell::new(0));
+        let first = check(&project.index, &embedded, "how to retry", 5);
+        assert_eq!(check(&project.index, &embedded, " how to retry", 5).hits, first.hits);
+        assert_eq!(embedded.get(), 1);
+        project.write("again.ts", "export function retryAgain() {} // how to retry\n");
+        let second = check(&project.index, &embedded, "how to retry", 5);
+        assert_eq!((second.hits.len(), embedded.get()), (2, 2));
+    }
+
+    #[test]
+    fn a_question_of_the_same_meaning_is_answered_from_the_cache_unless_its_names_differ() {
+        let (project, embedded) = (Project::new(), Cell::new(0));
+        check(&project.index, &embedded, "how to retry", 5);
+        let alike = check(&project.index, &embedded, "trying again", 5);
+        assert!(alike.hits[0].path == "retry.ts" && alike.notes.iter().any(|note| note.contains("same meaning")));
+        for other in ["how to `try`", "retry", "what is a buffer"] {
+            let notes = check(&project.index, &embedded, other, 5).notes;
+            assert!(!notes.iter().any(|note| note.contains("same meaning")), "{other}");
+        }
+        let more = check(&project.index, &embedded, "trying again", 50);
+        assert!(!more.notes.iter().any(|note| note.contains("same meaning")), "fewer hits are held than asked for");
+    }
+
+    #[test]
+    fn with_a_failing_embedder_the_search_uses_words_and_says_so() {
+        let project = Project::new();
+        let broken = |_: &str| Err("out of memory".to_owned());
+        let found = answer_with(&project.index, Some(&broken), "retry", 5).unwrap();
+        assert_eq!((found.hits.len(), found.notes.len()), (1, 1));
+        assert!(
+            found.notes[0].contains("lexical only") && found.notes[0].contains("out of memory"),
+            "{:?}",
+            found.notes
+        );
+        let working = |_: &str| Ok(vec![0.0, 1.0]);
+        let found = answer_with(&project.index, Some(&working), "retry", 5).unwrap();
+        assert!(!found.notes[0].contains("out of memory"), "{:?}", found.notes);
+        let short_only = |text: &str| if text.len() > 300 { Err("too long".to_owned()) } else { Ok(vec![1.0]) };
+        let found = answer_with(&project.index, Some(&short_only), &"retry ".repeat(99), 5).unwrap();
+        assert!(found.notes[0].contains("first 200 characters"), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn a_question_that_a_step_asks_again_is_answered_as_before_in_another_process_too() {
+        let project = Project::new();
+        let first = known(&project.index, "how to retry", Some(&[1.0, 0.0]), 5).unwrap();
+        let kind = format!("vectors {}", project.index.vectors_of());
+        assert_eq!(project.index.answers(&kind).unwrap().len(), 1);
+        let other = Index::open(project.folder.path()).unwrap();
+        let again = known(&other, "how to retry", Some(&[0.0, 1.0]), 3).unwrap();
+        assert_eq!((&again.hits, &again.notes), (&first.hits, &first.notes));
+        assert!(!again.hits.is_empty() && !again.hits[0].parts.is_empty());
+        let embed = |_: &str| -> Result<Vec<f32>, String> { panic!("the answer is known") };
+        assert_eq!(answer_with(&other, Some(&embed), "how to retry", 5).unwrap().hits, first.hits);
+        assert_eq!(
+            known(&other, "how to retry", None, 3).unwrap().hits.len(),
+            1,
+            "without a vector it is another question"
+        );
+    }
+}
