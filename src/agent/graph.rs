@@ -6,7 +6,7 @@ use crate::base::StepId;
 use crate::models::ModelCapability;
 use crate::protocol::{Event, Mode, PlanView};
 
-use super::evidence::{Evidence, GIVEN};
+use super::evidence::Evidence;
 use super::execute::Scene;
 use super::free_loop::offer;
 use super::plan::{self, Plan};
@@ -231,7 +231,7 @@ impl<'a> State<'a> {
     }
 
     /// The next node after an error: the single-model loop goes on with plan and results, in another way each time. The error, if nothing goes
-    /// on and nothing was found or done; else the answer says what is not done.
+    /// on and nothing was changed, run or said; else the answer says what is not done.
     fn after_error(
         &mut self,
         node: Node,
@@ -248,8 +248,8 @@ impl<'a> State<'a> {
             self.plan.by_model = false;
         }
         let Some(way) = toolkit.way.after(&error, recovery::has_other(toolkit)) else {
-            let is_found = self.evidence.entries().iter().any(|entry| entry.tool != GIVEN);
-            if matches!(error, TurnError::Cancelled) || !is_found && self.said_before.is_empty() {
+            let is_done = self.evidence.entries().iter().any(|entry| entry.executing && entry.succeeded());
+            if matches!(error, TurnError::Cancelled) || !is_done && self.said_before.is_empty() {
                 return Err(error);
             }
             self.response = Some(self.partial(&error, toolkit, host));

@@ -208,7 +208,7 @@ fn a_conversation_continues_in_another_process() {
         listed["conversations"].as_array().expect("a list").iter().map(|one| text(&one["first"])).collect();
     assert_eq!(listed, [STORY]);
     let why = talk.ask("/resume 2", &["turn-failed"]);
-    assert!(text(&why["error"]).contains("lists the 1 there are"));
+    assert!(text(&why["error"]).contains("/resume lists all 1"));
     talk.end().succeeded();
 }
 

@@ -172,12 +172,8 @@ mod tests {
     #[test]
     fn conditions_are_items_whether_they_stand_after_an_order_or_in_a_list() {
         check(
-            "Every store should take a keyword argument on_close=None. If given, it is called once per file. Document it.",
-            &[
-                "Every store should take a keyword argument on_close=None.",
-                "If given, it is called once per file.",
-                "Document it.",
-            ],
+            "Each store should accept on_close. It runs once per file. Document it.",
+            &["Each store should accept on_close.", "It runs once per file.", "Document it."],
         );
         check(
             "I want hidden commands, but:\n- a hidden one still runs\n- the help leaves it out",

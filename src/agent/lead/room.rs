@@ -210,7 +210,10 @@ mod tests {
         let limits = Limits { full: 6_000, condensed: 4_000, kept: 2, count: &count };
         leave_rounds(&mut messages, &mut request_at, "- changed a.rs\nYour notes:\nit is in b.rs", &limits);
         let opening = &messages[request_at].content;
-        assert!(opening.starts_with("request\n\n[The first rounds") && opening.ends_with("it is in b.rs]"), "{opening}");
+        assert!(
+            opening.starts_with("request\n\n[The first rounds") && opening.ends_with("it is in b.rs]"),
+            "{opening}"
+        );
         let rest: Vec<&str> = messages[2..].iter().map(|one| one.content.lines().next().unwrap_or_default()).collect();
         assert_eq!(rest, ["round 8", "result 8", "round 9", "result 9"]);
     }
