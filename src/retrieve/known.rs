@@ -15,10 +15,13 @@ const SAME_MEANING: f32 = 0.95;
 /// Characters of a question that are embedded if embedding all of it fails.
 const SHORTER_CHARS: usize = 200;
 
-/// The hits as they are kept: chunk, score and its parts.
+/// A hit as it is kept: chunk, score and its parts.
+type KeptHit = (i64, f64, Vec<(String, f64)>);
+
+/// The hits of an answer as they are kept.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    hits: Vec<(i64, f64, Vec<(String, f64)>)>,
+    hits: Vec<KeptHit>,
     notes: Vec<String>,
 }
 
