@@ -195,7 +195,7 @@ async fn by(
     offered: &[ToolSpec],
     host: &dyn Host,
 ) -> Result<Option<ToolCall>, TurnError> {
-    let constrained = probe::choosing(toolkit, role, host).await?.grammar_helps();
+    let constrained = probe::choosing(toolkit, role, host).await?.constrained();
     let model = toolkit.model(role, host).await?;
     let asked = Question { toolkit, model: &model, host, phase: PHASE, priority: Priority::Step };
     let chosen = chosen(asked, text, offered, constrained).await?;
