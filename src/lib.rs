@@ -3,7 +3,7 @@
 
 // They panic where the output takes nothing more; `ui/out.rs` has what ends with one line instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
-// What a caller can act on is an error; for all else there is `base::OrBug`.
+// A fault that a caller can act on is an error; all others go through `base::OrBug`.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 // Helpers that every layer shares.

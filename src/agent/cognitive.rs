@@ -111,7 +111,7 @@ pub async fn answer(brief: Brief<'_>, said: Option<&str>) -> Result<String, Turn
     Ok(tell(host, &rounds.end(quiet.thoughts())))
 }
 
-/// What code finds in a draft.
+/// Result of the check of a draft by code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// How much of it is backed, 0 to 1.
@@ -141,7 +141,7 @@ impl<'a> Rounds<'a> {
         Rounds { toolkit, host, state, best: (String::new(), -1.0) }
     }
 
-    /// What was wrong with the drafts so far; the next one is written with it.
+    /// The faults of the drafts so far; the next draft is written with them.
     pub fn past_failures(&self) -> &[String] {
         &self.state.past_failures
     }

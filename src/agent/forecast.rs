@@ -6,15 +6,8 @@ use crate::models::speed::Speed;
 use crate::request::{Kind, Step};
 use crate::tools::confine::Access;
 
-use super::budget::{self, Guided, Pace};
+use super::budget::{self, Guided, PROMPT_REST, Pace, TOKEN_BYTES, TOLD_FROM};
 use super::toolkit::Toolkit;
-
-/// Tokens of a prompt besides the code: rules, request, what was found.
-const PROMPT: usize = 500;
-/// Bytes of a token of code.
-const TOKEN_BYTES: u64 = 3;
-/// A turn that takes so long says so before it begins.
-const LONG: Duration = Duration::from_secs(15);
 
 /// Tokens that are read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,14 +27,14 @@ impl Cost {
     }
 }
 
-/// What a step takes if the planner carries it out; nothing if code does.
+/// The tokens of a step if the planner carries it out; none if code does.
 pub fn of_step(toolkit: &Toolkit, step: &Step, by_model: bool) -> Cost {
     let limits = Guided::of(Pace::of_planner(toolkit));
-    let code = || PROMPT + code_of(toolkit, step).map_or(limits.pack, |tokens| tokens.min(limits.pack));
+    let code = || PROMPT_REST + code_of(toolkit, step).map_or(limits.pack, |tokens| tokens.min(limits.pack));
     match step.kind {
         _ if !by_model => Cost::default(),
         Kind::Rename | Kind::Move => Cost::default(),
-        Kind::Run => Cost { read: PROMPT, written: limits.fill },
+        Kind::Run => Cost { read: PROMPT_REST, written: limits.fill },
         Kind::Ask => Cost { read: code(), written: limits.answer },
         // The definitions are named first, then written.
         Kind::Edit | Kind::Fix => Cost { read: code(), written: limits.names + limits.code },
@@ -56,7 +49,7 @@ fn code_of(toolkit: &Toolkit, step: &Step) -> Option<usize> {
         std::fs::metadata(file.absolute()).ok().filter(|about| about.is_file()).map(|about| about.len())
     };
     let sizes: Vec<u64> = step.part.paths.iter().filter_map(size).collect();
-    (!sizes.is_empty()).then(|| (sizes.iter().sum::<u64>() / TOKEN_BYTES) as usize)
+    (!sizes.is_empty()).then(|| sizes.iter().sum::<u64>() as usize / TOKEN_BYTES)
 }
 
 /// The expected time of steps that take so much; `None` if the planner was not measured here.
@@ -64,10 +57,10 @@ pub fn time(toolkit: &Toolkit, cost: Cost) -> Option<Duration> {
     budget::measured(toolkit).map(|speed| cost.time(speed))
 }
 
-/// What is said before a turn that takes long.
+/// The forecast for the user before a turn that takes long; `None` for a short one.
 pub fn announced(steps: usize, cost: Cost, time: Duration) -> Option<String> {
     let parts = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
-    (time >= LONG).then(|| {
+    (time >= TOLD_FROM).then(|| {
         format!(
             "expect about {} s: {parts}, {} tokens to read and {} to write at the speed measured here",
             time.as_secs(),
@@ -77,7 +70,7 @@ pub fn announced(steps: usize, cost: Cost, time: Duration) -> Option<String> {
     })
 }
 
-/// What is said at its end.
+/// The comparison with the forecast, for the user at the end of the turn.
 pub fn compared(expected: Duration, took: Duration) -> String {
     format!("it took {} s; about {} s were expected", took.as_secs(), expected.as_secs())
 }

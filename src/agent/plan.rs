@@ -38,7 +38,7 @@ impl Plan {
         PlanView { steps, total_estimated_tokens, estimated_seconds, status: PlanStatus::Pending }
     }
 
-    /// What models read and write for its steps.
+    /// The tokens that models read and write for its steps.
     fn cost(&self, toolkit: &Toolkit) -> Cost {
         let all = self.steps.iter().map(|step| forecast::of_step(toolkit, step, self.by_model));
         all.fold(Cost::default(), |sum, one| Cost { read: sum.read + one.read, written: sum.written + one.written })

@@ -36,7 +36,7 @@ pub struct Ran {
 pub async fn run(scene: Scene<'_>, plan: &Plan, evidence: &mut Evidence, ran: &mut Ran) -> Result<(), TurnError> {
     let memory = Memory::of(scene.toolkit, plan, evidence).await;
     let ended = each(scene, plan, evidence, ran, memory.as_ref()).await;
-    // What worked before an error is learned too.
+    // Calls that worked before an error are learned too.
     if let Some(memory) = memory {
         let states = &ran.record.steps;
         let is_done = |step: &Step| states.iter().any(|one| one.id == step.id && one.status == PlanStatus::Completed);

@@ -194,7 +194,7 @@ fn backed_by_results(said: &str, request: &str, evidence: &Evidence) -> String {
     sentences.concat().trim_end().to_owned()
 }
 
-/// What a model is told of the drafts before; empty before the first.
+/// The prompt text about earlier drafts; empty before the first.
 pub fn past(failures: &[String], technique: Technique) -> String {
     let methods = if technique == Technique::ThreeMethods { METHODS } else { "" };
     match failures {

@@ -37,21 +37,21 @@ pub fn answer(index: &Index, embedder: Option<&Embedder>, question: &str, k: usi
 
 /// Like [`search`], but answers a question that was asked before, with a vector or without, as then.
 pub fn known(index: &Index, question: &str, vector: Option<&[f32]>, k: usize) -> Result<Hits, IndexError> {
-    let asked = Asked::of(index, question, vector.is_some(), k)?;
-    match asked.same(|answer| answer.question == asked.question)? {
+    let lookup = Lookup::of(index, question, vector.is_some(), k)?;
+    match lookup.same(|answer| answer.question == lookup.question)? {
         Some(hits) => Ok(hits),
         None => {
             let hits = search(index, question, vector, k)?;
-            asked.keep(vector, &hits);
+            lookup.keep(vector, &hits);
             Ok(hits)
         }
     }
 }
 
 fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -> Result<Hits, IndexError> {
-    let asked = Asked::of(index, question, embed.is_some(), k)?;
-    let question = asked.question;
-    if let Some(hits) = asked.same(|answer| answer.question == question)? {
+    let lookup = Lookup::of(index, question, embed.is_some(), k)?;
+    let question = lookup.question;
+    if let Some(hits) = lookup.same(|answer| answer.question == question)? {
         return Ok(hits);
     }
     let query = Query::read(question);
@@ -64,7 +64,7 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
         }
         _ => false,
     };
-    if let Some(mut hits) = asked.same(alike)? {
+    if let Some(mut hits) = lookup.same(alike)? {
         hits.notes.push("answered as a question of the same meaning was".into());
         return Ok(hits);
     }
@@ -76,13 +76,13 @@ fn answer_with(index: &Index, embed: Option<&Embed>, question: &str, k: usize) -
     }
     // The next search may find the embedder working again.
     if vector.is_some() || embed.is_none() {
-        asked.keep(vector.as_deref(), &hits);
+        lookup.keep(vector.as_deref(), &hits);
     }
     Ok(hits)
 }
 
 /// A question, with the answers that are kept for its like.
-struct Asked<'a> {
+struct Lookup<'a> {
     index: &'a Index,
     question: &'a str,
     k: usize,
@@ -92,11 +92,11 @@ struct Asked<'a> {
     answers: Vec<Answer>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(index: &'a Index, question: &'a str, has_vector: bool, k: usize) -> Result<Asked<'a>, IndexError> {
+impl<'a> Lookup<'a> {
+    fn of(index: &'a Index, question: &'a str, has_vector: bool, k: usize) -> Result<Lookup<'a>, IndexError> {
         let kind = if has_vector { format!("vectors {}", index.vectors_of()) } else { "words".to_owned() };
         let (generation, answers) = (index.generation()?, index.answers(&kind)?);
-        Ok(Asked { index, question: question.trim(), k, generation, kind, answers })
+        Ok(Lookup { index, question: question.trim(), k, generation, kind, answers })
     }
 
     /// The first `k` hits of an answer that fits and was asked for at least `k`.

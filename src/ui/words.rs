@@ -167,7 +167,7 @@ pub fn rewound(rewound: &Rewound) -> String {
     text
 }
 
-/// What a plan is expected to take; `None` if code carries it out.
+/// The expected tokens and time of a plan; `None` if code carries it out.
 pub fn estimate(plan: &PlanView) -> Option<String> {
     let time = plan.estimated_seconds.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
     (plan.total_estimated_tokens > 0).then(|| format!("about {} tokens{time}", plan.total_estimated_tokens))

@@ -44,7 +44,7 @@ async fn turn_by(planner: Script, config: Cognitive) -> Seen {
     seen(Toolkit { cognitive: config, ..plain }, "How often is a request tried, and why?").await.0
 }
 
-/// What a turn gives, and the text that was sent out as it came.
+/// The result of a turn, and the text that was sent out as it came.
 async fn seen(toolkit: Toolkit, request: &str) -> (Seen, String) {
     let host = Witness::new(|_: &Proposal| Decision::Reject);
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");

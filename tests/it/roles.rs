@@ -42,7 +42,7 @@ async fn the_complexity_of_a_request_picks_among_the_models_at_hand() {
         assert!(roles(&finished).iter().all(|one| *one == role), "{request}: {:?}", roles(&finished));
         assert!(finished.answer.contains(&format!("I am the {name} one")), "{request}: {}", finished.answer);
     }
-    // What is left out the planner does.
+    // The planner plays roles that are left out.
     for request in [SIMPLE, HARDEST] {
         let finished = turn(request, named("planning"), Vec::new(), When::Off).await;
         assert!(finished.answer.contains("I am the planning one"), "{request}: {}", finished.answer);

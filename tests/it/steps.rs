@@ -155,7 +155,7 @@ async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
             run_turn(&toolkit, request, &host).await.expect("a turn");
             let sent = host.reports().into_iter().find(|report| report.tool == "send_mail");
             assert_eq!(sent.is_some(), is_sent, "{acts}: {:?}", host.reports());
-            // What the request does not say is left out where the tool does not need it.
+            // Optional arguments that the request does not give are left out.
             assert!(sent.is_none_or(|sent| sent.arguments == json!({"to": "ada@lovelace.org"})));
             let asks = host.notices().iter().any(|text| text.contains("which `to`? Nothing says it"));
             assert_eq!(asks, !is_sent, "{:?}", host.notices());

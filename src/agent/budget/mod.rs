@@ -31,7 +31,11 @@ const REPLY_MIN: usize = 1_000;
 /// The most tokens that the project's instructions may take.
 const INSTRUCTIONS_MAX: usize = 1_500;
 /// Bytes of a token where nothing was counted: of code, in most vocabularies.
-const TOKEN_BYTES: usize = 3;
+pub const TOKEN_BYTES: usize = 3;
+/// Tokens of a prompt besides its code, for estimates: rules, request, places.
+pub const PROMPT_REST: usize = 500;
+/// Time from which a turn counts as long, so that its forecast is told before it begins.
+pub const TOLD_FROM: Duration = Duration::from_secs(15);
 /// A turn without a limit of time; longer than its rounds can take.
 const LONG: Duration = Duration::from_secs(7 * 24 * 3_600);
 

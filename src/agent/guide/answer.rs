@@ -185,7 +185,7 @@ async fn backed(job: Job<'_>, evidence: &Evidence, known: Shown<'_>) -> Result<S
     Ok(answer)
 }
 
-/// What code finds in a draft, of which the sentences that nothing backs were left out already: how much of it is certain.
+/// The check of a draft without the sentences that nothing backs: the share of it that is certain.
 fn checked(draft: &str) -> Checked {
     let sentences = grounding::sentences(draft);
     let unsure: Vec<&str> = sentences.iter().filter_map(|one| one.trim().strip_prefix(UNSURE)).map(str::trim).collect();

@@ -100,7 +100,7 @@ impl Lead<'_> {
         facts
     }
 
-    /// What code finds in an answer: the share of its sentences that name nothing unseen, and of the checklist that is done.
+    /// The check of an answer by code: the share of its sentences that name nothing unseen, times the share of the checklist that is done.
     pub(super) fn checked(&self, words: &str) -> Checked {
         let unseen = unseen(words, &self.seen());
         let sentences = grounding::sentences(words);

@@ -205,7 +205,7 @@ impl Lead<'_> {
         Ok(Ended::Answered(self.answer(stopped.as_deref())))
     }
 
-    /// What the model is told about its answer, if the answer is judged and not good enough yet.
+    /// The message to the model about its answer, if the answer is judged and not good enough yet.
     async fn judged(&mut self, rounds: &mut Option<Rounds<'_>>) -> Result<Option<String>, TurnError> {
         let Some(rounds) = rounds else { return Ok(None) };
         // An answer without a call rests on what the opening shows.

@@ -45,7 +45,7 @@ impl Index {
         })
     }
 
-    /// Keeps an answer that was found in `generation`. While somebody else writes to the index it is not kept: that is no reason to wait.
+    /// Keeps an answer that was found in `generation`. It is dropped while somebody else writes to the index: waiting would cost more than another search.
     pub fn keep_answer(&self, generation: i64, kind: &str, answer: &Answer) -> Result<(), IndexError> {
         let kind = self.reader().by_rules(kind)?;
         let Ok(writer) = self.writer.try_lock() else { return Ok(()) };
@@ -113,7 +113,7 @@ mod tests {
         refreshed(&other, "b.ts", "export function b() {}\n");
         assert_eq!(index.answers("words").unwrap(), []);
         assert!(index.generation().unwrap() > generation);
-        // What was found before the change is not kept after it.
+        // An answer from before the change is not kept after it.
         index.keep_answer(generation, "words", &answer("where is b")).unwrap();
         assert_eq!(index.answers("words").unwrap(), []);
     }

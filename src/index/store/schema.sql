@@ -115,7 +115,7 @@ CREATE TABLE embeddings (
     UNIQUE (model, vector_key)
 );
 
--- What searches find may change with a file or a vector.
+-- Results of searches may change with a file or a vector.
 CREATE TRIGGER files_insert AFTER INSERT ON files BEGIN
     UPDATE index_meta SET value = value + 1 WHERE name = 'generation';
 END;

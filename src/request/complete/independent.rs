@@ -47,7 +47,7 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     let places: Option<Vec<usize>> =
         acts.iter().map(|part| place_of(&part.text, text).map(|range| range.start)).collect();
     let mut places = places.filter(|places| places.is_sorted()).unwrap_or_default();
-    // What stands before the first order belongs to it.
+    // Words before the first order belong to it.
     places.iter_mut().take(1).for_each(|place| *place = 0);
     places
 }
