@@ -5,7 +5,7 @@ use crate::language::words;
 use crate::request::{Kind, Step};
 use crate::tools::builtin::Builtin;
 
-use super::evidence::{Check, Entry, Evidence};
+use super::evidence::{ANSWER, Check, Entry, Evidence};
 use super::synthesize;
 
 /// Characters that the user is shown of a command that checked a change.
@@ -25,8 +25,10 @@ pub struct Facts {
     pub is_shown: bool,
 }
 
-/// The facts of the calls that a step made. A change that was `taken_back` has only its failed and refused calls.
+/// The facts of the calls that a step made. A change that was `taken_back` has only its failed and refused calls. What was looked at for an answer
+/// in words is named.
 pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -> Facts {
+    let is_answered = calls.iter().any(|call| call.tool == ANSWER);
     let mut facts = Facts::default();
     let writes =
         |call: &Entry| call.succeeded() && !call.outcome.changed.is_empty() && call.tool != Builtin::RunCommand.name();
@@ -37,7 +39,7 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
             continue;
         }
         if !is_check || call.status.is_refused() {
-            facts.lines.extend(synthesize::told(call));
+            facts.lines.extend(synthesize::told(call, !is_answered));
         } else if let Some(check) = evidence.check(call.id) {
             let line = line_of(call);
             let is_same = |other: &&Entry| line_of(other) == line;

@@ -155,7 +155,7 @@ fn why_not_changed(context: &Context, step: &Step) -> String {
 }
 
 /// Runs the calls of one tool, in order.
-async fn called(
+pub async fn called(
     scene: Scene<'_>,
     step: &Step,
     (tool, calls): (Builtin, Vec<Map<String, Value>>),

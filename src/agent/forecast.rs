@@ -7,6 +7,7 @@ use crate::request::{Kind, Step};
 use crate::tools::confine::Access;
 
 use super::budget::{self, Guided, PROMPT_REST, Pace, TOKEN_BYTES, TOLD_FROM};
+use super::spelled;
 use super::toolkit::Toolkit;
 
 /// Tokens that are read and written.
@@ -32,7 +33,7 @@ pub fn of_step(toolkit: &Toolkit, step: &Step, by_model: bool) -> Cost {
     let limits = Guided::of(Pace::of_planner(toolkit));
     let code = || PROMPT_REST + code_of(toolkit, step).map_or(limits.pack, |tokens| tokens.min(limits.pack));
     match step.kind {
-        _ if !by_model => Cost::default(),
+        _ if !by_model || spelled::is_by_code(toolkit, step) => Cost::default(),
         Kind::Rename | Kind::Move => Cost::default(),
         Kind::Run => Cost { read: PROMPT_REST, written: limits.fill },
         Kind::Ask => Cost { read: code(), written: limits.answer },

@@ -14,7 +14,7 @@ use super::recovery::{self, Way};
 use super::steps::{self, Ran};
 use super::synthesize::{self, Brief, Draft, NOTHING, Told};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, forecast, free_loop, guide, lead, probe, talk};
+use super::{Host, cognitive, forecast, free_loop, guide, lead, probe, spelled, talk};
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
@@ -161,7 +161,7 @@ impl<'a> State<'a> {
         Ok(match (node, scene) {
             (Node::Sort, Some(_)) if !small_talk::is_all(&self.parts) && !talk::is_recall(request) => {
                 let plans = toolkit.orchestrate && toolkit.mode == Mode::Agent;
-                let is_by_code = plans && lead::spelled::is_all(toolkit, request, &self.parts);
+                let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
                 // A list of the index needs no model, so none is measured for it.
                 self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
                 Some(match (self.leads, plans) {
@@ -321,11 +321,16 @@ impl<'a> State<'a> {
     /// The answer of a turn that looked something up or changed something.
     async fn answer(&self, toolkit: &Toolkit, host: &dyn Host) -> Result<String, TurnError> {
         let said = self.draft.as_deref().map(str::trim_end).filter(|said| !said.is_empty());
+        let brief = self.brief(toolkit, host);
         if self.plan.by_model {
             // It was sent to the host step by step.
-            return Ok(said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned));
+            let said = said.map_or_else(|| synthesize::tell(host, NOTHING), str::to_owned);
+            if self.plan.questions.is_empty() {
+                return Ok(said);
+            }
+            let answer = synthesize::answer(brief, Draft::default()).await?;
+            return Ok(format!("{said}\n\n{answer}"));
         }
-        let brief = self.brief(toolkit, host);
         if cognitive::applies(brief) {
             cognitive::answer(brief, said).await
         } else {

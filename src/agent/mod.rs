@@ -24,6 +24,7 @@ pub mod private_names;
 pub mod probe;
 pub(crate) mod question;
 mod recovery;
+mod spelled;
 mod steps;
 pub(crate) mod synthesize;
 mod talk;

@@ -9,7 +9,7 @@ use crate::request::{Kind, Step};
 
 use super::forecast::{self, Cost};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, guide};
+use super::{Host, guide, spelled};
 
 /// The steps and questions of a turn.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,12 @@ pub async fn of(toolkit: &Toolkit, request: &str, parts: &[Part], host: &dyn Hos
     if !guide::is_for(toolkit, parts, host).await? {
         return Ok(floor(parts));
     }
-    Ok(Plan { steps: guide::read::steps(toolkit, request, host).await?, by_model: true, ..Plan::default() })
+    let mut plan = match spelled::plan(toolkit, request, parts).await {
+        Some(plan) => plan,
+        None => Plan { steps: guide::read::steps(toolkit, request, host).await?, ..Plan::default() },
+    };
+    plan.by_model = true;
+    Ok(plan)
 }
 
 /// The plan that code makes without a model: one step for each clause. If any clause is an act, clauses that only ask become

@@ -249,12 +249,12 @@ fn facts(question: Option<&str>, brief: Brief<'_>) -> Vec<String> {
 
 /// Lines about the calls that the user was not told of yet.
 pub fn calls(Brief { evidence, told, .. }: Brief<'_>) -> Vec<String> {
-    evidence.entries()[told.entries..].iter().flat_map(self::told).collect()
+    evidence.entries()[told.entries..].iter().flat_map(|entry| self::told(entry, true)).collect()
 }
 
-/// Lines about what a call changed, found or failed at, for steps whose text a model has written.
-pub fn told(entry: &Entry) -> Vec<String> {
-    of_call(entry, Shown::Whole)
+/// Lines about what a call changed, found or failed at, for steps whose text a model has written; `whole` with the result.
+pub fn told(entry: &Entry, whole: bool) -> Vec<String> {
+    of_call(entry, if whole { Shown::Whole } else { Shown::Named })
 }
 
 /// The lines for a call. `shown` limits the result of a call that changed nothing.

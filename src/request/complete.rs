@@ -3,6 +3,8 @@
 mod independent;
 mod joins;
 
+pub use independent::is_change;
+
 use std::sync::LazyLock;
 
 use regex::Regex;

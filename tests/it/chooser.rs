@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Decision, Proposal};
+use monobloc::protocol::{Decision, Event, Proposal};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;
 
@@ -52,6 +52,23 @@ async fn the_role_that_was_measured_to_choose_better_chooses() {
     for (planner, router, expected) in cases {
         assert_eq!(called((one, planner), (two, router)).await, expected, "{planner} {router}");
     }
+}
+
+#[tokio::test]
+async fn every_clause_is_a_step_where_a_tool_of_a_server_fits() {
+    let project = Project::todo();
+    let script =
+        Script::saying("").on("Call the one tool", r#"[home.lamp_one(room="kitchen")]"#).writing().choosing(8, 8);
+    let plain = toolkit(&project, script, Script::saying(""));
+    let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one"]);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Switch on the lamp in the kitchen, list the files in src/ and then switch it off";
+    run_turn(&toolkit, request, &host).await.expect("a turn");
+    let steps = host.seen(|event| match event {
+        Event::PlanCreated { plan } => Some(plan.steps.iter().map(|step| step.description.clone()).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(steps, [["Switch on the lamp in the kitchen", "List the files in src/", "Switch it off"]]);
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ async fn the_steps_of_a_request_are_brought_together_in_one_answer() {
     assert!(file.contains("LIMIT = 256") && file.contains("def second"), "{file}");
     assert!(answer.contains("- all 2 parts of the request are done"), "{answer}");
     let (_, answer) = asked(script(), request).await;
-    assert!(answer.contains("- 1 of 2 parts of the request are not done: add a function second()"), "{answer}");
+    assert!(answer.contains("- 1 of 2 parts of the request are not done: Add a function second()"), "{answer}");
 }
 
 #[tokio::test]
@@ -107,8 +107,7 @@ async fn a_change_is_shown_callers_and_tests_where_there_is_time_for_them() {
 
 #[tokio::test]
 async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
-    let request =
-        "Set LIMIT to 256 in a.py, set MAX_ATTEMPTS to 9 in src/retry.ts and set TITLE_LENGTH_MAX to 99 in src/todo.ts";
+    let request = "Set LIMIT to 256 in a.py, set MAX_ATTEMPTS to 9 in src/retry.ts and set TITLE_LENGTH_MAX to 99 in src/todo.ts for the tests";
     let script = Script::saying("").on("You split a developer's request", &format!("edit: {request}"));
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
@@ -120,7 +119,7 @@ async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
     let expected = [
         "Set LIMIT to 256 in a.py",
         "set MAX_ATTEMPTS to 9 in src/retry.ts",
-        "set TITLE_LENGTH_MAX to 99 in src/todo.ts",
+        "set TITLE_LENGTH_MAX to 99 in src/todo.ts for the tests",
     ];
     assert_eq!(steps, [expected]);
     assert!(project.text("a.py").contains("LIMIT = 256") && project.text("src/retry.ts").contains("MAX_ATTEMPTS = 9"));

@@ -54,6 +54,32 @@ async fn a_change_that_is_right_at_once_takes_at_most_three_model_calls() {
 }
 
 #[tokio::test]
+async fn what_a_request_spells_out_is_done_without_the_model() {
+    let (project, toolkit) = prepared(Script::saying("No."));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "List the files in src, read a.py, in a.py change LIMIT from 128 to 64, create plants.txt with the \
+                   text \"three ferns\" and run the command `cat plants.txt`";
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    let tools: Vec<String> = host.reports().into_iter().map(|report| report.tool).collect();
+    assert_eq!(tools, ["list_dir", "read_file", "replace_in_file", "write_file", "run_command"]);
+    assert_eq!(finished.usage.model_calls, 0, "{:?}", finished.usage);
+    assert!(project.text("a.py").starts_with("LIMIT = 64\n") && finished.answer.contains("  three ferns"));
+}
+
+#[tokio::test]
+async fn a_file_read_for_a_question_is_named_and_the_model_answers() {
+    let (_project, toolkit) = prepared(Script::saying("LIMIT is 128."));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "Read a.py and tell me what the limit is", &host).await.expect("a turn");
+    let tools: Vec<String> = host.reports().into_iter().map(|report| report.tool).collect();
+    assert_eq!(tools, ["read_file", "answer"]);
+    let answer = finished.answer;
+    assert!(
+        answer.contains("LIMIT is 128.") && answer.contains("- a.py, lines 1-9 of 9") && !answer.contains("def keep")
+    );
+}
+
+#[tokio::test]
 async fn a_new_function_is_written_and_inserted() {
     let script = Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
     let (file, _) = asked(script, "Add a function second() to a.py").await;

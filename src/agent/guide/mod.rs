@@ -55,7 +55,7 @@ use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
 use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, call, probe};
+use super::{Host, call, probe, spelled};
 pub use answer::is_list;
 pub use code::sample;
 pub use explicit::Change;
@@ -207,6 +207,9 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         if call::of_server(job.scene, job.step, &ranked, evidence).await? {
             return Ok(Done::default());
         }
+    }
+    if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
+        return execute::called(job.scene, job.step, (tool, calls), evidence).await;
     }
     let by_code = match kind {
         Kind::Ask => return Ok(Done { said: answer::answer(job, evidence).await?, ..Done::default() }),

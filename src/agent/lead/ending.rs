@@ -181,7 +181,13 @@ pub fn done(evidence: &Evidence) -> Vec<String> {
         lines.push(format!("- and {more} commands before these"));
     }
     lines.extend(commands.into_iter().take(COMMANDS_SHOWN).rev());
-    lines.extend(evidence.entries().iter().filter(|entry| entry.status.is_refused()).flat_map(synthesize::told));
+    lines.extend(
+        evidence
+            .entries()
+            .iter()
+            .filter(|entry| entry.status.is_refused())
+            .flat_map(|entry| synthesize::told(entry, true)),
+    );
     lines
 }
 

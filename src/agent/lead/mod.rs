@@ -11,7 +11,6 @@ mod offer;
 mod opening;
 mod reply;
 mod room;
-pub mod spelled;
 mod watch;
 
 pub use earlier::Notes;

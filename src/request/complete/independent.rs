@@ -28,20 +28,9 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     let has_paths = acts.iter().any(|part| !part.paths.is_empty());
     let stands_alone = |part: &Part| {
         let names = if has_paths { !part.paths.is_empty() } else { kind == Kind::Run || !names_of(part).is_empty() };
-        effect(kind::of_clause(part)) == effect(kind)
-            && part.verb.is_some()
-            && !part.refers_back
-            && part.context.is_empty()
-            && !kind::only_forbids(&part.text)
-            && names
+        effect(kind::of_clause(part)) == effect(kind) && is_whole(part) && names
     };
-    let is_new = |(at, part): (usize, &&Part)| {
-        let earlier: Vec<String> = acts[..at].iter().flat_map(|part| words::split(&part.text)).collect();
-        let names = names_of(part);
-        let mut pieces = names.iter().flat_map(|name| name.split('.')).map(str::to_lowercase);
-        pieces.all(|piece| !earlier.contains(&piece))
-    };
-    if !acts.iter().all(|part| stands_alone(part)) || !acts.iter().enumerate().all(is_new) {
+    if !acts.iter().enumerate().all(|(at, part)| stands_alone(part) && is_new(part, acts[..at].iter().copied())) {
         return Vec::new();
     }
     let places: Option<Vec<usize>> =
@@ -50,6 +39,26 @@ fn begins(kind: Kind, text: &str) -> Vec<usize> {
     // Words before the first order belong to it.
     places.iter_mut().take(1).for_each(|place| *place = 0);
     places
+}
+
+/// Whether a clause orders one change of code by itself: it names a file of its own, and neither refers to nor names what an earlier one does.
+pub fn is_change(part: &Part, earlier: &[Part]) -> bool {
+    let more = [kind::is_red, kind::speaks_of_tests, kind::speaks_of_docs];
+    let is_edit = kind::of_clause(part) == Kind::Edit && !more.iter().any(|speaks| speaks(&part.text));
+    is_edit && part.kind == PartKind::Act && is_whole(part) && !part.paths.is_empty() && is_new(part, earlier.iter())
+}
+
+/// Whether a clause says all that it orders.
+fn is_whole(part: &Part) -> bool {
+    part.verb.is_some() && !part.refers_back && part.context.is_empty() && !kind::only_forbids(&part.text)
+}
+
+/// Whether a clause names no code that earlier ones speak of.
+fn is_new<'p>(part: &Part, earlier: impl Iterator<Item = &'p Part>) -> bool {
+    let earlier: Vec<String> = earlier.flat_map(|part| words::split(&part.text)).collect();
+    let names = names_of(part);
+    let mut pieces = names.iter().flat_map(|name| name.split('.')).map(str::to_lowercase);
+    pieces.all(|piece| !earlier.contains(&piece))
 }
 
 /// The names of code in a clause.

@@ -1,0 +1,145 @@
+//! Recognises what a request spells out beyond doubt: code does it at once, and no model is asked.
+
+use serde_json::{Map, Value};
+
+use crate::language::clauses::{self, Part, PartKind, names};
+use crate::language::words;
+use crate::request::complete::is_change;
+use crate::request::{Kind, Step, forms, kind, renames, substitution};
+use crate::tools::builtin::Builtin;
+
+use super::guide;
+use super::plan::{self, Plan};
+use super::toolkit::Toolkit;
+
+/// Longest clause that says from which value to which, in words; a longer one asks for more.
+const VALUE_WORDS: usize = 18;
+/// Tools whose call a clause can spell out, and whose result is all that it asks for.
+const TOOLS: &[Builtin] =
+    &[Builtin::ListDir, Builtin::FindFiles, Builtin::SearchText, Builtin::ReadFile, Builtin::WriteFile];
+/// The words of an order to read files, besides their paths: any other word asks for more than their text.
+const READING: &[&str] = &[
+    "read", "open", "show", "view", "print", "cat", "display", "me", "us", "the", "file", "files", "whole", "content",
+    "contents", "of", "line", "lines", "first", "to", "and", "please",
+];
+
+/// Whether every part of the request is a rename, a move, a new value for an old one in one file, a list that the index has, or a command.
+pub fn is_all(toolkit: &Toolkit, request: &str, parts: &[Part]) -> bool {
+    let is_spelled_out =
+        |part: &Part| is_order(part) && (renames::all(&part.text).is_some() || of_values(part) || runs(toolkit, part));
+    let is_renaming = || renames::all(&request.split_whitespace().collect::<Vec<_>>().join(" ")).is_some();
+    toolkit.context.is_some()
+        && (guide::is_list(toolkit, parts) || is_renaming() || !parts.is_empty() && parts.iter().all(is_spelled_out))
+}
+
+/// The plan of a request whose every part is a step by itself: it is spelled out, is a change that names its own file and has nothing to do with
+/// the other parts, or only asks. Where a tool of a server fits a part of an English request, every clause is a call. `None` if a model has to say
+/// what belongs together.
+pub async fn plan(toolkit: &Toolkit, request: &str, parts: &[Part]) -> Option<Plan> {
+    if parts.len() > 1 && clauses::is_english(request) && is_of_servers(toolkit, parts).await {
+        return Some(plan::floor(parts));
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(all) = Some(part).filter(|part| is_order(part)).and_then(|part| renames::all(&part.text)) {
+            let renames = all.into_iter().zip(steps.len() + 1..);
+            let renames: Vec<Step> = renames.map(|((kind, text), number)| Step::of(number, kind, text)).collect();
+            steps.extend(renames);
+            continue;
+        }
+        let kind = if runs(toolkit, part) {
+            Kind::Run
+        } else if let Some((tool, _)) = of_tool(toolkit, part) {
+            if tool.mutates() { Kind::Edit } else { Kind::Ask }
+        } else if of_values(part) && is_order(part) || parts.len() > 1 && is_change(part, &parts[..at]) {
+            Kind::Edit
+        } else if part.kind == PartKind::Answer && at > 0 {
+            // `Read F and tell me …` is one step.
+            if let Some(last) = steps.last_mut().filter(|_| reads(toolkit, &parts[at - 1])) {
+                last.text = format!("{}. {}", last.text, part.text);
+                continue;
+            }
+            Kind::Ask
+        } else {
+            return None;
+        };
+        steps.push(Step { kind, ..Step::of_part(steps.len() + 1, part.clone(), Vec::new()) });
+    }
+    (!steps.is_empty()).then(|| Plan { steps, ..Plan::default() })
+}
+
+/// Whether a tool of a server fits a part.
+async fn is_of_servers(toolkit: &Toolkit, parts: &[Part]) -> bool {
+    for part in parts {
+        if toolkit.server_tools(&part.full_text()).await.first().is_some_and(|best| best.fits > 0.0) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The calls of a tool that a step to look or to write spells out, if they are all that it says.
+pub fn calls(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
+    let parts = super::parts(toolkit, &step.text);
+    let [part] = parts.as_slice() else { return None };
+    of_tool(toolkit, part).filter(|_| matches!(step.kind, Kind::Ask | Kind::Edit))
+}
+
+/// The calls that read the files that a question first orders to read.
+pub fn reading(toolkit: &Toolkit, step: &Step) -> Option<(Builtin, Vec<Map<String, Value>>)> {
+    let part = super::parts(toolkit, &step.text).into_iter().next().filter(|_| step.kind == Kind::Ask)?;
+    of_tool(toolkit, &part).filter(|(tool, _)| *tool == Builtin::ReadFile)
+}
+
+/// Whether a part orders to read files, and nothing else.
+fn reads(toolkit: &Toolkit, part: &Part) -> bool {
+    of_tool(toolkit, part).is_some_and(|(tool, _)| tool == Builtin::ReadFile)
+}
+
+/// Whether code carries out all that a step says, without a model.
+pub fn is_by_code(toolkit: &Toolkit, step: &Step) -> bool {
+    let parts = super::parts(toolkit, &step.text);
+    let [part] = parts.as_slice() else { return false };
+    of_tool(toolkit, part).is_some() || is_order(part) && of_values(part) || runs(toolkit, part)
+}
+
+/// The tool whose calls an order spells out with all arguments, and these. No file is written that exists.
+fn of_tool(toolkit: &Toolkit, part: &Part) -> Option<(Builtin, Vec<Map<String, Value>>)> {
+    let context = toolkit.context.as_ref()?;
+    let symbol = forms::symbol_of(toolkit.index.as_deref(), part);
+    let tool = forms::asked(part, symbol.as_deref()).filter(|tool| TOOLS.contains(tool) && is_order(part))?;
+    let is_whole = match tool {
+        Builtin::ReadFile => only_reads(part),
+        Builtin::WriteFile => !part.paths.iter().any(|path| guide::exists(context, path)),
+        _ => true,
+    };
+    let calls = forms::calls(toolkit.project(), tool, part).ok().filter(|calls| is_whole && !calls.is_empty())?;
+    Some((tool, calls))
+}
+
+/// Whether a part orders something and stands for itself.
+fn is_order(part: &Part) -> bool {
+    part.kind == PartKind::Act && part.context.is_empty() && !part.text.contains('?')
+}
+
+/// Whether a part says which value replaces which in one file.
+fn of_values(part: &Part) -> bool {
+    let is_named = substitution::of(&part.text).is_some() || substitution::of_names(&part.text).is_some();
+    is_named && part.paths.len() == 1 && part.text.split_whitespace().count() <= VALUE_WORDS
+}
+
+/// Whether a part is an order to run a command that it quotes, or one of the project.
+fn runs(toolkit: &Toolkit, part: &Part) -> bool {
+    let Some(context) = &toolkit.context else { return false };
+    let of_project = || part.paths.is_empty() && forms::project_command(part, context.root.path()).is_some();
+    is_order(part) && kind::of_clause(part) == Kind::Run && (kind::quoted_command(&part.text).is_some() || of_project())
+}
+
+/// Whether an order to read files has no word that asks for more.
+fn only_reads(part: &Part) -> bool {
+    let is_path = |word: &str| names::is_path(word) || part.paths.iter().any(|path| path.eq_ignore_ascii_case(word));
+    let own = part.text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '.', ':', ';']));
+    own.filter(|word| !is_path(word))
+        .flat_map(words::split)
+        .all(|word| READING.contains(&word.as_str()) || word.chars().all(|letter| letter.is_ascii_digit()))
+}
