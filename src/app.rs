@@ -201,7 +201,7 @@ impl App {
             tool_call_format: self.config.tool_call_format.clone(),
             max_loaded: self.config.max_loaded,
             repack: self.config.repack,
-            share: self.config.shared_calls,
+            exact: self.config.exact,
             memory: self.engine_memory(preambles),
             trial: self.trial.clone(),
         }

@@ -1,5 +1,6 @@
 //! Entropy and varentropy of the softmax of a row of logits, in one pass: how sure a model is of its next token.
 
+use crate::argmax::greatest;
 use crate::exp::exp;
 use crate::simd::{Simd, multiply_add};
 
@@ -97,18 +98,6 @@ fn body<const FMA: bool>(logits: &[f32], out: &mut Sums) {
 
 /// Sixteen lanes, which the compiler keeps in registers.
 const LANES: usize = 16;
-
-#[inline(always)]
-fn greatest(block: &[f32]) -> f32 {
-    let (sixteens, rest) = block.as_chunks::<LANES>();
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    for numbers in sixteens {
-        for (lane, x) in lanes.iter_mut().zip(numbers) {
-            *lane = if *x > *lane { *x } else { *lane };
-        }
-    }
-    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
-}
 
 /// The sums of `e^d`, `d e^d` and `d² e^d` over a block.
 #[inline(always)]

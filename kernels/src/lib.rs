@@ -7,6 +7,7 @@
 #[macro_use]
 pub mod simd;
 
+pub mod argmax;
 pub mod attention;
 pub mod cosine;
 pub mod entropy;
@@ -17,6 +18,7 @@ pub mod norm;
 pub mod pool;
 mod product;
 
+pub use argmax::argmax;
 pub use cosine::{cosine, top_k};
 pub use entropy::{Entropy, entropy};
 pub use pool::mean_pool;

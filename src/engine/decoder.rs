@@ -28,6 +28,8 @@ pub struct Limits {
     pub context: usize,
     /// Maximum number of rows of one prefill call. May be many, because a call that is no longer wanted is stopped midway.
     pub chunk: usize,
+    /// Rows of a prefill call for whose end answers wait; a whole chunk where that takes no longer than a few tokens.
+    pub part: usize,
     /// Maximum number of rows of one call whose logits can be read.
     pub outputs: usize,
     pub vocabulary: usize,
@@ -41,12 +43,13 @@ pub struct Limits {
     pub undo: usize,
 }
 
-/// Whether generated tokens of several sequences may be evaluated in one call.
+/// Whether rows of several sequences may be evaluated in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// The decoder computes every sequence on its own anyway.
     Always,
-    /// The user wants it, though logits may differ from those of separate calls.
+    /// It is wanted though logits may differ from those of separate calls: for prompts too, and whatever a prompt has in common with
+    /// what is there may be reused.
     Wanted,
     /// Only if comparison has shown the same logits as in separate calls, see `sharing`.
     IfProved,

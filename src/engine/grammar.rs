@@ -156,11 +156,13 @@ impl Constraint {
     /// Sets the logits of every token that may not come next to minus infinity.
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), GrammarError> {
         let allowed = self.matcher.compute_mask_or_eos().map_err(|error| GrammarError(error.to_string()))?;
-        for (index, logit) in logits.iter_mut().enumerate() {
-            if !allowed.get(index) {
+        let known = allowed.len().min(logits.len());
+        logits[known..].fill(f32::NEG_INFINITY);
+        allowed.iter_unset_entries(|index| {
+            if let Some(logit) = logits.get_mut(index) {
                 *logit = f32::NEG_INFINITY;
             }
-        }
+        });
         Ok(())
     }
 

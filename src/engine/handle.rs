@@ -225,6 +225,7 @@ mod tests {
             sequences: 1,
             context: 8,
             chunk: 8,
+            part: 8,
             outputs: 8,
             vocabulary: 257,
             sharing: Sharing::Always,

@@ -1,5 +1,8 @@
 //! Decides what a worker does next. Pure: it gets phases, priorities and times, but no tensors and no queues.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use crate::budget::permit::Priority;
 
 /// A waiting job gains one priority level each time it has waited this long, so that no job starves.
@@ -57,7 +60,7 @@ pub fn preempt(running: &[Running], urgency: u64) -> Option<usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Idle,
-    /// A chunk of prompt, or of a continuation that is scored: one sequence a call.
+    /// A chunk of prompt, or of a continuation that is scored.
     Chunk,
     /// One more token.
     Decode,
@@ -71,6 +74,8 @@ pub struct View {
     pub served: u64,
     /// Time since then.
     pub waited_ms: u64,
+    /// Rows of its next chunk, if that may share a call with other prompts; else 0.
+    pub rows: usize,
 }
 
 impl View {
@@ -82,7 +87,8 @@ impl View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     Nothing,
-    Chunk(usize),
+    /// A chunk of each of these slots.
+    Chunk(Range<usize>),
     Decode(Vec<usize>),
 }
 
@@ -94,13 +100,15 @@ pub struct Scheduler {
     decode_ms: u64,
     /// Maximum number of calls for one slot in a row where calls cannot be shared.
     in_a_row: usize,
+    /// Maximum number of rows of a chunk.
+    chunk: usize,
     /// The slot that the last such call was for, and how many it has had in a row.
     turn: Option<(usize, usize)>,
 }
 
 impl Scheduler {
-    pub fn new(in_a_row: usize) -> Scheduler {
-        Scheduler { in_a_row, ..Scheduler::default() }
+    pub fn new(in_a_row: usize, chunk: usize) -> Scheduler {
+        Scheduler { in_a_row, chunk, ..Scheduler::default() }
     }
 
     /// The next call. Only the most urgent running jobs get calls, and a job without calls becomes more urgent. Between
@@ -124,7 +132,9 @@ impl Scheduler {
         if let Some(&slot) = chunks.first()
             && (decodes.is_empty() || self.chunk_ms <= self.decode_ms)
         {
-            return Work::Chunk(slot);
+            let rows = |(index, view): (usize, &View)| if chunks.contains(&index) { view.rows } else { 0 };
+            let rows: Vec<usize> = slots.iter().enumerate().map(rows).collect();
+            return Work::Chunk(beside(&rows, slot, self.chunk));
         }
         if !co_batch {
             let goes_on = self.turn.filter(|(slot, calls)| *calls < self.in_a_row && decodes.contains(slot));
@@ -145,18 +155,61 @@ impl Scheduler {
     }
 }
 
+/// The slots whose prompts are read in one call with that of `first`, the same number of rows of each: those around it that make the
+/// largest call of at most `most` rows, if it has at least twice the rows of a call for `first` alone. `rows` are those of each slot's
+/// next chunk. llama.cpp computes several sequences together only if their numbers are consecutive and each has as many rows.
+fn beside(rows: &[usize], first: usize, most: usize) -> Range<usize> {
+    let alone = first..first + 1;
+    let together = |slots: &Range<usize>| shortest(&rows[slots.clone()], most) * slots.len();
+    let around = (0..=first).flat_map(|from| (first + 1..=rows.len()).map(move |to| from..to));
+    let largest = around.max_by_key(|slots| (together(slots), Reverse(slots.len()))).unwrap_or(alone.clone());
+    if together(&largest) >= 2 * together(&alone).max(1) { largest } else { alone }
+}
+
+/// How many rows of each slot a shared call has.
+pub fn shortest(rows: &[usize], most: usize) -> usize {
+    rows.iter().copied().min().unwrap_or(0).min(most / rows.len().max(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn view(phase: Phase, priority: Priority, served: u64) -> View {
-        View { phase, priority, served, waited_ms: 0 }
+        View { phase, priority, served, waited_ms: 0, rows: 0 }
+    }
+
+    #[test]
+    fn prompts_share_a_call_that_is_twice_as_large_as_one_of_their_own() {
+        let check = |rows: &[usize], first: usize, expected: Range<usize>| {
+            assert_eq!(beside(rows, first, 256), expected, "{rows:?}, {first} first");
+        };
+        check(&[30, 30, 30], 0, 0..3);
+        check(&[30, 30, 30], 2, 0..3);
+        // A slot between them has nothing to read, or nothing that may be shared.
+        check(&[30, 0, 30, 40], 2, 2..4);
+        check(&[0, 0, 30], 0, 0..1);
+        // Nearly full calls stay alone, a short neighbour would cut this one short, and 25 of each would leave a call for 5.
+        check(&[200, 200], 0, 0..1);
+        check(&[128, 128], 1, 0..2);
+        check(&[100, 3, 90], 0, 0..1);
+        check(&[100, 3, 90], 1, 0..3);
+        check(&[30, 25], 0, 0..1);
+        check(&[16; 16], 5, 0..16);
+        assert_eq!((shortest(&[30, 25], 256), shortest(&[300, 400, 500], 256)), (25, 85));
+    }
+
+    #[test]
+    fn only_prompts_that_are_equally_urgent_share_a_call() {
+        let prompt = |priority| View { rows: 20, ..view(Phase::Chunk, priority, 0) };
+        let slots = [Priority::User, Priority::User, Priority::Step, Priority::User].map(prompt);
+        assert_eq!(Scheduler::new(1, 256).next(&slots, true), Work::Chunk(0..2));
     }
 
     #[test]
     fn a_user_goes_before_a_background_job() {
         let slots = [view(Phase::Decode, Priority::Background, 0), view(Phase::Chunk, Priority::User, 1)];
-        assert_eq!(Scheduler::default().next(&slots, true), Work::Chunk(1));
+        assert_eq!(Scheduler::default().next(&slots, true), Work::Chunk(1..2));
         let slots = [view(Phase::Chunk, Priority::Background, 0), view(Phase::Decode, Priority::User, 1)];
         assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1]));
     }
@@ -176,7 +229,7 @@ mod tests {
                 work
             })
             .collect();
-        assert_eq!(work, [Work::Decode(vec![1]), Work::Decode(vec![1]), Work::Chunk(0)], "for the last chunk alone");
+        assert_eq!(work, [Work::Decode(vec![1]), Work::Decode(vec![1]), Work::Chunk(0..1)], "for the last chunk alone");
     }
 
     #[test]
@@ -184,7 +237,7 @@ mod tests {
         let slots = [view(Phase::Decode, Priority::User, 0), view(Phase::Chunk, Priority::User, 1)];
         let mut scheduler = Scheduler::default();
         let first = scheduler.next(&slots, true);
-        assert_eq!(first, Work::Chunk(1));
+        assert_eq!(first, Work::Chunk(1..2));
         scheduler.spent(&first, 120);
         let mut decoded = 0;
         while let work @ Work::Decode(_) = scheduler.next(&slots, true) {
@@ -199,7 +252,7 @@ mod tests {
         let slots = [view(Phase::Decode, Priority::User, 9), view(Phase::Decode, Priority::User, 4)];
         assert_eq!(Scheduler::default().next(&slots, true), Work::Decode(vec![1, 0]));
         assert_eq!(Scheduler::default().next(&slots, false), Work::Decode(vec![1]));
-        let mut scheduler = Scheduler::new(2);
+        let mut scheduler = Scheduler::new(2, 256);
         let mut three = |slots: &[View]| [0; 3].map(|_| scheduler.next(slots, false));
         assert_eq!(three(&slots), [1, 1, 1].map(|slot| Work::Decode(vec![slot])), "it has waited longest each time");
         let served = [view(Phase::Decode, Priority::User, 4), view(Phase::Decode, Priority::User, 9)];

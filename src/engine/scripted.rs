@@ -192,6 +192,7 @@ impl Decoder for ScriptedDecoder {
             sequences: self.script.slots,
             context: self.script.context,
             chunk: self.script.chunk,
+            part: self.script.chunk,
             outputs: self.script.chunk.max(self.script.slots),
             vocabulary: 257,
             sharing: Sharing::Always,

@@ -43,6 +43,7 @@ pub const LAYERS: &[(&str, &str)] = &[
 /// name.
 pub const DOORS: &[(&str, &[&str])] = &[
     ("llama_cpp_*", &["src/engine/llama.rs", "src/engine/llama/"]),
+    ("rayon", &["src/engine/worker/"]),
     ("llguidance", &["src/engine/grammar.rs"]),
     ("regex_syntax", &["src/agent/player/gbnf.rs"]),
     ("toktrie*", &["src/engine/grammar.rs"]),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use monobloc::base::config::FlashAttention;
+use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::{Permit, Priority};
@@ -32,7 +32,7 @@ pub fn prose(seed: usize, words: usize) -> String {
 fn engine(file: &Path, slots: usize, kv: KvFormat) -> Engine {
     remembering(
         file,
-        Shape { slots, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 64, share: false },
+        Shape { slots, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 64, exact: Exact::Auto },
         None,
     )
 }
@@ -47,7 +47,7 @@ fn weights_of(file: &Path, loading: Loading) -> Weights {
     Weights::load(&header, loading, |_| true).expect("the model loads")
 }
 
-fn loaded(file: &Path, loading: Loading, shape: Shape, store: Option<&PrefixStore>) -> Engine {
+pub fn loaded(file: &Path, loading: Loading, shape: Shape, store: Option<&PrefixStore>) -> Engine {
     let weights = Arc::new(weights_of(file, loading));
     let vocabulary: Arc<dyn Vocabulary> = weights.clone();
     let prefixes = store.map(|store| store.of(Fingerprint::of(file, &shape, "").expect("a readable file")));
@@ -185,7 +185,7 @@ async fn the_number_of_threads_changes_no_token_of_any_architecture() {
         for kv in [KvFormat::F16, KvFormat::Q8_0] {
             let with = |threads| {
                 let flash = FlashAttention::Auto;
-                let settings = Shape { slots: 1, context: 2048, kv, flash, threads, chunk: 64, share: false };
+                let settings = Shape { slots: 1, context: 2048, kv, flash, threads, chunk: 64, exact: Exact::Auto };
                 remembering(synthetic(shape), settings, None)
             };
             let prompt = prose(5, 600);
@@ -210,7 +210,7 @@ async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
                 flash: FlashAttention::Auto,
                 threads: 2,
                 chunk: 64,
-                share: false,
+                exact: Exact::Auto,
             };
             loaded(&file, loading, shape, None)
         };
@@ -223,7 +223,7 @@ async fn a_mapped_file_gives_the_same_tokens_as_a_file_that_was_read() {
 fn sequences_of_models_without_windows_and_experts_may_share_calls() {
     for repack in [true, false] {
         let loading = Loading { gpu_layers: 0, experts_on_host: 0, repack, mapped: !repack };
-        let of = |file: &Path, share: bool| {
+        let of = |file: &Path, exact: Exact| {
             let weights = weights_of(file, loading);
             let shape = Shape {
                 slots: 4,
@@ -232,17 +232,18 @@ fn sequences_of_models_without_windows_and_experts_may_share_calls() {
                 flash: FlashAttention::Auto,
                 threads: 1,
                 chunk: 8,
-                share,
+                exact,
             };
             weights.context(&shape).expect("a context").limits().sharing
         };
-        assert_eq!(of(synthetic(synth_shape::Shape::TinyLfm2), false), Sharing::IfProved, "repack: {repack}");
-        assert_eq!(of(&smollm(), false), Sharing::IfProved);
-        assert_eq!(of(&gemma(), false), Sharing::Never, "sliding windows");
+        assert_eq!(of(synthetic(synth_shape::Shape::TinyLfm2), Exact::Auto), Sharing::IfProved, "repack: {repack}");
+        assert_eq!(of(&smollm(), Exact::Auto), Sharing::IfProved);
+        assert_eq!(of(&gemma(), Exact::Auto), Sharing::Never, "sliding windows");
         for shape in [synth_shape::Shape::TinyLfm2Moe, synth_shape::Shape::TinyQwen35Moe] {
-            assert_eq!(of(synthetic(shape), false), Sharing::Never, "experts: {shape}");
+            assert_eq!(of(synthetic(shape), Exact::Auto), Sharing::Never, "experts: {shape}");
         }
-        assert_eq!(of(&gemma(), true), Sharing::Wanted);
+        assert_eq!(of(&gemma(), Exact::Off), Sharing::Wanted);
+        assert_eq!(of(&smollm(), Exact::On), Sharing::IfProved);
     }
 }
 
@@ -284,7 +285,7 @@ async fn a_kept_prefix_changes_no_token() {
 /// interrupts chunks for other requests, and every token is still that of a cold run.
 async fn split_calls_change_no_token(file: &Path, kv: KvFormat) {
     let shape =
-        Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, share: false };
+        Shape { slots: 2, context: 2048, kv, flash: FlashAttention::Auto, threads: 2, chunk: 256, exact: Exact::Auto };
     let (long, other) = (prose(21, 700), prose(22, 600));
     let mut cold = Vec::new();
     for prompt in [&long, &other] {
@@ -446,7 +447,7 @@ async fn sequences_survive_a_reload(file: &Path) {
         flash: FlashAttention::Auto,
         threads: 2,
         chunk: 32,
-        share: false,
+        exact: Exact::Auto,
     };
     let store = PrefixStore::new(Ledger::new(Bytes::mib(256)), Bytes::mib(128), None);
     let first_turn = prose(12, 250);
@@ -481,7 +482,7 @@ pub fn engine_with_chunk(file: &Path, chunk: usize) -> Engine {
             flash: FlashAttention::Auto,
             threads: 2,
             chunk,
-            share: false,
+            exact: Exact::Auto,
         },
         None,
     )
@@ -506,7 +507,7 @@ async fn a_fixed_preamble_is_read_from_disk_by_the_third_run() {
         flash: FlashAttention::Auto,
         threads: 2,
         chunk: 32,
-        share: false,
+        exact: Exact::Auto,
     };
     let prompt = |n: usize| Prompt::default().text(prose(13, 120)).fixed_so_far().text(format!(" question {n}"));
     let mut cached = Vec::new();
@@ -550,7 +551,7 @@ async fn a_dropped_prompt_ends_in_the_middle_of_a_chunk() {
             flash: FlashAttention::Auto,
             threads: 2,
             chunk: 1024,
-            share: false,
+            exact: Exact::Auto,
         },
         None,
     );
@@ -600,7 +601,7 @@ fn recurrent_layers_can_undo_rows_of_the_last_call() {
         flash: FlashAttention::Auto,
         threads: 2,
         chunk: 64,
-        share: false,
+        exact: Exact::Auto,
     };
     let after = |guess: usize, right: usize| {
         let mut decoder = weights.context(&shape).expect("a context");
@@ -635,7 +636,7 @@ fn windows_go_back_to_checkpoints_and_to_generated_rows_without_changing_a_bit()
     {
         let weights = weights_of(synthetic(shape), loading);
         let flash = FlashAttention::Auto;
-        let context = Shape { slots: 2, context: 1024, kv, flash, threads: 2, chunk: 64, share: false };
+        let context = Shape { slots: 2, context: 1024, kv, flash, threads: 2, chunk: 64, exact: Exact::Auto };
         let row = |sequence, position: usize, logits| {
             let token = Token((300 + position * 37 % 5_000) as i32);
             Row { sequence, position, token, logits }

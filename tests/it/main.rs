@@ -63,6 +63,7 @@ mod stream;
 mod suites;
 mod terminal;
 mod tls;
+mod together;
 mod turn;
 mod undo;
 mod vectors;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use monobloc::agent::private_names::Names;
-use monobloc::base::config::FlashAttention;
+use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::mask::{Judge, Mask};
 use monobloc::base::names::{Form, candidates};
 use monobloc::base::private;
@@ -83,7 +83,7 @@ fn judge() -> Names {
         tool_call_format: None,
         max_loaded: None,
         repack: true,
-        share: false,
+        exact: Exact::Auto,
         memory: EngineMemory::default(),
         trial: None,
     };

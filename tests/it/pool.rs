@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use monobloc::base::config::FlashAttention;
+use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::{Bytes, Cancel, Config};
 use monobloc::budget::ladder::{self, Asked};
 use monobloc::budget::machine::{Accelerator, Kind, Machine};
@@ -68,7 +68,7 @@ impl World {
             tool_call_format: None,
             max_loaded,
             repack: true,
-            share: false,
+            exact: Exact::Auto,
             memory,
             trial: None,
         };

@@ -26,6 +26,7 @@ impl Decoder for Faltering {
             sequences: 1,
             context: 4096,
             chunk: 64,
+            part: 64,
             vocabulary: 257,
             outputs: 64,
             sharing: Sharing::Always,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use monobloc::base::config::FlashAttention;
+use monobloc::base::config::{Exact, FlashAttention};
 use monobloc::base::{Bytes, Config};
 use monobloc::budget::estimate::{Estimate, LoadSettings};
 use monobloc::budget::permit::Permit;
@@ -64,7 +64,7 @@ async fn the_coder_model_calls_the_right_tool_in_its_own_notation() {
         flash: FlashAttention::Auto,
         threads: 2,
         chunk: 128,
-        share: false,
+        exact: Exact::Auto,
     };
     let engine = Engine::spawn("writer", vocabulary, Permit::default(), move |inbox| {
         inbox.serve(weights.context(&shape).map_err(|error| error.to_string())?, &*weights)

@@ -57,8 +57,7 @@ pub struct Config {
     /// Copy weight matrices into the layout that is fastest on the CPU; if false they stay mapped from the file, so the system
     /// can take their memory back.
     pub repack: bool,
-    /// Compute answers given at the same time together even where that changes the last bits of logits.
-    pub shared_calls: bool,
+    pub exact: Exact,
     /// Maximum number of threads for inference; 0 means every core.
     pub threads: usize,
     /// Tools offered to the router for one step.
@@ -180,6 +179,17 @@ pub enum AlternateScreen {
     Auto,
     Always,
     Never,
+}
+
+/// Whether the bits of an answer depend on nothing that is computed beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exact {
+    /// On a processor; not where layers are on a GPU.
+    #[default]
+    Auto,
+    On,
+    Off,
 }
 
 /// Whether attention is computed by flash kernels.

@@ -337,7 +337,7 @@ impl Settings {
             keep_alive_s: self.count("keep_alive_s"),
             max_loaded: self.number("max_loaded"),
             repack: self.value("repack") != Some("false"),
-            shared_calls: self.value("shared_calls") == Some("true"),
+            exact: self.choice("exact"),
             threads: self.count("threads"),
             tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),

@@ -10,6 +10,8 @@ pub const TECHNIQUES: [&str; 4] = ["plain", "chain-of-verification", "debate", "
 pub const VOICES: [&str; 2] = ["planner", "router"];
 /// How models write calls.
 pub const FORMATS: [&str; 3] = ["native_json", "pythonic", "bracket"];
+/// As [`Exact`](super::Exact).
+pub const EXACT: [&str; 3] = ["auto", "on", "off"];
 pub const FLASH_ATTENTION: [&str; 3] = ["auto", "on", "off"];
 /// Types of the KV cache that llama.cpp supports on CPU, CUDA and Metal.
 pub const KV_TYPES: [&str; 3] = ["f16", "q8_0", "q4_0"];
@@ -66,9 +68,9 @@ pub const SETTINGS: [Setting; 56] = settings! {
         "Models in memory at once; the longest unused one goes first [default: as many as fit]";
     "repack", "MONOBLOC_NO_REPACK", "no-repack", Switch, Some("true"), Free,
         "Use matrices as they lie in the file: slower on a CPU, but the system can take their memory back";
-    "shared_calls", "MONOBLOC_SHARED_CALLS", "shared-calls", Switch, Some("false"), Never,
-        "Compute answers given at the same time together even where that changes the last bits of a model's output, \
-         as on a GPU: faster, but an answer may then depend on what is answered at the same time";
+    "exact", "MONOBLOC_EXACT", "exact", Choice(&EXACT), Some("auto"), Never,
+        "Whether no bit of an answer depends on what is answered at the same time or was answered before: auto is on on a \
+         processor and off on a GPU, where answers computed together come several times as fast";
     "threads", "MONOBLOC_THREADS", "threads", Count(0, 1_024), Some("0"), Never,
         "Maximum number of threads for inference; 0 means every core. Calls use fewer while other programs have the cores";
     "tools_offered", "MONOBLOC_TOOLS_OFFERED", "tools-offered", Count(1, 1_000), Some("15"), Free,

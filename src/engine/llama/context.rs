@@ -257,6 +257,7 @@ mod tests {
 
     use super::super::{KvFormat, backend};
     use super::*;
+    use crate::base::config::Exact;
     use crate::engine::Token;
 
     const CHUNK: usize = 64;
@@ -265,8 +266,15 @@ mod tests {
 
     /// The bits of all logits read, with `number(call)` of two threads used by each call.
     fn logits(model: &LlamaModel, kv: KvFormat, number: impl Fn(usize) -> usize) -> Vec<u32> {
-        let shape =
-            Shape { slots: 1, context: 512, kv, flash: FlashAttention::Auto, threads: 2, chunk: CHUNK, share: false };
+        let shape = Shape {
+            slots: 1,
+            context: 512,
+            kv,
+            flash: FlashAttention::Auto,
+            threads: 2,
+            chunk: CHUNK,
+            exact: Exact::Auto,
+        };
         let mut context = Context::new(model, &shape, shape.context, 0, true).expect("a context");
         let mut bits = Vec::new();
         let mut from = 0;

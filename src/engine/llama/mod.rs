@@ -1,8 +1,8 @@
 //! The only module that calls llama.cpp: weights, contexts and sequences. Its callers work with tokens and rows.
 //!
-//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: a call evaluates the prompt of one
-//! sequence only; generated tokens of several sequences share a call only where that was seen to change nothing
-//! or the user wants it (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
+//! Assumptions of this folder, each checked by a test in `tests/it/engine.rs`: where logits are to be exact, a call evaluates the
+//! prompt of one sequence only, and generated tokens of several sequences share a call only where that was seen to change
+//! nothing (`kv_unified = false`, see `sharing`); recurrent layers cannot be cut, so every `mark` takes a checkpoint of them,
 //! which is restored before the attention layers are cut; sliding windows are restored too, and can be cut as far back as
 //! they were settled (see `decoder`).
 
@@ -29,7 +29,7 @@ pub use decoder::LlamaDecoder;
 pub use weights::{Loading, Weights};
 
 use crate::base::OrBug;
-use crate::base::config::FlashAttention;
+use crate::base::config::{Exact, FlashAttention};
 use crate::budget::{LoadSettings, cache};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,8 +96,8 @@ pub struct Shape {
     pub threads: usize,
     /// Maximum number of rows of one prefill call.
     pub chunk: usize,
-    /// Whether slots share calls even where that changes logits ([`Sharing::Wanted`](crate::engine::decoder::Sharing)).
-    pub share: bool,
+    /// Decides whether slots share calls even where that changes logits, see [`Weights::sharing`].
+    pub exact: Exact,
 }
 
 impl Shape {

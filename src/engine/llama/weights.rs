@@ -14,7 +14,7 @@ use super::context::{Context, pointer, wrapped};
 use super::decoder::LlamaDecoder;
 use super::lora::Overlay;
 use super::{KvFormat, LlamaError, Shape, backend, devices, log, mapping, system_info};
-use crate::base::config::FlashAttention;
+use crate::base::config::{Exact, FlashAttention};
 use crate::budget::cache;
 use crate::engine::decoder::{Sharing, Token, Vocabulary};
 use crate::engine::llama::buffer_overrides::BufferOverrides;
@@ -148,7 +148,7 @@ impl Weights {
             flash: FlashAttention::Auto,
             threads: 1,
             chunk: 64,
-            share: false,
+            exact: Exact::Auto,
         };
         weights.context(&shape).map(drop)
     }
@@ -179,10 +179,15 @@ impl Weights {
 
     /// Whether sequences may share a call: not with recurrent layers in AMX tiles (see
     /// [`repack::untiled`](crate::budget::repack::untiled)); with sliding windows and with experts, whose logits are known to differ then,
-    /// only if that is `wanted` although it may change logits. The router of experts is a matrix of floats, whose sums ggml adds up in
+    /// only where exact logits are not asked for, as nobody does on a GPU unless he says so. The router of experts is a matrix of floats, whose sums ggml adds up in
     /// another order for two rows than for one (`llamafile_sgemm`). Rounding hides that in most calls, so that the first few prove
     /// nothing: small mixtures gave other tokens after 15 to 1,700 of them.
-    pub(super) fn sharing(&self, wanted: bool) -> Sharing {
+    pub fn sharing(&self, exact: Exact) -> Sharing {
+        let wanted = match exact {
+            Exact::Auto => self.on_gpu,
+            Exact::On => false,
+            Exact::Off => true,
+        };
         let differs = self.header.sliding_window.is_some() || self.header.experts > 0;
         match (self.recurs() && self.tiled, wanted) {
             (true, _) => Sharing::Never,

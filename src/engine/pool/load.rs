@@ -17,6 +17,7 @@ use crate::base::{Bytes, OrBug};
 use crate::budget::place::{self, Footprint};
 use crate::budget::{Amount, Estimate, Lease, LoadSettings, Refused, Reservation, repack};
 use crate::engine::Manner;
+use crate::engine::decoder::Sharing;
 use crate::engine::handle::Engine;
 use crate::engine::llama::{Loading as Reading, Shape, Weights};
 use crate::engine::prefix::Fingerprint;
@@ -285,7 +286,8 @@ impl Inner {
         let spoken = vocabulary.clone();
         let lora = need.key.lora.clone();
         let memory = self.options.memory.clone();
-        let extra = format!("{} {}", placement(&spoken.held.settings), adapters_of(&lora));
+        let calls = if spoken.held.weights.sharing(shape.exact) == Sharing::Wanted { "shared" } else { "" };
+        let extra = format!("{} {} {calls}", placement(&spoken.held.settings), adapters_of(&lora));
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
         Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {

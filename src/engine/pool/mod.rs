@@ -25,7 +25,7 @@ use super::sampler::Manner;
 use super::scripted::Script;
 use super::trial::Trial;
 use crate::base::Bytes;
-use crate::base::config::{FlashAttention, Think};
+use crate::base::config::{Exact, FlashAttention, Think};
 use crate::budget::Ledger;
 use crate::budget::permit::Permit;
 use crate::models::dialect::Dialect;
@@ -74,8 +74,7 @@ pub struct PoolOptions {
     pub max_loaded: Option<usize>,
     /// Whether matrices may be copied into the order that the CPU kernels read fastest.
     pub repack: bool,
-    /// Whether slots share calls even where that changes logits.
-    pub share: bool,
+    pub exact: Exact,
     pub memory: EngineMemory,
 }
 

@@ -20,7 +20,7 @@ pub fn of(spec: &ModelSpec, options: &PoolOptions, machine: &Machine) -> Result<
     let on_gpu = machine.accelerator.is_some() && spec.gpu_layers != Some(0);
     let most = if on_gpu { CHUNK_ROWS_GPU } else { CHUNK_ROWS };
     let shape =
-        Shape { slots, context, kv, flash: options.flash, threads, chunk: most.min(context), share: options.share };
+        Shape { slots, context, kv, flash: options.flash, threads, chunk: most.min(context), exact: options.exact };
     Ok(Shape { chunk: chunk_rows(&spec.header, &shape), ..shape })
 }
 

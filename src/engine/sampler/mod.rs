@@ -7,6 +7,10 @@ mod truncate;
 
 pub use sampling::{Dry, Manner, Sampling, SamplingError};
 
+use std::borrow::Cow;
+
+use kernels::argmax;
+
 use super::decoder::Token;
 use super::request::Logprobs;
 use truncate::Candidate;
@@ -22,11 +26,18 @@ pub struct Choice {
     pub varentropy: f32,
 }
 
-/// Chooses the next token. Changes `logits` in place; entries of minus infinity are chosen only if there is nothing
+/// Chooses the next token. Penalties change `logits`; entries of minus infinity are chosen only if there is nothing
 /// else. Ties go to the lowest index, so that greedy decoding is reproducible.
-pub fn choose(sampling: &Sampling, logits: &mut [f32], generated: &[Token], random: &mut fastrand::Rng) -> Choice {
+pub fn choose(
+    sampling: &Sampling,
+    logits: &mut Cow<'_, [f32]>,
+    generated: &[Token],
+    random: &mut fastrand::Rng,
+) -> Choice {
     let uncertainty = kernels::entropy(logits);
-    penalise::apply(sampling, logits, generated);
+    if sampling.penalises() {
+        penalise::apply(sampling, logits.to_mut(), generated);
+    }
     let sampling = if sampling.adaptive { adaptive::adapt(sampling, uncertainty) } else { *sampling };
     let index = if sampling.temperature > 0.0 {
         draw(&sampling, logits, random).unwrap_or_else(|| argmax(logits))
@@ -56,17 +67,6 @@ fn draw(sampling: &Sampling, logits: &[f32], random: &mut fastrand::Rng) -> Opti
     });
     // Rounding may leave a small remainder after the last candidate.
     drawn.or(candidates.last()).map(|candidate| candidate.index)
-}
-
-/// Index of the greatest value, the first one of equals; 0 for an empty slice.
-pub fn argmax(values: &[f32]) -> usize {
-    let mut best = 0;
-    for (index, value) in values.iter().enumerate() {
-        if *value > values[best] {
-            best = index;
-        }
-    }
-    best
 }
 
 /// Log-probability of `token` under `logits` (a log-softmax in f64).

@@ -52,6 +52,12 @@ impl Dry {
 }
 
 impl Sampling {
+    /// Whether it changes the logits of tokens that were generated before.
+    pub fn penalises(&self) -> bool {
+        let plain = (self.repetition_penalty, self.frequency_penalty, self.presence_penalty) == (1.0, 0.0, 0.0);
+        !plain || self.dry.is_some_and(|dry| dry.multiplier > 0.0)
+    }
+
     /// The likeliest token, every time.
     pub fn greedy() -> Sampling {
         Sampling {

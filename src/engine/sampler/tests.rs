@@ -6,8 +6,12 @@ use super::*;
 
 const NEVER: f32 = f32::NEG_INFINITY;
 
+fn choose(sampling: &Sampling, logits: &[f32], generated: &[Token], random: &mut fastrand::Rng) -> Choice {
+    super::choose(sampling, &mut Cow::Borrowed(logits), generated, random)
+}
+
 fn check(sampling: Sampling, logits: &[f32], generated: &[Token], expected: i32) {
-    let choice = choose(&sampling, &mut logits.to_vec(), generated, &mut fastrand::Rng::with_seed(1));
+    let choice = choose(&sampling, logits, generated, &mut fastrand::Rng::with_seed(1));
     assert_eq!(choice.token, Token(expected), "{sampling:?}");
 }
 
@@ -33,8 +37,8 @@ fn a_choice_follows_penalties_and_truncation_and_equals_go_by_place() {
 #[test]
 fn a_choice_carries_the_uncertainty_before_truncation() {
     let sampling = Sampling { top_k: 1, repetition_penalty: 9.0, ..drawn(1.0) };
-    let mut logits = [1.0, NEVER, 1.0];
-    let choice = choose(&sampling, &mut logits, &[Token(0)], &mut fastrand::Rng::with_seed(1));
+    let logits = [1.0, NEVER, 1.0];
+    let choice = choose(&sampling, &logits, &[Token(0)], &mut fastrand::Rng::with_seed(1));
     assert!((choice.entropy - std::f32::consts::LN_2).abs() < 1e-6 && choice.varentropy < 1e-6, "{choice:?}");
 }
 
@@ -47,7 +51,7 @@ fn dry_breaks_a_loop_that_greedy_is_caught_in() {
             let mut logits = vec![0.0; 4];
             logits[((generated[generated.len() - 1].0 + 1) % 3) as usize] = 4.0;
             logits[3] = 2.0;
-            let choice = choose(&sampling, &mut logits, &generated, &mut fastrand::Rng::with_seed(1));
+            let choice = choose(&sampling, &logits, &generated, &mut fastrand::Rng::with_seed(1));
             generated.push(choice.token);
         }
         generated.iter().filter(|token| **token == Token(3)).count()
@@ -60,7 +64,7 @@ fn dry_breaks_a_loop_that_greedy_is_caught_in() {
 fn a_draw_follows_the_probabilities() {
     let mut random = fastrand::Rng::with_seed(3);
     let logits = [0.75f32.ln(), NEVER, 0.25f32.ln()];
-    let often = (0..4000).filter(|_| choose(&drawn(1.0), &mut logits.clone(), &[], &mut random).token == Token(0));
+    let often = (0..4000).filter(|_| choose(&drawn(1.0), &logits, &[], &mut random).token == Token(0));
     let share = often.count() as f64 / 4000.0;
     assert!((share - 0.75).abs() < 0.03, "{share}");
 }
@@ -109,7 +113,7 @@ proptest! {
     fn a_masked_token_is_never_chosen(sampling in any_sampling(), (row, generated) in any_row()) {
         let mut random = fastrand::Rng::with_seed(sampling.seed);
         for _ in 0..4 {
-            let token = choose(&sampling, &mut row.clone(), &generated, &mut random).token;
+            let token = choose(&sampling, &row, &generated, &mut random).token;
             prop_assert!(row[token.0 as usize] > NEVER, "{token:?} is masked");
         }
     }
@@ -118,7 +122,7 @@ proptest! {
     fn a_seed_gives_the_same_tokens_again(sampling in any_sampling(), (row, generated) in any_row()) {
         let run = || {
             let mut random = fastrand::Rng::with_seed(sampling.seed);
-            [0; 4].map(|_| choose(&sampling, &mut row.clone(), &generated, &mut random))
+            [0; 4].map(|_| choose(&sampling, &row, &generated, &mut random))
         };
         prop_assert_eq!(run(), run());
     }
@@ -126,7 +130,7 @@ proptest! {
     #[test]
     fn greedy_is_argmax_whatever_the_truncation(sampling in any_sampling(), (row, _) in any_row()) {
         let narrow = Sampling { top_k: sampling.top_k, top_p: sampling.top_p, min_p: sampling.min_p, ..Sampling::greedy() };
-        let token = choose(&narrow, &mut row.clone(), &[], &mut fastrand::Rng::with_seed(1)).token;
+        let token = choose(&narrow, &row, &[], &mut fastrand::Rng::with_seed(1)).token;
         prop_assert_eq!(token.0 as usize, argmax(&row));
     }
 }

@@ -1,9 +1,11 @@
 //! Chooses the next token of a job: what a closed thought puts into the text, else what the model draws, inside the grammar if it holds.
 
+use std::borrow::Cow;
+
 use crate::engine::decoder::{Token, Vocabulary};
 use crate::engine::grammar::{Constraint, GrammarError};
 use crate::engine::request::{Logprobs, Request};
-use crate::engine::sampler::{self, Choice};
+use crate::engine::sampler::{self, Choice, Sampling};
 use crate::engine::text;
 use crate::engine::thought::Thought;
 
@@ -29,7 +31,7 @@ pub struct Chosen {
 impl Chooser<'_> {
     pub fn choose(
         mut self,
-        mut logits: Vec<f32>,
+        mut logits: Cow<'_, [f32]>,
         generated: &[Token],
         random: &mut fastrand::Rng,
     ) -> Result<Chosen, GrammarError> {
@@ -37,9 +39,9 @@ impl Chooser<'_> {
             return Ok(chosen);
         }
         if let Some(constraint) = &mut self.constraint {
-            constraint.mask(&mut logits)?;
+            constraint.mask(logits.to_mut())?;
         }
-        let before = self.request.logprobs.map(|_| logits.clone());
+        let before = before(self.request, &self.request.sampling, &logits);
         let choice = sampler::choose(&self.request.sampling, &mut logits, generated, random);
         let is_end = self.is_end(choice.token);
         let completes = match &mut self.constraint {
@@ -47,18 +49,23 @@ impl Chooser<'_> {
             _ => false,
         };
         self.told(choice.token, false);
-        let logprobs = self.logprobs(before.as_deref(), choice.token);
+        let logprobs = self.logprobs(before.as_deref().unwrap_or(&logits), choice.token);
         Ok(Chosen { choice, logprobs, is_end, completes })
     }
 
     /// The next token of a thought, or of what closes it; `None` if the answer goes on.
-    fn in_thought(&mut self, logits: &mut [f32], generated: &[Token], random: &mut fastrand::Rng) -> Option<Chosen> {
+    fn in_thought(
+        &mut self,
+        logits: &mut Cow<'_, [f32]>,
+        generated: &[Token],
+        random: &mut fastrand::Rng,
+    ) -> Option<Chosen> {
         let thought = self.thought.as_deref_mut()?;
         let mut forced = thought.forced();
         if forced.is_none() && !thought.is_open() {
             return None;
         }
-        let before = self.request.logprobs.map(|_| logits.to_vec());
+        let before = before(self.request, thought.sampling(), logits);
         let choice = match forced {
             Some(token) => sampler::given(token, logits),
             None => {
@@ -72,7 +79,7 @@ impl Chooser<'_> {
         };
         let is_end = forced.is_none() && self.is_end(choice.token);
         self.told(choice.token, forced.is_some());
-        let logprobs = self.logprobs(before.as_deref(), choice.token);
+        let logprobs = self.logprobs(before.as_deref().unwrap_or(logits), choice.token);
         Some(Chosen { choice, logprobs, is_end, completes: false })
     }
 
@@ -86,11 +93,16 @@ impl Chooser<'_> {
         }
     }
 
-    fn logprobs(&self, logits: Option<&[f32]>, token: Token) -> Option<Logprobs> {
-        logits.map(|logits| sampler::logprobs(logits, token, self.request.logprobs.unwrap_or_default()))
+    fn logprobs(&self, logits: &[f32], token: Token) -> Option<Logprobs> {
+        self.request.logprobs.map(|top| sampler::logprobs(logits, token, top))
     }
 }
 
 fn is_end(vocabulary: &dyn Vocabulary, request: &Request, token: Token) -> bool {
     vocabulary.is_end(token) && !request.ignore_end
+}
+
+/// A copy of `logits` if their log-probabilities are asked for and penalties will change them.
+fn before(request: &Request, sampling: &Sampling, logits: &[f32]) -> Option<Vec<f32>> {
+    (request.logprobs.is_some() && sampling.penalises()).then(|| logits.to_vec())
 }

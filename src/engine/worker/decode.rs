@@ -1,10 +1,30 @@
 //! Generates one more token for each slot: in a shared call if that changes nothing or the user wants it, else one by one.
 
+use std::borrow::Cow;
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use super::choose::Chooser;
-use super::{Decoder, Finish, Progress, Repetition, Task, Update, Worker};
-use crate::engine::decoder::{Row, Sharing};
+use super::{Decoder, Finish, Occupied, Progress, Repetition, Task, Update, Worker};
+use crate::engine::decoder::{Row, Sharing, Vocabulary};
+use crate::engine::request::EngineError;
 use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::thought::Thought;
+
+/// Fewest slots whose tokens are chosen by several threads: a choice takes some 50 µs, which counts on a GPU, waking threads 20.
+const PARALLEL_MIN: usize = 4;
+
+/// A slot whose next token is chosen from the logits after `row` of the last call.
+pub(super) struct Taken {
+    pub slot: usize,
+    pub row: usize,
+}
+
+/// How a job ends with a token.
+enum Ended {
+    Finished(Finish),
+    Failed(EngineError),
+}
 
 impl<D: Decoder> Worker<'_, D> {
     /// Generates one more token for every slot in `indices`, or several if tokens were guessed. A guess is verified in
@@ -15,9 +35,12 @@ impl<D: Decoder> Worker<'_, D> {
         rows.sort_by_key(|row| row.sequence);
         // llama.cpp computes only sequences with consecutive numbers together, and only in that order
         // (`llama_batch_allocr::split_equal`).
+        let mut calls = 0;
         for run in rows.chunk_by(|one, next| one.sequence + 1 == next.sequence) {
             self.decode_run(run);
+            calls += 1;
         }
+        self.apart = if calls > 1 { self.apart + 1 } else { 0 };
     }
 
     /// Generates one more token for each of some sequences with consecutive numbers.
@@ -53,11 +76,9 @@ impl<D: Decoder> Worker<'_, D> {
             }
             return;
         }
-        for (number, row) in rows.iter().enumerate() {
-            self.slots[row.sequence].slot.push(row.token);
-            let logits = self.decoder.logits(number).to_vec();
-            self.take_token(row.sequence, logits);
-        }
+        rows.iter().for_each(|row| self.slots[row.sequence].slot.push(row.token));
+        let taken = rows.iter().enumerate().map(|(number, row)| Taken { slot: row.sequence, row: number });
+        self.take_tokens(&taken.collect::<Vec<_>>());
     }
 
     /// Evaluates all rows in one call, takes them back, and evaluates them one by one. The latter results count.
@@ -80,40 +101,67 @@ impl<D: Decoder> Worker<'_, D> {
                 self.abort(&[row.sequence], &error);
                 continue;
             }
-            let alone = self.decoder.logits(0).to_vec();
-            equal &= shared.as_ref().is_some_and(|shared| same_bits(&shared[number], &alone));
+            equal &= shared.as_ref().is_some_and(|shared| same_bits(&shared[number], self.decoder.logits(0)));
             self.slots[row.sequence].slot.push(row.token);
-            self.take_token(row.sequence, alone);
+            self.take_tokens(&[Taken { slot: row.sequence, row: 0 }]);
         }
         self.verdicts.found(regime, equal);
     }
 
-    /// Chooses the next token from `logits`, sends it out, and ends the job if it is complete.
-    pub(super) fn take_token(&mut self, index: usize, logits: Vec<f32>) {
-        let held = self.slots[index].slot.tokens.len();
-        let Some(active) = &mut self.slots[index].active else { return };
+    /// Chooses the next tokens of these slots, sends them out, and ends the jobs that are complete.
+    pub(super) fn take_tokens(&mut self, taken: &[Taken]) {
+        let (decoder, vocabulary, context) = (&self.decoder, self.vocabulary, self.limits.context);
+        let row_of = |index: usize| taken.iter().find(|taken| taken.slot == index).map(|taken| taken.row);
+        let jobs = self
+            .slots
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, one)| row_of(index).map(move |row| (index, one, decoder.logits(row))));
+        let take = |(index, one, logits): (usize, &mut Occupied, &[f32])| {
+            Some((index, one.take_token(vocabulary, context, logits)?))
+        };
+        let ended: Vec<(usize, Ended)> = if taken.len() < PARALLEL_MIN {
+            jobs.filter_map(take).collect()
+        } else {
+            // Gathered first, because only this thread may ask the decoder.
+            jobs.collect::<Vec<_>>().into_par_iter().filter_map(take).collect()
+        };
+        for (index, ended) in ended {
+            match ended {
+                Ended::Finished(finish) => self.finish(index, finish),
+                Ended::Failed(error) => {
+                    if let Some(active) = self.slots[index].active.take() {
+                        active.job.fail(error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Occupied {
+    /// Chooses the next token from `logits` and sends it out; returns how the job ends, if it does.
+    fn take_token(&mut self, vocabulary: &dyn Vocabulary, context: usize, logits: &[f32]) -> Option<Ended> {
+        let held = self.slot.tokens.len();
+        let active = self.active.as_mut()?;
         let (
             Progress::Decode { generated, random, repetition, lookup },
             Task::Generate { request, constraint, thought },
         ) = (&mut active.progress, &mut active.job.task)
         else {
-            return;
+            return None;
         };
         if request.max_tokens == 0 {
-            return self.finish(index, Finish::MaxTokens);
+            return Some(Ended::Finished(Finish::MaxTokens));
         }
         let (constraint, mut thought) = (constraint.as_deref_mut(), thought.as_deref_mut());
-        let chooser = Chooser { vocabulary: self.vocabulary, request, constraint, thought: thought.as_deref_mut() };
-        let chosen = match chooser.choose(logits, generated, random) {
+        let chooser = Chooser { vocabulary, request, constraint, thought: thought.as_deref_mut() };
+        let chosen = match chooser.choose(Cow::Borrowed(logits), generated, random) {
             Ok(chosen) => chosen,
-            Err(error) => {
-                active.job.fail(error.into());
-                self.slots[index].active = None;
-                return;
-            }
+            Err(error) => return Some(Ended::Failed(error.into())),
         };
         if chosen.is_end {
-            return self.finish(index, Finish::End);
+            return Some(Ended::Finished(Finish::End));
         }
         let token = chosen.choice.token;
         generated.push(token);
@@ -130,13 +178,13 @@ impl<D: Decoder> Worker<'_, D> {
             (*repetition, is_circle) = (Repetition::default(), false);
         }
         if chosen.completes {
-            self.finish(index, Finish::End);
+            Some(Ended::Finished(Finish::End))
         } else if is_circle {
-            self.finish(index, Finish::Repetition);
+            Some(Ended::Finished(Finish::Repetition))
         } else if generated.len() - aside >= request.max_tokens {
-            self.finish(index, Finish::MaxTokens);
-        } else if held + 1 >= self.limits.context {
-            self.finish(index, Finish::ContextFull);
+            Some(Ended::Finished(Finish::MaxTokens))
+        } else {
+            (held + 1 >= context).then_some(Ended::Finished(Finish::ContextFull))
         }
     }
 }

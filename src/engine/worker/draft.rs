@@ -1,5 +1,6 @@
 //! Verifies guessed tokens: evaluates several tokens of one slot in a call and keeps those that the model chooses.
 
+use super::decode::Taken;
 use super::{Decoder, Progress, Task, Worker};
 use crate::engine::decoder::{DecodeError, Row, Token};
 use crate::engine::lookup::{GUESSED_MIN, Lookup};
@@ -33,8 +34,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
         for (number, row) in rows.iter().enumerate() {
             self.slots[index].slot.push(row.token);
-            let logits = self.decoder.logits(number).to_vec();
-            self.take_token(index, logits);
+            self.take_tokens(&[Taken { slot: index, row: number }]);
             let next = rows.get(number + 1).map(|next| next.token);
             let Some(lookup) = self.lookup_of(index) else { break };
             if next.is_none() || lookup.last() != next {

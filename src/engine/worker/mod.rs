@@ -3,6 +3,7 @@
 mod choose;
 mod decode;
 mod draft;
+mod gather;
 mod job;
 mod place;
 mod prompt;
@@ -45,7 +46,8 @@ impl Inbox {
             splits,
             slots,
             waiting: VecDeque::new(),
-            scheduler: Scheduler::new(limits.calls_in_a_row),
+            scheduler: Scheduler::new(limits.calls_in_a_row, limits.chunk),
+            apart: 0,
             clock: 0,
             service_ms: 0.0,
         };
@@ -106,6 +108,8 @@ struct Worker<'v, D> {
     slots: Vec<Occupied>,
     waiting: VecDeque<Waiter>,
     scheduler: Scheduler,
+    /// How often in a row tokens were generated in several calls because the slots are not neighbours.
+    apart: usize,
     /// Counts calls and admissions; orders slots and jobs by age.
     clock: u64,
     /// Moving average of the time a job holds a slot, for the expected wait; 0 before the first.
@@ -132,8 +136,10 @@ impl<D: Decoder> Worker<'_, D> {
             }
             self.drop_abandoned_jobs();
             self.admit();
+            self.gather();
             self.show();
-            let views: Vec<View> = self.slots.iter().map(Occupied::view).collect();
+            let shares_prompts = self.limits.sharing == Sharing::Wanted;
+            let views: Vec<View> = self.slots.iter().map(|slot| slot.view(shares_prompts)).collect();
             let may_share = match self.limits.sharing {
                 Sharing::Always | Sharing::Wanted => true,
                 Sharing::IfProved => !self.verdicts.is_refuted(),
@@ -175,8 +181,8 @@ impl<D: Decoder> Worker<'_, D> {
     fn carry_out(&mut self, work: &Work) {
         let indices = match work {
             Work::Nothing => return,
-            Work::Chunk(index) => std::slice::from_ref(index),
-            Work::Decode(indices) => indices,
+            Work::Chunk(slots) => slots.clone().collect(),
+            Work::Decode(indices) => indices.clone(),
         };
         let priority = indices.iter().map(|&index| self.slots[index].priority()).max().unwrap_or(Priority::Background);
         let from = Instant::now();
@@ -184,16 +190,16 @@ impl<D: Decoder> Worker<'_, D> {
             let permit = self.permit.clone();
             let _turn = permit.take(priority);
             match work {
-                Work::Chunk(index) if matches!(self.slots[*index].progress(), Some(Progress::Score { .. })) => {
-                    self.score_one(*index);
+                Work::Chunk(slots) if matches!(self.slots[slots.start].progress(), Some(Progress::Score { .. })) => {
+                    self.score_one(slots.start);
                 }
-                Work::Chunk(index) => self.chunk(*index),
-                Work::Decode(_) => self.decode(indices),
+                Work::Chunk(slots) => self.chunks(slots.clone()),
+                Work::Decode(_) => self.decode(&indices),
                 Work::Nothing => {}
             }
         }
         self.clock += 1;
-        for &index in indices {
+        for index in indices {
             if let Some(active) = &mut self.slots[index].active {
                 (active.served, active.served_at) = (self.clock, Instant::now());
             }
@@ -229,7 +235,8 @@ impl<D: Decoder> Worker<'_, D> {
 }
 
 impl Occupied {
-    fn view(&self) -> View {
+    /// Whether its next chunk may share a call with others is for `shares_prompts` to say.
+    fn view(&self, shares_prompts: bool) -> View {
         let phase = match self.progress() {
             None => Phase::Idle,
             Some(Progress::Prompt | Progress::Score { .. }) => Phase::Chunk,
@@ -237,7 +244,13 @@ impl Occupied {
         };
         let served = self.active.as_ref().map_or(0, |active| active.served);
         let waited_ms = self.active.as_ref().map_or(0, |active| active.served_at.elapsed().as_millis() as u64);
-        View { phase, priority: self.priority(), served, waited_ms }
+        let rows = match &self.active {
+            Some(active) if shares_prompts && matches!(active.progress, Progress::Prompt) => {
+                active.prefill.end(&self.slot) - self.slot.tokens.len()
+            }
+            _ => 0,
+        };
+        View { phase, priority: self.priority(), served, waited_ms, rows }
     }
 
     fn progress(&self) -> Option<&Progress> {

@@ -1,11 +1,12 @@
 //! Gives slots to waiting jobs: which job is next, which slot it gets, whom it preempts, and which prefix it reuses.
 
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::{Active, Decoder, Job, Progress, Worker};
 use crate::budget::Lease;
-use crate::engine::decoder::{Saved, Token};
+use crate::engine::decoder::{Saved, Sharing, Token};
 use crate::engine::prefix::{Copied, TOKENS_MIN};
 use crate::engine::request::EngineError;
 use crate::engine::scheduler::{self, Running, Waiting};
@@ -27,6 +28,13 @@ pub(super) struct Parked {
     /// `None` if nothing was computed yet.
     saved: Option<Saved>,
     _lease: Option<Lease>,
+}
+
+impl Parked {
+    /// As when it got its slot.
+    pub fn urgency(&self) -> u64 {
+        self.active.urgency
+    }
 }
 
 impl Waiter {
@@ -107,20 +115,25 @@ impl<D: Decoder> Worker<'_, D> {
         Prefill::new(job.prompt.len(), job.fixed(), self.limits.chunk)
     }
 
-    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise one that was never used, next to
-    /// a busy one if possible, because such slots can share a call; otherwise the least recently used, so that prefixes in
-    /// frequent use stay in their slots.
+    /// The idle slot to use: one that holds a prefix of `prompt` and little else; otherwise the least recently used, so that prefixes
+    /// in frequent use stay in their slots, and of those never used one next to a busy one, because such slots can share a call.
+    /// Where calls are always shared, one between busy ones or next to one comes before any other.
     fn free_slot(&self, prompt: &[Token]) -> Option<usize> {
         let idle =
             || self.slots.iter().enumerate().filter(|(_, one)| one.active.is_none()).map(|(i, one)| (i, &one.slot));
+        let wanted = self.limits.sharing == Sharing::Wanted;
+        // The first token is the same in every prompt.
+        let least = if wanted { TOKENS_MIN } else { 1 };
         let in_place = idle()
             .map(|(index, slot)| (slot.shared(prompt), index, slot))
-            .filter(|(shared, _, slot)| *shared > 0 && slot.tokens.len() - shared < TOKENS_MIN)
+            .filter(|(shared, _, slot)| *shared >= least && slot.tokens.len() - shared < TOKENS_MIN)
             .max_by_key(|(shared, ..)| *shared)
             .map(|(_, index, _)| index);
         let is_busy = |index: usize| self.slots.get(index).is_some_and(|one| one.active.is_some());
-        let is_alone = |index: usize| !is_busy(index + 1) && !index.checked_sub(1).is_some_and(is_busy);
-        let age = |(index, slot): &(usize, &Slot)| (slot.used, is_alone(*index), *index);
+        let neighbours =
+            |index: usize| usize::from(is_busy(index + 1)) + usize::from(index.checked_sub(1).is_some_and(is_busy));
+        let first = |index: usize| Reverse(if wanted { neighbours(index) } else { 0 });
+        let age = |(index, slot): &(usize, &Slot)| (first(*index), slot.used, neighbours(*index) == 0, *index);
         in_place.or_else(|| idle().min_by_key(age).map(|(index, _)| index))
     }
 
@@ -139,6 +152,15 @@ impl<D: Decoder> Worker<'_, D> {
             })
             .collect();
         let index = scheduler::preempt(&running, urgency)?;
+        let mut parked = self.park(index)?;
+        parked.active.parked += 1;
+        self.pressure.enter(parked.active.job.priority);
+        self.waiting.push_back(Waiter::Parked(Box::new(parked)));
+        Some(index)
+    }
+
+    /// Takes the job of slot `index` out of it with a copy of what it computed. `None` if memory is short, or that cannot be copied.
+    pub(super) fn park(&mut self, index: usize) -> Option<Parked> {
         let saved = self.decoder.save(index);
         if saved.is_none() && !self.slots[index].slot.tokens.is_empty() {
             return None;
@@ -147,20 +169,17 @@ impl<D: Decoder> Worker<'_, D> {
             (Some(saved), Some(prefixes)) => Some(prefixes.lease(saved.bytes())?),
             _ => None,
         };
-        let mut active = self.slots[index].active.take()?;
-        active.parked += 1;
-        self.pressure.enter(active.job.priority);
+        let active = self.slots[index].active.take()?;
         let held = &mut self.slots[index].slot;
         let slot = held.clone();
         // The parked state is already a copy.
         held.generated = false;
-        self.waiting.push_back(Waiter::Parked(Box::new(Parked { active, slot, saved, _lease: lease })));
-        Some(index)
+        Some(Parked { active, slot, saved, _lease: lease })
     }
 
     fn start(&mut self, index: usize, job: Job, urgency: u64) {
         job.standing.position.store(0, Ordering::Relaxed);
-        let reuse = job.reuse();
+        let reuse = if self.limits.sharing == Sharing::Wanted { Reuse::Continue } else { job.reuse() };
         let prefill = self.prefill_of(&job);
         self.fetch_prefix(index, &job.prompt, prefill, reuse);
         let held = &self.slots[index].slot;
@@ -191,7 +210,7 @@ impl<D: Decoder> Worker<'_, D> {
         });
     }
 
-    fn resume(&mut self, index: usize, parked: Parked, urgency: u64) {
+    pub(super) fn resume(&mut self, index: usize, parked: Parked, urgency: u64) {
         let Parked { mut active, mut slot, saved, .. } = parked;
         active.job.standing.position.store(0, Ordering::Relaxed);
         self.leave_copy(index);
@@ -201,7 +220,7 @@ impl<D: Decoder> Worker<'_, D> {
         }
         if !restored {
             self.slots[index].slot = Slot::default();
-            let reason = "its slot was given to a more urgent request and could not be restored; ask again".to_owned();
+            let reason = "it had to change its slot and could not be restored; ask again".to_owned();
             return active.job.fail(EngineError::Interrupted { reason });
         }
         slot.used = self.clock;

@@ -1,27 +1,69 @@
-//! Evaluates prompts, one chunk per call.
+//! Evaluates prompts, one chunk per call, or the same number of rows of several.
 
 use std::ops::Range;
 use std::time::Instant;
 
+use super::decode::Taken;
 use super::{Decoder, Occupied, Progress, Task, Worker};
+use crate::budget::permit::Priority;
 use crate::engine::decoder::{DecodeError, Row};
 use crate::engine::repetition::Repetition;
+use crate::engine::scheduler;
 use crate::engine::slot::Prefill;
 
 /// How often one chunk may be stopped for a more urgent job before it runs to its end. What a stopped call computed is
 /// lost, so this bounds how long a prompt can be delayed.
 const STOPPED_MAX: u8 = 3;
-/// Rows of a part of a chunk: a quarter of a full chunk, which takes a tenth more time per row.
-const PART_ROWS: usize = 64;
+
+/// Positions of the prompt of slot `index` that are evaluated in one call.
+pub(super) struct Part {
+    pub index: usize,
+    pub positions: Range<usize>,
+}
 
 impl<D: Decoder> Worker<'_, D> {
+    /// Evaluates the next rows of the prompts of `slots` in one call.
+    pub(super) fn chunks(&mut self, slots: Range<usize>) {
+        if slots.len() < 2 {
+            return self.chunk(slots.start);
+        }
+        let rows: Vec<usize> = self.slots[slots.clone()].iter().map(|one| one.view(true).rows).collect();
+        let rows = scheduler::shortest(&rows, self.limits.chunk);
+        let parts: Vec<Part> = slots
+            .map(|index| {
+                let from = self.slots[index].slot.tokens.len();
+                Part { index, positions: from..from + rows }
+            })
+            .collect();
+        match self.evaluate(&parts, false) {
+            Ok(()) => {
+                for (number, part) in parts.iter().enumerate() {
+                    let end = self.slots[part.index].view(true).rows == rows;
+                    self.read(part, end, (number + 1) * rows - 1);
+                }
+            }
+            Err(DecodeError::Stopped) => parts.iter().for_each(|part| self.stopped(part.index, part.positions.start)),
+            // Each alone, so that the prompt that cannot be computed ends no other.
+            Err(error) => {
+                for Part { index, positions } in parts {
+                    if self.cut_back(index, positions.start) == positions.start {
+                        self.chunk(index);
+                    } else {
+                        self.abort(&[index], &error);
+                    }
+                }
+            }
+        }
+    }
+
     /// Evaluates the next chunk of a prompt, or a part of it; after the last one it takes the first generated token.
-    pub(super) fn chunk(&mut self, index: usize) {
+    fn chunk(&mut self, index: usize) {
         let Occupied { slot, active: Some(active) } = &self.slots[index] else { return };
         let (from, end) = (slot.tokens.len(), active.prefill.end(slot));
-        let to = if self.goes_in_parts(index, end) { Prefill::part_of(from, end, PART_ROWS) } else { end };
+        let to = if self.goes_in_parts(index, end) { Prefill::part_of(from, end, self.limits.part) } else { end };
         let proof = if to == end { self.proof_of_splits(index, end) } else { None };
-        match self.evaluate(index, from..to, proof.is_some()) {
+        let whole = Part { index, positions: from..to };
+        match self.evaluate(std::slice::from_ref(&whole), proof.is_some()) {
             Ok(()) => {}
             Err(DecodeError::Stopped) => return self.stopped(index, from),
             Err(error) => return self.abort(&[index], &error),
@@ -35,34 +77,46 @@ impl<D: Decoder> Worker<'_, D> {
                 Err(error) => return self.abort(&[index], &error),
             }
         }
-        let Occupied { slot, active: Some(active) } = &mut self.slots[index] else { return };
+        self.read(&whole, to == end, rows - 1);
+    }
+
+    /// Takes over what a call computed of a prompt; `end` says whether a chunk ends there. `row` is the last one in the call made last.
+    fn read(&mut self, part: &Part, end: bool, row: usize) {
+        let Part { index, positions } = part;
+        let Occupied { slot, active: Some(active) } = &mut self.slots[*index] else { return };
         active.stopped = 0;
-        slot.extend(active.job.prompt[from..to].iter().copied(), to == end);
-        let last = to == active.job.prompt.len();
-        self.decoder.mark(index);
-        self.keep_preamble(index, to);
+        slot.extend(active.job.prompt[positions.clone()].iter().copied(), end);
+        let last = positions.end == active.job.prompt.len();
+        self.decoder.mark(*index);
+        self.keep_preamble(*index, positions.end);
         if last {
-            self.prompt_done(index, rows - 1);
+            self.prompt_done(*index, row);
         }
     }
 
-    /// Evaluates these positions of a prompt in one call, which stops early for a more urgent job. Logits are computed
-    /// after the last position of the prompt, and of the call if they are `wanted`.
-    pub(super) fn evaluate(&mut self, index: usize, positions: Range<usize>, wanted: bool) -> Result<(), DecodeError> {
-        let Some(active) = &self.slots[index].active else { return Err(DecodeError::Stopped) };
-        let end = positions.end;
-        let logits = wanted || end == active.job.prompt.len();
-        let row = |position| Row {
-            sequence: index,
-            position,
-            token: active.job.prompt[position],
-            logits: logits && position + 1 == end,
+    /// Evaluates these parts of prompts in one call, which stops early for a job more urgent than all of theirs. Logits are computed
+    /// after the last position of a prompt, and of each part if they are `wanted`.
+    pub(super) fn evaluate(&mut self, parts: &[Part], wanted: bool) -> Result<(), DecodeError> {
+        let (mut rows, mut jobs, mut must_finish) = (Vec::new(), Vec::new(), false);
+        for Part { index, positions } in parts {
+            let Some(active) = &self.slots[*index].active else { return Err(DecodeError::Stopped) };
+            let end = positions.end;
+            let logits = wanted || end == active.job.prompt.len();
+            rows.extend(positions.clone().map(|position| Row {
+                sequence: *index,
+                position,
+                token: active.job.prompt[position],
+                logits: logits && position + 1 == end,
+            }));
+            jobs.push(&active.job);
+            must_finish |= active.stopped >= STOPPED_MAX;
+        }
+        let (pressure, permit) = (&self.pressure, &self.permit);
+        let priority = jobs.iter().map(|job| job.priority).max().unwrap_or(Priority::Background);
+        let stop = || {
+            jobs.iter().all(|job| job.is_over())
+                || (!must_finish && (pressure.above(priority) || permit.is_wanted_above(priority)))
         };
-        let rows: Vec<Row> = positions.map(row).collect();
-        let (pressure, permit, priority) = (&self.pressure, &self.permit, active.job.priority);
-        let must_finish = active.stopped >= STOPPED_MAX;
-        let stop =
-            || active.job.is_over() || (!must_finish && (pressure.above(priority) || permit.is_wanted_above(priority)));
         self.decoder.decode(&rows, &stop)
     }
 
@@ -96,7 +150,6 @@ impl<D: Decoder> Worker<'_, D> {
     }
 
     fn prompt_done(&mut self, index: usize, row: usize) {
-        let logits = self.decoder.logits(row).to_vec();
         let Some(active) = &self.slots[index].active else { return };
         let lookup = self.lookup(&active.job.task, &active.job.prompt);
         let Some(active) = &mut self.slots[index].active else { return };
@@ -106,11 +159,11 @@ impl<D: Decoder> Worker<'_, D> {
                 let random = fastrand::Rng::with_seed(request.sampling.seed);
                 active.progress =
                     Progress::Decode { generated: Vec::new(), random, repetition: Repetition::default(), lookup };
-                self.take_token(index, logits);
+                self.take_tokens(&[Taken { slot: index, row }]);
             }
             Task::Score { continuations, .. } => {
                 let sums = Vec::with_capacity(continuations.len());
-                active.progress = Progress::Score { after: logits, sums };
+                active.progress = Progress::Score { after: self.decoder.logits(row).to_vec(), sums };
                 self.finish_score_if_done(index);
             }
         }

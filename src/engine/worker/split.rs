@@ -6,15 +6,16 @@
 //! get other rows. So it is measured, as for slots that share calls (see `sharing`).
 
 use super::decode::same_bits;
+use super::prompt::Part;
 use super::{DecodeError, Decoder, Worker};
 use crate::engine::decoder::Sharing;
 use crate::engine::sharing::{Regime, Verdict};
 use crate::engine::slot::SPLIT;
 
 impl<D: Decoder> Worker<'_, D> {
-    /// Whether the prefill call that ends at position `end` may be made in two parts (see [`SPLIT`]).
+    /// Whether the prefill call that ends at position `end` may be made in two parts (see [`SPLIT`]): always where bits may change.
     pub(super) fn may_split(&self, end: usize) -> bool {
-        self.limits.sharing == Sharing::Always
+        matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted)
             || self.limits.cuts_anywhere && self.splits.on(regime(end)) == Verdict::Proved
     }
 
@@ -24,7 +25,8 @@ impl<D: Decoder> Worker<'_, D> {
         let slot = &self.slots[index].slot;
         let from = slot.tokens.len();
         let is_whole = slot.is_exact() && slot.cuts.last().copied().unwrap_or(0) == from;
-        let is_open = self.limits.sharing != Sharing::Always && self.splits.on(regime(end)) == Verdict::Open;
+        let asks = !matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted);
+        let is_open = asks && self.splits.on(regime(end)) == Verdict::Open;
         // The shortest second part is the one most likely to differ.
         let part = from + end.saturating_sub(from + SPLIT) / SPLIT * SPLIT;
         (self.limits.cuts_anywhere && is_open && is_whole && part > from).then_some(part)
@@ -44,7 +46,7 @@ impl<D: Decoder> Worker<'_, D> {
             let reason = format!("its sequence could not be cut back to {part} positions");
             return Err(DecodeError::Failed { rows: end - part, reason });
         }
-        match self.evaluate(index, part..end, true) {
+        match self.evaluate(&[Part { index, positions: part..end }], true) {
             Ok(()) => {}
             Err(DecodeError::Stopped) => return Ok(false),
             Err(error) => return Err(error),

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::latency::Effort;
 use super::subject::Setting;
+use crate::base::config::Exact;
 use crate::engine::llama::{KvFormat, Loading, Shape, Weights};
 use crate::engine::pool::shape;
 use crate::engine::{Decoder, Row, Token, Vocabulary};
@@ -18,7 +19,8 @@ pub fn decode_tokens_per_s(spec: &ModelSpec, setting: &Setting, effort: Effort, 
     let weights = Weights::load(&spec.header, loading, |_| true)?;
     let kv = KvFormat::by_name(&setting.kv_type).unwrap_or_default();
     let context = setting.context as usize;
-    let most = Shape { slots: 1, context, kv, flash: setting.flash, threads, chunk: shape::CHUNK_ROWS, share: false };
+    let most =
+        Shape { slots: 1, context, kv, flash: setting.flash, threads, chunk: shape::CHUNK_ROWS, exact: Exact::Auto };
     let chunk = shape::chunk_rows(&spec.header, &most);
     let shape = Shape { chunk, ..most };
     let mut decoder = weights.context(&shape)?;

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
+use crate::base::config::Exact;
 use crate::base::{Bytes, Cancel};
 use crate::budget::permit::Priority;
 use crate::budget::{Estimate, estimate, process};
@@ -171,7 +172,7 @@ pub fn rehearse(pool: &Pool, case: Case) -> Result<Row> {
         flash: wanted.flash,
         threads: 1,
         chunk: wanted.rows as usize,
-        share: false,
+        exact: Exact::Auto,
     };
     let found = rehearsal::rehearse(&spec.header, &shape)?;
     let parts = [
