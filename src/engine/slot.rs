@@ -89,6 +89,13 @@ pub struct Held<'a> {
     pub exact: usize,
 }
 
+impl Held<'_> {
+    /// The end of the last call at or before `most`.
+    pub fn last_cut(&self, most: usize) -> usize {
+        self.cuts.iter().copied().filter(|cut| *cut <= most).max().unwrap_or(0)
+    }
+}
+
 /// `rows` rounded down to a multiple of [`SPLIT`].
 fn round_down(rows: usize) -> usize {
     rows / SPLIT * SPLIT

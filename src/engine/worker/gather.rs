@@ -49,8 +49,9 @@ mod tests {
     #[test]
     fn the_fewest_jobs_move_into_the_gaps() {
         check("xx.x", &[(3, 2)]);
-        check("x.xx....", &[(0, 1)]);
-        check("x..xxx.x", &[(0, 2), (7, 6)]);
+        check("x.xx....", &[(3, 1)]);
+        check("x..xxx.x", &[(0, 6)]);
+        check("x.x.x.x.", &[(4, 1), (6, 3)]);
         check("x......x", &[(7, 1)]);
         check(".xx.", &[]);
         check("....", &[]);

@@ -233,7 +233,9 @@ impl<D: Decoder> Worker<'_, D> {
     /// saves at least [`TOKENS_MIN`] tokens over what the slot holds.
     fn fetch_prefix(&mut self, index: usize, prompt: &[Token], prefill: Prefill, reuse: Reuse) {
         let usable = |tokens: &[Token], held: Held<'_>| {
-            prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end))
+            let most = prefill.reusable(slot::shared(tokens, prompt), held, reuse, |end| self.may_split(end));
+            // Layers that cannot be cut go back to where a call ended.
+            if self.limits.cuts_anywhere || most == tokens.len() { most } else { held.last_cut(most) }
         };
         let of = |one: &super::Occupied| usable(&one.slot.tokens, one.slot.held());
         let here = of(&self.slots[index]);

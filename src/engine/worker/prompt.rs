@@ -38,8 +38,7 @@ impl<D: Decoder> Worker<'_, D> {
         match self.evaluate(&parts, false) {
             Ok(()) => {
                 for (number, part) in parts.iter().enumerate() {
-                    let end = self.slots[part.index].view(true).rows == rows;
-                    self.read(part, end, (number + 1) * rows - 1);
+                    self.read(part, true, (number + 1) * rows - 1);
                 }
             }
             Err(DecodeError::Stopped) => parts.iter().for_each(|part| self.stopped(part.index, part.positions.start)),
@@ -80,7 +79,7 @@ impl<D: Decoder> Worker<'_, D> {
         self.read(&whole, to == end, rows - 1);
     }
 
-    /// Takes over what a call computed of a prompt; `end` says whether a chunk ends there. `row` is the last one in the call made last.
+    /// Takes over what a call computed of a prompt; `end` says whether that was all of the call. `row` is the last one in the call made last.
     fn read(&mut self, part: &Part, end: bool, row: usize) {
         let Part { index, positions } = part;
         let Occupied { slot, active: Some(active) } = &mut self.slots[*index] else { return };

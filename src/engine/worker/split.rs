@@ -15,8 +15,8 @@ use crate::engine::slot::SPLIT;
 impl<D: Decoder> Worker<'_, D> {
     /// Whether the prefill call that ends at position `end` may be made in two parts (see [`SPLIT`]): always where bits may change.
     pub(super) fn may_split(&self, end: usize) -> bool {
-        matches!(self.limits.sharing, Sharing::Always | Sharing::Wanted)
-            || self.limits.cuts_anywhere && self.splits.on(regime(end)) == Verdict::Proved
+        let allowed = || self.limits.sharing == Sharing::Wanted || self.splits.on(regime(end)) == Verdict::Proved;
+        self.limits.sharing == Sharing::Always || self.limits.cuts_anywhere && allowed()
     }
 
     /// Where to split the call of slot `index` that ends at `end` to find out; `None` if that is known or this call cannot
