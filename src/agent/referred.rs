@@ -13,8 +13,8 @@ pub fn refers(step: &Step) -> bool {
     step.part.paths.is_empty() && matches!(step.kind, Kind::Ask | Kind::Edit) && (step.part.refers_back || points())
 }
 
-/// The step with the file that it refers to, in its text and among its paths: the only one that the steps it needs, or the one before it, found.
-/// As it is if it refers to nothing, or if not one file was found.
+/// The step with the file that it refers to, in its text and among its paths: the only one that the steps it needs, or the one before
+/// it, found. As it is if it refers to nothing, or if not one file was found.
 pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
     let mut with = step.clone();
     let before = plan.steps.iter().take_while(|other| other.id != step.id);

@@ -26,8 +26,8 @@ const AT_ONCE_MAX: usize = 4;
 /// The end of a step, and the calls of the turn as it knows them.
 type Ended = (Result<Done, TurnError>, Evidence);
 
-/// The steps from the first of `steps` on that the model can answer at once: they only read, none needs another of them, and none may ask for
-/// consent. At least one.
+/// The steps from the first of `steps` on that the model can answer at once: they only read, none needs another of them, and none may
+/// ask for consent. At least one.
 pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step] {
     let toolkit = scene.toolkit;
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));

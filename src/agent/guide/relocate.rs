@@ -76,7 +76,8 @@ async fn definition(
     })
 }
 
-/// The definition that `what` names, `NAME from PATH` or one name of the project, with its file if that is said; `None` if it names a file.
+/// The definition that `what` names, `NAME from PATH` or one name of the project, with its file if that is said;
+/// `None` if it names a file.
 fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(String, Option<String>)>, TurnError> {
     let is_known = |name: &str| -> Result<bool, TurnError> {
         Ok(index.graph()?.named(name).iter().any(|node| node.kind != "module"))

@@ -89,8 +89,8 @@ impl<'a> Move<'a> {
     }
 }
 
-/// Plans the move of the definition `name` from one file, the only one that defines it if `from` is not given, to another, which is made if it
-/// is not there. Everything is worked out, and proved as far as the index can, before anything is written.
+/// Plans the move of the definition `name` from one file, the only one that defines it if `from` is not given, to another, which is made
+/// if it is not there. Everything is worked out, and proved as far as the index can, before anything is written.
 pub fn definition(index: &Index, read: &Read, name: &str, from: Option<&str>, to: &str) -> Result<Plan, MoveError> {
     let from = match from {
         Some(from) => inside(from)?.to_owned(),

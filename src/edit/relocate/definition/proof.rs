@@ -7,8 +7,8 @@ use crate::edit::rename::{FileEdit, Verdict, decide, read_places};
 use crate::index::uses::unbound;
 use crate::index::{Import, Names, Role, Symbol, is_understood, language_of, whole_words};
 
-/// An error if a changed file does not parse, leaves a name unbound or imports something else than before, if a use is lost, or if the new file
-/// comes to lead back to itself.
+/// An error if a changed file does not parse or leaves a name unbound, if a use is lost, or if the imports of the new file come to lead
+/// back to it.
 pub fn holds(work: &Move, edits: &[FileEdit]) -> Result<(), MoveError> {
     let view = work.view;
     let mut after = view.snapshot.clone();
