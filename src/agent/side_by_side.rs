@@ -17,6 +17,7 @@ use super::guide::{self, Done, Job};
 use super::plan::Plan;
 use super::player::Player;
 use super::referred;
+use super::spelled;
 use super::toolkit::TurnError;
 use super::{Deciding, Host};
 
@@ -33,7 +34,9 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step]
     let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
     let reads = |step: &Step| {
         let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
-        step.kind == Kind::Ask && !referred::refers(step) && asked().is_none_or(|tool| !tool.mutates())
+        let reads = step.kind == Kind::Ask && asked().is_none_or(|tool| !tool.mutates());
+        // Code carries out at once what is spelled out.
+        reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
     };
     let is_apart = |at: usize| {
         let (step, before) = (&steps[at], &steps[..at]);
