@@ -2,6 +2,7 @@
 
 use super::evidence::{ANSWER, Entry, Evidence};
 use super::plan::Plan;
+use crate::base::pattern::static_regex;
 use crate::request::{Kind, Step};
 
 /// Whether a step names no file and refers to what another one finds: `read it`, `explain that file`.
@@ -21,9 +22,10 @@ pub fn with_results(step: &Step, plan: &Plan, evidence: &Evidence) -> Step {
     let needed = before.filter(|other| step.needs.is_empty() || step.needs.contains(&other.id)).last();
     let Some(needed) = needed.filter(|needed| refers(step) && needed.kind == Kind::Ask) else { return with };
     let Some(path) = only_file(evidence.of(needed.id)) else { return with };
-    let named = |text: &str| {
-        let bare = text.trim_end_matches(['.', '!', '?', ' ']);
-        format!("{bare} ({path}){}", &text[bare.len()..])
+    static_regex!(POINTER = r"(?i)\b(?:it|(?:that|this|the) file)\b");
+    let named = |text: &str| match POINTER.find(text) {
+        Some(found) => format!("{}{path}{}", &text[..found.start()], &text[found.end()..]),
+        None => format!("{} ({path})", text.trim_end_matches(['.', '!', '?', ' '])),
     };
     (with.text, with.part.text) = (named(&step.text), named(&step.part.text));
     with.part.paths.push(path);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
+use monobloc::models::Role;
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
 use crate::cli::Project;
@@ -110,7 +111,8 @@ async fn asked_two(slots: usize) -> (Seen, usize) {
     let (pool, seen) = (toolkit.pool.clone(), most.clone());
     let watch = tokio::spawn(async move {
         loop {
-            let busy = pool.active().iter().map(|one| one.busy.iter().flatten().count()).max().unwrap_or(0);
+            let planner = pool.resident(Role::Planner);
+            let busy = planner.map_or(0, |planner| planner.engine.slots().into_iter().flatten().count());
             seen.fetch_max(busy, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -158,7 +160,7 @@ async fn a_step_reads_the_file_that_the_step_before_it_found() {
     );
     // A model is shown the code of that file.
     let script = Script::saying("It is in the code.")
-        .on("Question: Explain it (src/retry.ts)", "The file src/retry.ts sets MAX_ATTEMPTS to 5.")
+        .on("Question: Explain src/retry.ts", "The file src/retry.ts sets MAX_ATTEMPTS to 5.")
         .on("Request: Find", "ask: Find the file that defines MAX_ATTEMPTS\nask: Explain it");
     let (_project, toolkit) = prepared(script);
     let answer = turn(&toolkit, "Find the file that defines MAX_ATTEMPTS, and then explain it").await.finished.answer;
