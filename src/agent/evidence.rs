@@ -120,6 +120,21 @@ impl Evidence {
         self.add(Entry::looked(StepId(0), GIVEN, arguments, outcome));
     }
 
+    /// Adds what `own`, a copy from when there were `known` calls, has got since then. Its calls get the next ids.
+    pub fn join(&mut self, own: Evidence, known: usize) {
+        let shift = self.entries.len().saturating_sub(known);
+        for (at, entry) in own.entries.into_iter().enumerate().skip(known) {
+            let check = own.checks.get(&entry.id).copied();
+            let id = self.add(entry).id;
+            self.checks.extend(check.map(|check| (id, check)));
+            debug_assert_eq!(id.0, at + shift + 1);
+        }
+        for (step, place) in own.answered {
+            let id = CallId(place + 1 + if place < known { 0 } else { shift });
+            self.answers(id, step);
+        }
+    }
+
     /// The earlier call with the same tool and arguments, if nothing has changed since.
     pub fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<&Entry> {
         self.place_of(tool, arguments).map(|place| &self.entries[place])

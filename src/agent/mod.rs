@@ -24,6 +24,8 @@ pub mod private_names;
 pub mod probe;
 pub(crate) mod question;
 mod recovery;
+mod referred;
+mod side_by_side;
 mod spelled;
 mod steps;
 pub(crate) mod synthesize;

@@ -1,16 +1,23 @@
-//! Carries out the steps of a plan in their order: the model does if it was measured to write, else code.
+//! Carries out the steps of a plan: the model does if it was measured to write, else code. Everything is told in the order of the plan.
+
+use futures_util::StreamExt;
 
 use crate::base::StepId;
 use crate::context::{Stretch, text_of};
+use crate::index::Index;
+use crate::models::Role;
 use crate::protocol::{Event, PlanStatus, PlanView, StepState};
 use crate::request::{Kind, Step};
 
+use super::Host;
 use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
 use super::guide::{self, Done, Job};
 use super::lessons::Memory;
 use super::plan::Plan;
+use super::referred;
+use super::side_by_side::{self, Lane, Lanes};
 use super::toolkit::TurnError;
 
 /// The result of the steps.
@@ -52,44 +59,141 @@ async fn each(
     ran: &mut Ran,
     memory: Option<&Memory<'_>>,
 ) -> Result<(), TurnError> {
-    let mut touched = Vec::<Stretch>::new();
-    let mut undone: Vec<&Step> = Vec::new();
-    for step in &plan.steps {
-        if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
-            ran.stuck.push(format!("{}: a step it needs did not succeed", step.text));
-            ran.mark(scene, step.id, PlanStatus::Failed);
-            continue;
+    let mut going = Going { scene, plan, ran, touched: Vec::new(), undone: Vec::new() };
+    let mut left = plan.steps.as_slice();
+    while !left.is_empty() {
+        let group = side_by_side::group(scene, plan, left);
+        left = &left[group.len()..];
+        let index = scene.toolkit.index.as_deref().filter(|_| plan.by_model);
+        match (index, group) {
+            (Some(index), [_, _, ..]) => going.together(group, index, evidence).await?,
+            _ => {
+                for step in group {
+                    going.one(step, index, evidence, memory).await?;
+                }
+            }
         }
-        let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
-        ran.mark(scene, step.id, PlanStatus::InProgress);
-        scene.host.emit(Event::StepExecuting { step: step.id, description: step.text.clone() });
-        if let Some(needed) = undone.iter().find(|earlier| step.builds_on(earlier)).filter(|_| plan.by_model) {
-            state(StepState::FailedToExecute);
-            let note = format!("not done: {} was not done, and this builds on it", needed.id);
-            ran.tell(scene, &Done::note(note), Facts::default());
-            undone.push(step);
-            ran.ended.push(step.id);
-            ran.mark(scene, step.id, PlanStatus::Failed);
-            continue;
+    }
+    let Going { ran, undone, .. } = going;
+    let mut lines = Vec::new();
+    if !ran.untested.is_empty() {
+        lines.push(claims::untested(&ran.untested));
+    }
+    if plan.by_model && plan.steps.len() > 1 {
+        lines.push(claims::together(plan.steps.len(), &undone));
+    }
+    if !lines.is_empty() {
+        ran.tell(scene, &Done::default(), Facts { lines, ..Facts::default() });
+    }
+    Ok(())
+}
+
+/// A plan that is being carried out.
+struct Going<'a> {
+    scene: Scene<'a>,
+    plan: &'a Plan,
+    ran: &'a mut Ran,
+    /// The definitions changed so far.
+    touched: Vec<Stretch>,
+    /// The steps that were to change or to run something and have not.
+    undone: Vec<&'a Step>,
+}
+
+impl<'a> Going<'a> {
+    /// Carries out one step, with the results of earlier ones that it refers to.
+    async fn one(
+        &mut self,
+        step: &'a Step,
+        index: Option<&Index>,
+        evidence: &mut Evidence,
+        memory: Option<&Memory<'_>>,
+    ) -> Result<(), TurnError> {
+        let scene = self.scene;
+        let whole = referred::with_results(step, self.plan, evidence);
+        if !self.begins(step, &whole.text, evidence) {
+            return Ok(());
         }
-        state(StepState::Thinking);
         let before = evidence.entries().len();
-        let carried_out = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
+        let carried_out = match index {
             Some(index) => {
-                let of_several = plan.steps.len() > 1;
+                let of_several = self.plan.steps.len() > 1;
                 let lesson = memory.and_then(|memory| memory.of_same(step));
-                let job = Job { scene, index, step, of_several, lesson, touched: &touched, writes: true };
+                let job = Job { scene, index, step: &whole, of_several, lesson, touched: &self.touched, writes: true };
                 guide::carry_out(job, evidence)
             }
-            None => execute::step(scene, step, evidence),
+            None => execute::step(scene, &whole, evidence),
         };
-        let done = match carried_out.await {
+        let done = carried_out.await;
+        self.ends(step, done, before, evidence)
+    }
+
+    /// Carries out steps that only read at once.
+    async fn together(&mut self, steps: &'a [Step], index: &Index, evidence: &mut Evidence) -> Result<(), TurnError> {
+        let scene = self.scene;
+        let model = scene.toolkit.model(Role::Planner, scene.host).await?;
+        let lanes = Lanes::of(scene.host, steps.len());
+        let hosts: Vec<Lane<'_>> = (0..steps.len()).map(|at| Lane { lanes: &lanes, at }).collect();
+        let touched = self.touched.clone();
+        let job = |(step, host): (&'a Step, _)| {
+            let scene = Scene { host, ..scene };
+            Job { scene, index, step, of_several: true, lesson: None, touched: &touched, writes: true }
+        };
+        let jobs = steps.iter().zip(hosts.iter().map(|host| host as &dyn Host)).map(job).collect();
+        let known = evidence.entries().len();
+        let mut running = side_by_side::run(jobs, evidence, side_by_side::places(&model));
+        for (at, step) in steps.iter().enumerate() {
+            let is_meant = self.begins(step, &step.text, evidence);
+            let before = evidence.entries().len();
+            if is_meant {
+                lanes.open(at, before - known);
+            }
+            let Some((done, own)) = running.next().await.filter(|_| is_meant) else { continue };
+            evidence.join(own, known);
+            self.ends(step, done, before, evidence)?;
+        }
+        Ok(())
+    }
+
+    /// Tells that a step begins; false if it is not carried out, because one that it needs did not succeed.
+    fn begins(&mut self, step: &'a Step, text: &str, evidence: &Evidence) -> bool {
+        let (scene, plan) = (self.scene, self.plan);
+        if !step.needs.iter().all(|need| succeeded(evidence, *need)) {
+            self.ran.stuck.push(format!("{}: a step it needs did not succeed", step.text));
+            self.ran.mark(scene, step.id, PlanStatus::Failed);
+            return false;
+        }
+        self.ran.mark(scene, step.id, PlanStatus::InProgress);
+        scene.host.emit(Event::StepExecuting { step: step.id, description: text.to_owned() });
+        if let Some(needed) = self.undone.iter().find(|earlier| step.builds_on(earlier)).filter(|_| plan.by_model) {
+            scene.host.emit(Event::StepState { step: step.id, state: StepState::FailedToExecute });
+            let note = format!("not done: {} was not done, and this builds on it", needed.id);
+            self.ran.tell(scene, &Done::note(note), Facts::default());
+            self.undone.push(step);
+            self.ran.ended.push(step.id);
+            self.ran.mark(scene, step.id, PlanStatus::Failed);
+            return false;
+        }
+        scene.host.emit(Event::StepState { step: step.id, state: StepState::Thinking });
+        true
+    }
+
+    /// Tells how a step ended; `before` calls were in the evidence when it began.
+    fn ends(
+        &mut self,
+        step: &'a Step,
+        done: Result<Done, TurnError>,
+        before: usize,
+        evidence: &Evidence,
+    ) -> Result<(), TurnError> {
+        let (scene, plan, ran) = (self.scene, self.plan, &mut *self.ran);
+        let state = |state| scene.host.emit(Event::StepState { step: step.id, state });
+        let calls = &evidence.entries()[before..];
+        let done = match done {
             Ok(done) => done,
             Err(error) => {
                 state(StepState::FailedToThink);
                 ran.mark(scene, step.id, PlanStatus::Failed);
                 if plan.by_model {
-                    let calls = &evidence.entries()[before..];
                     let facts = claims::of(step, calls, evidence, is_as_before(calls));
                     ran.tell(scene, &Done::default(), facts);
                 }
@@ -106,13 +210,13 @@ async fn each(
             StepState::FailedToThink
         });
         if plan.by_model {
-            let mut facts = claims::of(step, &evidence.entries()[before..], evidence, done.taken_back);
+            let mut facts = claims::of(step, calls, evidence, done.taken_back);
             if !facts.tests.is_empty() && !facts.ran_tests && step.kind == Kind::Edit {
                 facts.lines.push(claims::not_run(&facts.tests));
             }
             facts.lines.extend(done.tried.iter().map(|tried| format!("- {tried}")));
-            if is_undone(step, &done, &facts, &evidence.entries()[before..]) {
-                undone.push(step);
+            if is_undone(step, &done, &facts, calls) {
+                self.undone.push(step);
                 is_done = false;
             }
             ran.note_untested(scene, &done, &facts);
@@ -127,19 +231,9 @@ async fn each(
             }
         }
         ran.mark(scene, step.id, if is_done { PlanStatus::Completed } else { PlanStatus::Failed });
-        touched.extend(done.touched);
+        self.touched.extend(done.touched);
+        Ok(())
     }
-    let mut lines = Vec::new();
-    if !ran.untested.is_empty() {
-        lines.push(claims::untested(&ran.untested));
-    }
-    if plan.by_model && plan.steps.len() > 1 {
-        lines.push(claims::together(plan.steps.len(), &undone));
-    }
-    if !lines.is_empty() {
-        ran.tell(scene, &Done::default(), Facts { lines, ..Facts::default() });
-    }
-    Ok(())
 }
 
 /// Whether every file that these calls changed is as it was before them.

@@ -2,7 +2,6 @@
 
 pub mod decoder;
 pub mod expressible;
-pub mod fan_out;
 pub(crate) mod generation;
 pub(crate) mod grammar;
 pub(crate) mod handle;

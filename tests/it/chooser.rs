@@ -27,12 +27,19 @@ fn with_lamps(plain: Toolkit, names: &[&str]) -> Toolkit {
     Toolkit { catalog: Arc::new(catalog), prefilter, ..plain }
 }
 
-/// The calls of tools of servers in a turn where the planner writes `planner` and the router `router`.
+/// The calls of tools of servers in a turn where the planner writes `planner` and the router `router`, each right as often with a grammar.
 async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
+    let even = |(reply, right)| (reply, (right, right));
+    called_by(even(planner), even(router)).await
+}
+
+/// The same for models that chose rightly so often by themselves and so often inside a grammar.
+async fn called_by(planner: (&str, (usize, usize)), router: (&str, (usize, usize))) -> Vec<String> {
     let project = Project::todo();
-    let script =
-        |reply: &str, right: usize| Script::saying("").on("Call the one tool", reply).writing().choosing(right, right);
-    let plain = toolkit(&project, script(planner.0, planner.1), script(router.0, router.1));
+    let script = |(reply, (free, grammar)): (&str, (usize, usize))| {
+        Script::saying("").on("Call the one tool", reply).writing().choosing(free, grammar)
+    };
+    let plain = toolkit(&project, script(planner), script(router));
     let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one", "home.lamp_two"]);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
@@ -51,6 +58,18 @@ async fn the_role_that_was_measured_to_choose_better_chooses() {
     ];
     for (planner, router, expected) in cases {
         assert_eq!(called((one, planner), (two, router)).await, expected, "{planner} {router}");
+    }
+}
+
+/// A grammar closes the call that the model leaves open; without one no call comes of it.
+#[tokio::test]
+async fn a_call_is_written_inside_a_grammar_unless_free_calls_were_better() {
+    let open = r#"[home.lamp_one(room="kitchen")"#;
+    let closed = r#"[home.lamp_one(room="kitchen")]"#;
+    for (reply, measured, expected) in
+        [(open, (6, 8), vec!["home.lamp_one"]), (open, (8, 6), vec![]), (closed, (8, 6), vec!["home.lamp_one"])]
+    {
+        assert_eq!(called_by((reply, measured), ("", (5, 5))).await, expected, "{reply} {measured:?}");
     }
 }
 

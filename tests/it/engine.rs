@@ -10,7 +10,6 @@ use monobloc::base::{Bytes, Cancel};
 use monobloc::budget::Ledger;
 use monobloc::budget::permit::{Permit, Priority};
 use monobloc::engine::decoder::Sharing;
-use monobloc::engine::fan_out::fan_out;
 use monobloc::engine::llama::{KvFormat, Loading, Shape, Weights};
 use monobloc::engine::prefix::{Disk, Fingerprint, PrefixStore};
 use monobloc::engine::scripted::Script;
@@ -398,7 +397,7 @@ async fn a_shared_preamble_is_computed_once(file: &Path) {
             async move { generation.collect().await.expect("finishes") }
         })
         .collect();
-    let outputs = fan_out(tasks, 4).await.expect("no task panics");
+    let outputs = futures_util::future::join_all(tasks).await;
     for (number, output) in outputs.iter().enumerate() {
         assert_eq!(output.tokens, solo[number], "agent {number}");
     }

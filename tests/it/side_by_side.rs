@@ -1,11 +1,17 @@
-//! The steps of a plan run in their order, so do their events and evidence, and no call runs twice.
+//! Events and evidence come in the order of the plan, also of steps that are answered at once; a result flows to a step that refers to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
+use monobloc::models::Role;
 use monobloc::protocol::{Decision, Event, Proposal, StepReport, StepStatus, TurnFinished};
 
 use crate::cli::Project;
-use crate::scripted::{Witness, silent, toolkit};
+use crate::scripted::{Witness, indexed, silent, toolkit};
+use crate::work::prepared;
 
 const READS: &str = "Read src/retry.ts, read src/todo.ts, then list the files in src/";
 
@@ -88,4 +94,75 @@ async fn results_without_a_sentence_are_listed_in_the_answer() {
     let planner = Script::saying("A request is tried 5 times.");
     let answer = turn(&toolkit(&Project::todo(), planner, Script::saying("")), request).await.finished.answer;
     assert!(answer.contains("src/todo.ts, lines 1-19 of 19 [e2]") && !answer.contains("interface Todo"), "{answer}");
+}
+
+/// Carries out two questions with a model of so many slots. Returns the turn, and how many slots were busy at once.
+async fn asked_two(slots: usize) -> (Seen, usize) {
+    let mut script = Script::saying("It is in the code.")
+        .on(
+            "Question: Where is MAX_ATTEMPTS",
+            "MAX_ATTEMPTS is in src/retry.ts, and it is 5 there. That is all that src/retry.ts says of it.",
+        )
+        .on("Question: Where is TITLE_LENGTH_MAX", "TITLE_LENGTH_MAX is in src/todo.ts.")
+        .on("Request: Where", "ask: Where is MAX_ATTEMPTS set?\nask: Where is TITLE_LENGTH_MAX set?");
+    (script.slots, script.row_time) = (slots, Duration::from_micros(20));
+    let (_project, toolkit) = prepared(script);
+    let most = Arc::new(AtomicUsize::new(0));
+    let (pool, seen) = (toolkit.pool.clone(), most.clone());
+    let watch = tokio::spawn(async move {
+        loop {
+            let planner = pool.resident(Role::Planner);
+            let busy = planner.map_or(0, |planner| planner.engine.slots().into_iter().flatten().count());
+            seen.fetch_max(busy, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let turned = turn(&toolkit, "Where is MAX_ATTEMPTS set? Where is TITLE_LENGTH_MAX set?").await;
+    watch.abort();
+    (turned, most.load(Ordering::Relaxed))
+}
+
+#[tokio::test]
+async fn questions_that_need_nothing_of_each_other_are_answered_at_once_and_told_in_order() {
+    let (seen, busy) = asked_two(2).await;
+    assert_eq!(busy, 2, "both are answered at once: {:?}", seen.story);
+    let expected = [
+        "plan",
+        "s1 begins",
+        "s1 Thinking",
+        "e1 answer",
+        "s1 Complete",
+        "s2 begins",
+        "s2 Thinking",
+        "e2 answer",
+        "s2 Complete",
+    ];
+    assert_eq!(seen.story, expected);
+    assert_eq!(seen.reports, seen.finished.steps, "what was told is what is in the evidence");
+    let answer = &seen.finished.answer;
+    let at = |part: &str| answer.find(part).unwrap_or_else(|| panic!("no {part} in {answer}"));
+    assert!(at("MAX_ATTEMPTS is in") < at("TITLE_LENGTH_MAX is in"), "{answer}");
+    let (alone, busy) = asked_two(1).await;
+    assert_eq!((alone.story, busy), (seen.story, 1));
+    assert_eq!(alone.finished.answer, seen.finished.answer);
+}
+
+#[tokio::test]
+async fn a_step_reads_the_file_that_the_step_before_it_found() {
+    let project = Project::todo();
+    let seen = turn(&indexed(&project, silent(&project)), "Find where MAX_ATTEMPTS is defined, then read it").await;
+    let last = seen.finished.steps.last().expect("a call");
+    assert_eq!(
+        (last.tool.as_str(), &last.arguments["path"]),
+        ("read_file", &"src/retry.ts".into()),
+        "{:?}",
+        seen.story
+    );
+    // A model is shown the code of that file.
+    let script = Script::saying("It is in the code.")
+        .on("Question: Explain src/retry.ts", "The file src/retry.ts sets MAX_ATTEMPTS to 5.")
+        .on("Request: Find", "ask: Find the file that defines MAX_ATTEMPTS\nask: Explain it");
+    let (_project, toolkit) = prepared(script);
+    let answer = turn(&toolkit, "Find the file that defines MAX_ATTEMPTS, and then explain it").await.finished.answer;
+    assert!(answer.contains("sets MAX_ATTEMPTS to 5"), "{answer}");
 }

@@ -9,13 +9,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use futures_util::future::try_join_all;
 use serde_json::json;
 
 use super::Figures;
 use super::subject::{Run, Setting, Subject, run};
 use crate::base::Cancel;
 use crate::budget::permit::Priority;
-use crate::engine::fan_out::fan_out;
 use crate::engine::pool::Pool;
 use crate::engine::slot::Reuse;
 use crate::engine::{Request, Token};
@@ -97,8 +97,7 @@ async fn all(subject: &Subject, prompts: Vec<Vec<Token>>, tokens: usize) -> Resu
             async move { run(&engine, prompt, tokens, Priority::Step, Reuse::Exact).await }
         })
         .collect();
-    let at_once = tasks.len();
-    fan_out(tasks, at_once).await?.into_iter().collect()
+    try_join_all(tasks).await
 }
 
 /// Agents with a shared preamble, one after another (each can reuse what the one before computed) and together.

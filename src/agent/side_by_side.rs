@@ -1,0 +1,151 @@
+//! Carries out steps that only read at the same time, over the slots of the model, and tells of them in the order of the plan.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::Notify;
+
+use crate::base::{CallId, StepId, lock};
+use crate::protocol::{Event, Proposal};
+use crate::request::{Kind, Step, forms};
+use crate::tools::policy::Policy;
+
+use super::evidence::Evidence;
+use super::execute::Scene;
+use super::guide::{self, Done, Job};
+use super::plan::Plan;
+use super::player::Player;
+use super::referred;
+use super::spelled;
+use super::toolkit::TurnError;
+use super::{Deciding, Host};
+
+/// Maximum number of steps at once, whatever the slots.
+const AT_ONCE_MAX: usize = 4;
+
+/// The end of a step, and the calls of the turn as it knows them.
+type Ended = (Result<Done, TurnError>, Evidence);
+
+/// The steps from the first of `steps` on that the model can answer at once: they only read, none needs another of them, and none may
+/// ask for consent. At least one.
+pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step] {
+    let toolkit = scene.toolkit;
+    let has_servers = toolkit.catalog.specs().iter().any(|spec| !toolkit.catalog.is_builtin(&spec.name));
+    let reads = |step: &Step| {
+        let asked = || forms::asked(&step.part, forms::symbol_of(toolkit.index.as_deref(), &step.part).as_deref());
+        let reads = step.kind == Kind::Ask && asked().is_none_or(|tool| !tool.mutates());
+        // Code carries out at once what is spelled out.
+        reads && !referred::refers(step) && !spelled::is_by_code(toolkit, step)
+    };
+    let is_apart = |at: usize| {
+        let (step, before) = (&steps[at], &steps[..at]);
+        reads(step) && before.iter().all(|other| !step.needs.contains(&other.id) && !step.builds_on(other))
+    };
+    let count = if plan.by_model && !has_servers { (0..steps.len()).take_while(|at| is_apart(*at)).count() } else { 1 };
+    &steps[..count.clamp(1, steps.len().max(1))]
+}
+
+/// How many requests a model answers at once.
+pub fn places(model: &Player) -> usize {
+    // A server has its own queue.
+    model.here().map_or(AT_ONCE_MAX, |here| here.engine.limits().sequences).min(AT_ONCE_MAX)
+}
+
+/// The steps as they are carried out, their ends in the order of `jobs`. Each begins with the calls in `known`.
+pub fn run<'a>(jobs: Vec<Job<'a>>, known: &Evidence, at_once: usize) -> Pin<Box<dyn Stream<Item = Ended> + Send + 'a>> {
+    let running: Vec<_> = jobs.into_iter().map(|job| ended(job, known.clone())).collect();
+    Box::pin(stream::iter(running).buffered(at_once.max(1)))
+}
+
+fn ended<'a>(job: Job<'a>, mut evidence: Evidence) -> Pin<Box<dyn Future<Output = Ended> + Send + 'a>> {
+    Box::pin(async move {
+        let done = guide::carry_out(job, &mut evidence).await;
+        (done, evidence)
+    })
+}
+
+/// The hosts of steps that run at once. The events of a step wait until those before it have ended; then they are told at once, and what
+/// comes after them as it comes.
+pub struct Lanes<'a> {
+    host: &'a dyn Host,
+    state: Mutex<State>,
+    opened: Notify,
+}
+
+struct State {
+    /// The step whose events are told as they come; `None` before the first.
+    open: Option<usize>,
+    /// How many calls the steps before it have added to the evidence.
+    shift: usize,
+    waiting: Vec<Vec<Event>>,
+}
+
+impl<'a> Lanes<'a> {
+    pub fn of(host: &'a dyn Host, count: usize) -> Lanes<'a> {
+        let state = State { open: None, shift: 0, waiting: vec![Vec::new(); count] };
+        Lanes { host, state: Mutex::new(state), opened: Notify::new() }
+    }
+
+    /// Tells what step number `at` has done so far, and from now on what it does.
+    pub fn open(&self, at: usize, shift: usize) {
+        let mut state = lock(&self.state);
+        (state.open, state.shift) = (Some(at), shift);
+        let waiting = std::mem::take(&mut state.waiting[at]);
+        waiting.into_iter().for_each(|event| self.host.emit(shifted(event, shift)));
+        drop(state);
+        self.opened.notify_waiters();
+    }
+
+    fn is_open(&self, at: usize) -> bool {
+        lock(&self.state).open == Some(at)
+    }
+}
+
+/// The host of one of the steps.
+pub struct Lane<'l> {
+    pub lanes: &'l Lanes<'l>,
+    pub at: usize,
+}
+
+impl Host for Lane<'_> {
+    fn emit(&self, event: Event) {
+        let mut state = lock(&self.lanes.state);
+        if state.open == Some(self.at) {
+            let shift = state.shift;
+            self.lanes.host.emit(shifted(event, shift));
+        } else {
+            state.waiting[self.at].push(event);
+        }
+    }
+
+    /// Asks when the step's turn has come.
+    fn approve<'a>(&'a self, step: StepId, proposal: &'a Proposal) -> Deciding<'a> {
+        Box::pin(async move {
+            loop {
+                let opened = self.lanes.opened.notified();
+                tokio::pin!(opened);
+                opened.as_mut().enable();
+                if self.lanes.is_open(self.at) {
+                    return self.lanes.host.approve(step, proposal).await;
+                }
+                opened.await;
+            }
+        })
+    }
+
+    fn policy(&self) -> &Policy {
+        self.lanes.host.policy()
+    }
+}
+
+/// An event with the number that its call has in the evidence of the turn.
+fn shifted(event: Event, shift: usize) -> Event {
+    match event {
+        Event::StepCompleted(mut report) => {
+            report.call = report.call.map(|call| CallId(call.0 + shift));
+            Event::StepCompleted(report)
+        }
+        event => event,
+    }
+}
