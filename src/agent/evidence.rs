@@ -97,9 +97,21 @@ pub struct Evidence {
     answered: Vec<(StepId, usize)>,
     /// The kinds of the commands that checked changes.
     checks: HashMap<CallId, Check>,
+    /// Tools with the arguments that the user was asked for and did not give.
+    ungiven: Vec<String>,
 }
 
 impl Evidence {
+    /// Whether the user was asked for these arguments of the tool before, and did not give them.
+    pub fn was_not_given(&self, tool: &str, names: &str) -> bool {
+        self.ungiven.contains(&format!("{tool} {names}"))
+    }
+
+    /// The user did not give these arguments of the tool.
+    pub fn not_given(&mut self, tool: &str, names: &str) {
+        self.ungiven.push(format!("{tool} {names}"));
+    }
+
     /// Adds a call, which gets the next id.
     pub fn add(&mut self, entry: Entry) -> &Entry {
         let place = self.entries.len();

@@ -9,6 +9,7 @@ use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
 use super::guide::{self, Done, Job};
+use super::inspect::{self, Stage};
 use super::lessons::Memory;
 use super::plan::Plan;
 use super::toolkit::TurnError;
@@ -74,17 +75,22 @@ async fn each(
         }
         state(StepState::Thinking);
         let before = evidence.entries().len();
-        let carried_out = match scene.toolkit.index.as_deref().filter(|_| plan.by_model) {
-            Some(index) => {
+        let skips = step.id.to_string();
+        let stage = Stage { step: step.id, name: "step", skips: Some(&skips) };
+        let inspected = inspect::stage(scene.toolkit, scene.host, stage, || inspect::step(step)).await;
+        let ended = match (inspected, scene.toolkit.index.as_deref().filter(|_| plan.by_model)) {
+            (Err(why), _) => Err(why),
+            (Ok(()), Some(index)) => {
                 let of_several = plan.steps.len() > 1;
                 let lesson = memory.and_then(|memory| memory.of_same(step));
                 let job = Job { scene, index, step, of_several, lesson, touched: &touched, writes: true };
-                guide::carry_out(job, evidence)
+                guide::carry_out(job, evidence).await
             }
-            None => execute::step(scene, step, evidence),
+            (Ok(()), None) => execute::step(scene, step, evidence).await,
         };
-        let done = match carried_out.await {
+        let done = match ended {
             Ok(done) => done,
+            Err(TurnError::Skipped) => Done { is_refused: true, ..Done::note("not done: skipped by you") },
             Err(error) => {
                 state(StepState::FailedToThink);
                 ran.mark(scene, step.id, PlanStatus::Failed);

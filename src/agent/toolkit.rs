@@ -67,6 +67,9 @@ pub struct Toolkit {
 pub enum TurnError {
     #[error("cancelled")]
     Cancelled,
+    /// The user leaves a step out.
+    #[error("skipped by you")]
+    Skipped,
     #[error(transparent)]
     Pool(#[from] PoolError),
     #[error(transparent)]

@@ -30,17 +30,23 @@ pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
     policy: Policy,
     decide: F,
+    inspects: bool,
 }
 
 impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
     pub fn new(decide: F) -> Witness<F> {
         let policy = Policy::of(ApproveMode::OnMutation);
-        Witness { events: Mutex::default(), policy, decide }
+        Witness { events: Mutex::default(), policy, decide, inspects: false }
     }
 
     /// The same with the approval mode `mode`.
     pub fn under(self, mode: ApproveMode) -> Witness<F> {
         Witness { policy: Policy::of(mode), ..self }
+    }
+
+    /// The same for a user who is asked after every stage.
+    pub fn inspecting(self) -> Witness<F> {
+        Witness { inspects: true, ..self.under(ApproveMode::Always) }
     }
 
     /// The values that `pick` returns for the events.
@@ -69,6 +75,10 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
 
     fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    fn inspects(&self) -> bool {
+        self.inspects
     }
 }
 
