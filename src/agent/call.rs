@@ -8,12 +8,14 @@ use crate::base::StepId;
 use crate::budget::permit::Priority;
 use crate::models::Role;
 use crate::models::dialect::{Chat, Message, RawCall, ToolText};
-use crate::protocol::{Asks, Decision, Event, Proposal, StepState};
+use crate::protocol::{Asks, Decision, Event, Proposal, StepState, StepStatus};
 use crate::tools::call::{self, check};
+use crate::tools::mcp::REFUSED_ARGUMENTS;
 use crate::tools::{Ranked, ToolCall, ToolSpec};
 
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
+use super::guide::Done;
 use super::notation::{self, Reply};
 use super::player::{Form, Query};
 use super::question::Question;
@@ -40,6 +42,8 @@ const CALL_TOKENS: usize = 220;
 /// Longest description of a tool and of one of its parameters, in characters.
 const DESCRIPTION_CHARS: usize = 240;
 const PARAMETER_CHARS: usize = 100;
+/// Longest reason for which a call failed that the model is shown, in characters.
+const WHY_CHARS: usize = 400;
 /// Answers for missing arguments that the user may give before the call is not made; the second is for one that did not fit.
 const ANSWERS_MAX: usize = 2;
 /// Longest time that the turn waits for one; it holds no lock of the project meanwhile unless it has changed something.
@@ -47,21 +51,55 @@ const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
-/// Has a model call one of the `ranked` tools of MCP servers for `step`; false if none is meant, so that built-in tools carry out the step.
+/// Has a model call one of the `ranked` tools of MCP servers for `step`; `None` if none is meant, so that built-in tools carry out the step. A call that
+/// failed by its arguments, with no effect, is written once more.
 pub async fn of_server(
     scene: Scene<'_>,
     step: &Step,
     ranked: &[Ranked],
     evidence: &mut Evidence,
-) -> Result<bool, TurnError> {
+) -> Result<Option<Done>, TurnError> {
     let toolkit = scene.toolkit;
     let made = evidence.entries().iter().filter(|entry| step.needs.contains(&entry.step));
     let made: Vec<&str> = made.map(|entry| entry.tool.as_str()).collect();
     let ranked = going_on(ranked.to_vec(), toolkit.catalog.specs(), &made);
-    let Some(called) = called(toolkit, step.id, &step.text, &ranked, scene.host).await? else { return Ok(false) };
-    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(false) };
-    execute::perform(scene, step.id, called, spec, evidence).await?;
-    Ok(true)
+    let Some(called) = called(toolkit, step.id, &step.text, &ranked, scene.host).await? else { return Ok(None) };
+    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(None) };
+    let entry = execute::perform(scene, step.id, called.clone(), spec, evidence).await?;
+    let done = |succeeded: bool| Ok(Some(Done { failed: !succeeded, ..Done::default() }));
+    let had_no_effect = !spec.mutates || entry.outcome.text.contains(REFUSED_ARGUMENTS);
+    if entry.status != StepStatus::Failed || !had_no_effect {
+        return done(entry.succeeded());
+    }
+    let (first, why) = (entry.id, words::shorten(&entry.outcome.text, WHY_CHARS));
+    let Some(other) = corrected(scene, step, &called, spec, &why).await? else { return done(false) };
+    scene.host.notice(&format!("`{}` failed, and is called once more with other arguments", spec.name));
+    let succeeded = execute::perform(scene, step.id, other, spec, evidence).await?.succeeded();
+    if succeeded {
+        evidence.set_aside(first);
+    }
+    done(succeeded)
+}
+
+/// The failed call with other arguments, by the model that chooses tools, which reads why it failed. Values may come from the reason too.
+async fn corrected(
+    Scene { toolkit, host, .. }: Scene<'_>,
+    step: &Step,
+    failed: &ToolCall,
+    spec: &ToolSpec,
+    why: &str,
+) -> Result<Option<ToolCall>, TurnError> {
+    let Some(role) = probe::chooser(toolkit, host).await? else { return Ok(None) };
+    let arguments = Value::Object(failed.arguments.clone());
+    let text =
+        format!("{}\n\n`{}` with {arguments} failed: {why}\nCall it with other arguments.", step.text, spec.name);
+    let Some(call) = by(toolkit, role, &text, std::slice::from_ref(spec), host).await? else { return Ok(None) };
+    let (said, known) = (Said::of(&step.text), [why.to_lowercase()]);
+    let call = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
+        Ok(call) => Some(call),
+        Err(lacking) => given(lacking, step.id, spec, toolkit, host).await?,
+    };
+    Ok(call.filter(|call| call.arguments != failed.arguments))
 }
 
 /// `ranked` for a step that goes on from results which the tools `made_by` have made.

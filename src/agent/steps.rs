@@ -104,12 +104,11 @@ async fn each(
         };
         ran.ended.push(step.id);
         let mut is_done = done.notes.is_empty() && !done.failed;
-        state(if done.notes.is_empty() && !done.failed {
-            StepState::Complete
-        } else if plan.by_model || done.notes.is_empty() {
-            StepState::FailedToExecute
-        } else {
-            StepState::FailedToThink
+        let has_acted = evidence.entries().len() > before;
+        state(match (done.notes.is_empty() && !done.failed, has_acted) {
+            (true, _) => StepState::Complete,
+            (false, true) => StepState::FailedToExecute,
+            (false, false) => StepState::FailedToThink,
         });
         if plan.by_model {
             let mut facts = claims::of(step, &evidence.entries()[before..], evidence, done.taken_back);
@@ -227,8 +226,8 @@ fn last_of(name: &str) -> &str {
     name.rsplit(['.', ':']).next().unwrap_or(name)
 }
 
-/// Whether every call of a step succeeded. A step without evidence was stuck.
+/// Whether every call of a step succeeded, or another one in its place. A step without evidence was stuck.
 fn succeeded(evidence: &Evidence, step: StepId) -> bool {
     let mut calls = evidence.of(step).peekable();
-    calls.peek().is_some() && calls.all(Entry::succeeded)
+    calls.peek().is_some() && calls.all(|call| evidence.is_made_up_for(call))
 }

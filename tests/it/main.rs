@@ -1,6 +1,7 @@
 //! One binary for everything that needs more than one module, or the program itself.
 
 mod acp;
+mod another_way;
 mod architecture;
 mod ask;
 mod away;

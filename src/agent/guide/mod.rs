@@ -205,8 +205,8 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
     if may_be_of_server {
         let ranked = job.scene.toolkit.server_tools(&job.step.text).await;
-        if call::of_server(job.scene, job.step, &ranked, evidence).await? {
-            return Ok(Done::default());
+        if let Some(done) = call::of_server(job.scene, job.step, &ranked, evidence).await? {
+            return Ok(done);
         }
     }
     if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
