@@ -124,7 +124,8 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
     let steps: Vec<_> = calls.map(evidence::Entry::report).collect();
     inspect::stage(toolkit, host, inspect::of_turn("answer"), || inspect::calls(steps.iter())).await?;
-    let usage = toolkit.meter.usage();
+    let mut usage = toolkit.meter.usage();
+    usage.budget.seconds_meant = forecast::meant(toolkit, &steps);
     remember_speed(toolkit, &usage);
     tell_servers(toolkit, &usage, host);
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })

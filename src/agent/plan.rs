@@ -56,7 +56,8 @@ impl Plan {
         host.emit(Event::PlanCreated { plan: record.clone() });
         missing(toolkit, &self.steps).iter().for_each(|what| host.notice(what));
         let time = self.time(toolkit);
-        let said = time.and_then(|time| forecast::announced(self.steps.len(), self.cost(toolkit), time));
+        let said =
+            time.and_then(|time| forecast::announced(&forecast::steps(self.steps.len()), self.cost(toolkit), time));
         let expected = time.filter(|_| said.is_some());
         said.into_iter().for_each(|said| host.notice(&said));
         (record, expected)

@@ -38,6 +38,8 @@ pub struct Toolkit {
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
+    /// A model that leads ends with a report of six sections.
+    pub report: bool,
     /// Maximum number of iterations of the single-model loop; `None` takes the number recommended for the model.
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.

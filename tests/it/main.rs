@@ -51,6 +51,7 @@ mod pull;
 mod react;
 mod recovery;
 mod remote;
+mod report;
 mod right_file;
 mod roles;
 mod screen;

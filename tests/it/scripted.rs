@@ -105,6 +105,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         context: Some(Context::new(root, cancel.clone())),
         tools_offered: 15,
         orchestrate: true,
+        report: false,
         iterations_max: None,
         time: TurnTime::default(),
         bounds: Bounds::default(),

@@ -44,7 +44,8 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     let script = Script::saying("").on("You split a developer's request", steps).at(20.0, 4.0);
     let (_project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
-    run_turn(&toolkit, request, &host).await.expect("a turn");
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    assert_eq!(finished.usage.budget.seconds_meant, 60, "it changes something");
     let story = host.seen(|event| match event {
         Event::PlanCreated { plan } => Some(("created", plan.clone())),
         Event::PlanUpdated { plan } => Some(("updated", plan.clone())),
@@ -147,6 +148,25 @@ async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
     assert_eq!(steps, [expected]);
     assert!(project.text("a.py").contains("LIMIT = 256") && project.text("src/retry.ts").contains("MAX_ATTEMPTS = 9"));
     assert!(project.text("src/todo.ts").contains("TITLE_LENGTH_MAX = 99"));
+}
+
+#[tokio::test]
+async fn a_model_that_leads_says_how_long_it_will_take_where_that_is_long() {
+    let told = async |decode: f64| {
+        let (_project, toolkit) = prepared(Script::saying("It keeps 128 of them.").acting().at(2_000.0, decode));
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        let finished = run_turn(&toolkit, "What does first() in a.py keep?", &host).await.expect("a turn");
+        let notices = host.notices().into_iter().filter(|text| text.contains("expect"));
+        (notices.collect::<Vec<_>>(), finished.usage.budget.seconds_meant)
+    };
+    // Four replies of 280 tokens.
+    let (slow, meant) = told(4.0).await;
+    assert!(
+        slow.len() == 2 && slow[0].starts_with("expect about 28") && slow[0].contains("about 4 replies"),
+        "{slow:?}"
+    );
+    assert!(slow[1].starts_with("it took 0 s; about 28"), "{slow:?}");
+    assert_eq!((told(2_000.0).await.0, meant), (Vec::new(), 3), "an answer without a call");
 }
 
 /// A toolkit whose planner may send mails by the tool of a server.
