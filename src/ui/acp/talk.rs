@@ -199,8 +199,9 @@ impl Running {
                     tokio::select! {
                         biased;
                         () = self.cancel.cancelled() => {}
-                        Some(decision) = permission::ask(client, &id, call, &proposal, &talk.project) => drop(reply.send(decision)),
-                        else => {}
+                        decided = permission::ask(client, &id, call, &proposal, &talk.project) => {
+                            drop(decided.map(|decision| reply.send(decision)));
+                        }
                     }
                 }
                 Message::Failed(error) => failure = Some(error),
