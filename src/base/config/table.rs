@@ -30,7 +30,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 56] = settings! {
+pub const SETTINGS: [Setting; 57] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
