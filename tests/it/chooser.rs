@@ -108,11 +108,11 @@ async fn a_value_that_the_request_does_not_say_comes_from_the_user_and_has_to_fi
         let mut asked = asked.lock().expect("nobody panics");
         asked.push(proposal.reason.clone());
         // The first answer has no room at all.
-        let room = if asked.len() == 1 { json!({ "room": 4 }) } else { json!({ "room": "hall" }) };
+        let room = if asked.len() == 1 { json!({ "room": ["hall", "attic"] }) } else { json!({ "room": "hall" }) };
         assert_eq!(names, &["room"]);
         Decision::Modify(room.as_object().cloned().unwrap_or_default())
     });
     assert_eq!(given.await, [("home.lamp_one".to_owned(), json!({ "room": "hall" }))]);
     let asked = asked.into_inner().expect("nobody panics");
-    assert!(asked.len() == 2 && asked[1].contains("is 4, expected string"), "{asked:?}");
+    assert!(asked.len() == 2 && asked[1].contains("expected string"), "{asked:?}");
 }

