@@ -15,7 +15,9 @@ use crate::base::{ConversationId, StepId};
 
 pub use cost::{BudgetReport, CallCost, Usage};
 pub use memory::{LoadingRow, Memory, ModelFile, ModelRow, ServerRow};
-pub use step::{Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus};
+pub use step::{
+    Asks, Decision, FileChange, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
+};
 pub use telemetry::{
     CognitiveState, Detection, Recovery, Remedy, Repeat, Stall, ToolMiss, Verification, VerificationResult,
 };
@@ -49,6 +51,8 @@ pub struct Ask {
     pub mode: Mode,
     /// Texts that the user attaches to the request.
     pub given: Vec<Given>,
+    /// The user is asked after every stage of the turn and before every call.
+    pub inspects: bool,
 }
 
 /// The rights of a request.
@@ -131,7 +135,7 @@ pub enum Event {
     /// A step enters its next state.
     #[serde(rename = "step-state")]
     StepState { step: StepId, state: StepState },
-    /// A tool call waits for the user's consent.
+    /// A tool call waits for the user's consent, or for values of its arguments.
     #[serde(rename = "approval-requested")]
     ApprovalRequested { step: StepId, proposal: Proposal },
     /// A tool call has its consent and begins; `step-completed` of the same step ends it. Not in the journal.

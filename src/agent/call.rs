@@ -1,15 +1,21 @@
 //! Lets a model choose one of the best-ranked tools and write its call, checked against the tool's schema.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
+use crate::base::StepId;
 use crate::budget::permit::Priority;
 use crate::models::Role;
-use crate::models::dialect::{Chat, Message, ToolText};
+use crate::models::dialect::{Chat, Message, RawCall, ToolText};
+use crate::protocol::{Asks, Decision, Event, Proposal, StepState, StepStatus};
 use crate::tools::call::{self, check};
+use crate::tools::mcp::REFUSED_ARGUMENTS;
 use crate::tools::{Ranked, ToolCall, ToolSpec};
 
 use super::evidence::Evidence;
 use super::execute::{self, Scene};
+use super::guide::Done;
 use super::notation::{self, Reply};
 use super::player::{Form, Query};
 use super::question::Question;
@@ -36,24 +42,64 @@ const CALL_TOKENS: usize = 220;
 /// Longest description of a tool and of one of its parameters, in characters.
 const DESCRIPTION_CHARS: usize = 240;
 const PARAMETER_CHARS: usize = 100;
+/// Longest reason for which a call failed that the model is shown, in characters.
+const WHY_CHARS: usize = 400;
+/// Answers for missing arguments that the user may give before the call is not made; the second is for one that did not fit.
+const ANSWERS_MAX: usize = 2;
+/// Longest time that the turn waits for one; it holds no lock of the project meanwhile unless it has changed something.
+const ANSWER_TIME: Duration = Duration::from_secs(30 * 60);
 /// Longest request that is shown, in characters.
 const REQUEST_CHARS: usize = 4_000;
 
-/// Has a model call one of the `ranked` tools of MCP servers for `step`; false if none is meant, so that built-in tools carry out the step.
+/// Has a model call one of the `ranked` tools of MCP servers for `step`; `None` if none is meant, so that built-in tools carry out the step. A call that
+/// failed by its arguments, with no effect, is written once more.
 pub async fn of_server(
     scene: Scene<'_>,
     step: &Step,
     ranked: &[Ranked],
     evidence: &mut Evidence,
-) -> Result<bool, TurnError> {
+) -> Result<Option<Done>, TurnError> {
     let toolkit = scene.toolkit;
     let made = evidence.entries().iter().filter(|entry| step.needs.contains(&entry.step));
     let made: Vec<&str> = made.map(|entry| entry.tool.as_str()).collect();
     let ranked = going_on(ranked.to_vec(), toolkit.catalog.specs(), &made);
-    let Some(called) = called(toolkit, &step.text, &ranked, scene.host).await? else { return Ok(false) };
-    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(false) };
-    execute::perform(scene, step.id, called, spec, evidence).await?;
-    Ok(true)
+    let Some(called) = called(toolkit, step.id, &step.text, &ranked, scene.host).await? else { return Ok(None) };
+    let Some(spec) = toolkit.catalog.get(&called.tool) else { return Ok(None) };
+    let entry = execute::perform(scene, step.id, called.clone(), spec, evidence).await?;
+    let done = |succeeded: bool| Ok(Some(Done { failed: !succeeded, ..Done::default() }));
+    let had_no_effect = !spec.mutates || entry.outcome.text.contains(REFUSED_ARGUMENTS);
+    if entry.status != StepStatus::Failed || !had_no_effect {
+        return done(entry.succeeded());
+    }
+    let (first, why) = (entry.id, words::shorten(&entry.outcome.text, WHY_CHARS));
+    let Some(other) = corrected(scene, step, &called, spec, &why).await? else { return done(false) };
+    scene.host.notice(&format!("`{}` failed, and is called once more with other arguments", spec.name));
+    let succeeded = execute::perform(scene, step.id, other, spec, evidence).await?.succeeded();
+    if succeeded {
+        evidence.set_aside(first);
+    }
+    done(succeeded)
+}
+
+/// The failed call with other arguments, by the model that chooses tools, which reads why it failed. Values may come from the reason too.
+async fn corrected(
+    Scene { toolkit, host, .. }: Scene<'_>,
+    step: &Step,
+    failed: &ToolCall,
+    spec: &ToolSpec,
+    why: &str,
+) -> Result<Option<ToolCall>, TurnError> {
+    let Some(role) = probe::chooser(toolkit, host).await? else { return Ok(None) };
+    let arguments = Value::Object(failed.arguments.clone());
+    let text =
+        format!("{}\n\n`{}` with {arguments} failed: {why}\nCall it with other arguments.", step.text, spec.name);
+    let Some(call) = by(toolkit, role, &text, std::slice::from_ref(spec), host).await? else { return Ok(None) };
+    let (said, known) = (Said::of(&step.text), [why.to_lowercase()]);
+    let call = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
+        Ok(call) => Some(call),
+        Err(lacking) => given(lacking, step.id, spec, toolkit, host).await?,
+    };
+    Ok(call.filter(|call| call.arguments != failed.arguments))
 }
 
 /// `ranked` for a step that goes on from results which the tools `made_by` have made.
@@ -66,10 +112,11 @@ pub fn going_on(mut ranked: Vec<Ranked>, specs: &[ToolSpec], made_by: &[&str]) -
     ranked
 }
 
-/// A model's call of one of the best `ranked` tools for `text`; `None` if no model chooses tools well, if its reply holds no call that fits a
-/// schema, if the tool does something else than what is asked, or if it needs what the request does not say.
+/// A model's call of one of the best `ranked` tools for `text`, the text of `step`; `None` if no model chooses tools well, if its reply holds no
+/// call that fits a schema, if the tool does something else than what is asked, or if it needs what neither the request nor the user says.
 pub async fn called(
     toolkit: &Toolkit,
+    step: StepId,
     text: &str,
     ranked: &[Ranked],
     host: &dyn Host,
@@ -91,14 +138,11 @@ pub async fn called(
     let prior = (specs.len() as f32).ln();
     let place = ranked.iter().find(|one| specs.get(one.index).is_some_and(|spec| spec.name == call.tool));
     let fits = place.map_or(f32::NEG_INFINITY, |one| one.fits - prior);
-    Ok(match meant(call, spec, fits, text) {
-        Ok(call) => Some(call),
-        Err(NotMeant::Fits) => None,
-        Err(NotMeant::Unsaid(names)) => {
-            host.notice(&asked_for(spec, &names));
-            None
-        }
-    })
+    match meant(call, spec, fits, text) {
+        Ok(call) => Ok(Some(call)),
+        Err(NotMeant::Fits) => Ok(None),
+        Err(NotMeant::Lacks(lacking)) => given(lacking, step, spec, toolkit, host).await,
+    }
 }
 
 /// Why a call that a model has written is not made.
@@ -106,8 +150,14 @@ pub async fn called(
 enum NotMeant {
     /// The tool does something else than what is asked.
     Fits,
-    /// The request says nothing of these arguments, which the tool needs.
-    Unsaid(Vec<String>),
+    Lacks(Lacking),
+}
+
+/// A call with what is known of its arguments, and the names of those that its tool needs and nothing says.
+#[derive(Debug, PartialEq)]
+struct Lacking {
+    call: ToolCall,
+    names: Vec<String>,
 }
 
 /// The call without the arguments that the request `text` says nothing of.
@@ -117,38 +167,90 @@ fn meant(call: ToolCall, spec: &ToolSpec, fits: f32, text: &str) -> Result<ToolC
         return Err(NotMeant::Fits);
     }
     let said = Said::of(text);
-    grounded(call, spec, |value| said.has(value)).map_err(NotMeant::Unsaid)
+    grounded(call, spec, |value| said.has(value)).map_err(NotMeant::Lacks)
 }
 
-/// The question to the user about arguments that a tool needs and nothing says.
-fn asked_for(spec: &ToolSpec, names: &[String]) -> String {
-    let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    format!("`{}` of {} was not called: which {names}? Nothing says it; ask again with it", spec.name, spec.server)
+/// The call with the values that the user gives for the arguments that it lacks; `None`, which a notice tells, if there is no answer, or none
+/// that fits the tool.
+async fn given(
+    lacking: Lacking,
+    step: StepId,
+    spec: &ToolSpec,
+    toolkit: &Toolkit,
+    host: &dyn Host,
+) -> Result<Option<ToolCall>, TurnError> {
+    let Lacking { call, names } = lacking;
+    let parameters = spec.parameters();
+    let about = parameters.iter().filter(|one| names.iter().any(|name| name == one.name));
+    let about = about.map(|one| format!("{}: {}\n", one.name, words::shorten(one.description(), PARAMETER_CHARS)));
+    let known = Value::Object(call.arguments.clone());
+    let mut proposal = Proposal {
+        preview: format!("{} {known}\n{}", call.tool, about.collect::<String>()),
+        tool: call.tool,
+        arguments: call.arguments,
+        asks: Asks::Values(names),
+        ..Proposal::default()
+    };
+    let needs = format!("{} of {} needs {}, and nothing says it", spec.name, spec.server, proposal.need());
+    proposal.reason = needs.clone();
+    for _ in 0..ANSWERS_MAX {
+        host.emit(Event::StepState { step, state: StepState::AwaitingApproval });
+        host.emit(Event::ApprovalRequested { step, proposal: proposal.clone() });
+        let answer = tokio::time::timeout(ANSWER_TIME, host.approve(step, &proposal)).await;
+        if toolkit.cancel.is_cancelled() {
+            return Err(TurnError::Cancelled);
+        }
+        let Ok(Decision::Modify(arguments)) = answer else { break };
+        let raw = RawCall { name: spec.name.clone(), arguments };
+        match check::check(&raw, std::slice::from_ref(spec)) {
+            Ok(checked) => return Ok(Some(checked.call)),
+            Err(problem) => proposal.reason = format!("{needs}: {problem}"),
+        }
+    }
+    host.notice(&format!(
+        "`{}` was not called: which {}? Nothing says it; ask again with it",
+        spec.name,
+        proposal.need()
+    ));
+    Ok(None)
 }
 
 /// A call of a loop without what the model has made up: the arguments for a server's tool come from the request, the conversation, a text that was
-/// handed over, an earlier result or the schema. If one that the tool needs does not, the user is asked for it, and the error tells the model.
-pub fn from_sources(
+/// handed over, an earlier result or the schema. If one that the tool needs does not, the user is asked for it; without an answer the inner error
+/// tells the model.
+pub async fn from_sources(
     Scene { toolkit, request, host, .. }: Scene<'_>,
-    evidence: &Evidence,
+    step: StepId,
+    evidence: &mut Evidence,
     call: ToolCall,
     spec: &ToolSpec,
-) -> Result<ToolCall, String> {
+) -> Result<Result<ToolCall, String>, TurnError> {
     if toolkit.catalog.is_builtin(&spec.name) {
-        return Ok(call);
+        return Ok(Ok(call));
     }
     let said = Said::of(request);
     let earlier = toolkit.earlier.iter().flat_map(|turn| [turn.request.as_str(), turn.answer.as_str()]);
-    let results = evidence.entries().iter().map(|entry| entry.outcome.text.as_str());
-    let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).collect();
-    grounded(call, spec, |value| said.has(value) || is_in(value, &known)).map_err(|names| {
-        host.notice(&asked_for(spec, &names));
-        let names = names.join(", ");
-        format!(
-            "`{}` was not run: nothing says {names}. Use what the request or a result says, or ask the user for it.",
-            spec.name
-        )
-    })
+    let entries = evidence.entries();
+    let results = entries.iter().map(|entry| entry.outcome.text.as_str());
+    // Arguments of calls of servers have passed here before; some come from the user.
+    let passed = entries.iter().filter(|entry| !toolkit.catalog.is_builtin(&entry.tool));
+    let passed = passed.map(|entry| Value::Object(entry.arguments.clone()).to_string().to_lowercase());
+    let known: Vec<String> = earlier.chain(results).map(str::to_lowercase).chain(passed).collect();
+    let lacking = match grounded(call, spec, |value| said.has(value) || is_in(value, &known)) {
+        Ok(call) => return Ok(Ok(call)),
+        Err(lacking) => lacking,
+    };
+    let names = lacking.names.join(", ");
+    if !evidence.was_not_given(&spec.name, &names) {
+        if let Some(call) = given(lacking, step, spec, toolkit, host).await? {
+            return Ok(Ok(call));
+        }
+        evidence.not_given(&spec.name, &names);
+    }
+    Ok(Err(format!(
+        "`{}` was not run: nothing says {names}. Use what the request or a result says, or ask the user for it.",
+        spec.name
+    )))
 }
 
 /// Whether a value, or one of those that it consists of, stands in one of these texts, which are in lower case.
@@ -165,7 +267,7 @@ fn is_in(value: &Value, texts: &[String]) -> bool {
 
 /// The call without the arguments that nothing says. Flags, and values that the schema lists or has as default, may be inferred. An error names those
 /// that the tool needs.
-fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -> Result<ToolCall, Vec<String>> {
+fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -> Result<ToolCall, Lacking> {
     let parameters = spec.parameters();
     let is_inferred = |name: &str, value: &Value| {
         let schema = parameters.iter().find(|one| one.name == name).map(|one| one.schema);
@@ -177,14 +279,15 @@ fn grounded(call: ToolCall, spec: &ToolSpec, is_said: impl Fn(&Value) -> bool) -
     let (known, unsaid): (Map<String, Value>, Map<String, Value>) =
         call.arguments.into_iter().partition(|(name, value)| is_said(value) || is_inferred(name, value));
     let needed = parameters.iter().filter(|one| one.required && unsaid.contains_key(one.name));
-    let needed: Vec<String> = needed.map(|one| one.name.to_owned()).collect();
-    if !needed.is_empty() {
-        return Err(needed);
+    let names: Vec<String> = needed.map(|one| one.name.to_owned()).collect();
+    let call = ToolCall { tool: call.tool, arguments: known };
+    if !names.is_empty() {
+        return Err(Lacking { call, names });
     }
     if !unsaid.is_empty() {
         tracing::debug!(tool = call.tool, ?unsaid, "arguments left out");
     }
-    Ok(ToolCall { tool: call.tool, arguments: known })
+    Ok(call)
 }
 
 /// The call that the model of `role` writes; why there is none goes to the user.
@@ -267,7 +370,8 @@ mod tests {
     #[test]
     fn a_call_needs_what_the_request_says_and_loses_what_it_does_not() {
         let text = "wait 15 seconds for the cache";
-        let unsaid = || Err(NotMeant::Unsaid(vec!["value".to_owned()]));
+        let call = || ToolCall { tool: "wait".into(), arguments: Map::new() };
+        let unsaid = || Err(NotMeant::Lacks(Lacking { call: call(), names: vec!["value".to_owned()] }));
         check(json!({ "value": 15 }), 0.0, text, Ok(json!({ "value": 15 })));
         check(json!({ "value": 5 }), 9.0, text, unsaid());
         check(json!({ "value": ["memory"] }), 9.0, text, unsaid());

@@ -330,6 +330,10 @@ impl Host for Quiet<'_> {
     fn policy(&self) -> &Policy {
         self.host.policy()
     }
+
+    fn inspects(&self) -> bool {
+        self.host.inspects()
+    }
 }
 
 #[cfg(test)]

@@ -140,6 +140,7 @@ impl Wanted<'_> {
             preview: format!("{}{notes}", preview.text),
             changes: preview.changes,
             always,
+            ..Proposal::default()
         }
     }
 }

@@ -66,6 +66,12 @@ impl Entry {
         crate::tools::outcome::cut_line(text.trim(), 160)
     }
 
+    /// The last line of its result: of a failed command, why it failed.
+    pub fn summary_of_end(&self) -> String {
+        let last = self.outcome.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
+        crate::tools::outcome::cut_line(last.trim(), 160)
+    }
+
     pub fn report(&self) -> StepReport {
         StepReport {
             step: self.step,
@@ -97,9 +103,33 @@ pub struct Evidence {
     answered: Vec<(StepId, usize)>,
     /// The kinds of the commands that checked changes.
     checks: HashMap<CallId, Check>,
+    /// Failed calls in place of which another call was made and succeeded.
+    set_aside: Vec<CallId>,
+    /// Tools with the arguments that the user was asked for and did not give.
+    ungiven: Vec<String>,
 }
 
 impl Evidence {
+    /// Another call was made in place of this failed one and succeeded: it does not count against its step.
+    pub fn set_aside(&mut self, id: CallId) {
+        self.set_aside.push(id);
+    }
+
+    /// Whether the call succeeded, or another one in its place.
+    pub fn is_made_up_for(&self, entry: &Entry) -> bool {
+        entry.succeeded() || self.set_aside.contains(&entry.id)
+    }
+
+    /// Whether the user was asked for these arguments of the tool before, and did not give them.
+    pub fn was_not_given(&self, tool: &str, names: &str) -> bool {
+        self.ungiven.contains(&format!("{tool} {names}"))
+    }
+
+    /// The user did not give these arguments of the tool.
+    pub fn not_given(&mut self, tool: &str, names: &str) {
+        self.ungiven.push(format!("{tool} {names}"));
+    }
+
     /// Adds a call, which gets the next id.
     pub fn add(&mut self, entry: Entry) -> &Entry {
         let place = self.entries.len();

@@ -49,8 +49,8 @@ async fn as_spelled_out(scene: Scene<'_>, step: &Step, evidence: &mut Evidence) 
     let index = toolkit.index.as_deref();
     let specs = toolkit.catalog.specs();
     let of_servers = toolkit.server_tools(&step.text).await;
-    if call::of_server(scene, step, &of_servers, evidence).await? {
-        return Ok(Done::default());
+    if let Some(done) = call::of_server(scene, step, &of_servers, evidence).await? {
+        return Ok(done);
     }
     let fits = |best: &Ranked| (best.fits > 0.0).then(|| specs.get(best.index)).flatten();
     if let Some(spec) = of_servers.first().and_then(fits) {

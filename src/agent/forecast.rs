@@ -3,12 +3,26 @@
 use std::time::Duration;
 
 use crate::models::speed::Speed;
+use crate::protocol::StepReport;
 use crate::request::{Kind, Step};
 use crate::tools::confine::Access;
 
 use super::budget::{self, Guided, PROMPT_REST, Pace, TOKEN_BYTES, TOLD_FROM};
 use super::spelled;
 use super::toolkit::Toolkit;
+
+/// Replies of a model that leads, tokens that it reads before each but the first, and tokens of each: medians of 24 requests played by hand, and
+/// means of six of them (BENCHMARKS.md, "Models that act").
+const LEAD_REPLIES: usize = 4;
+const LEAD_READ: usize = 1_200;
+const LEAD_WRITTEN: usize = 280;
+/// Seconds: see [`meant`].
+const TALK: u64 = 3;
+const SMALL: u64 = 5;
+const LARGE: u64 = 20;
+const TASK: u64 = 60;
+/// Size of a model's file from which it counts as large: about 8 billion weights of four bits.
+const LARGE_BYTES: u64 = 5 << 30;
 
 /// Tokens that are read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,9 +72,26 @@ pub fn time(toolkit: &Toolkit, cost: Cost) -> Option<Duration> {
     budget::measured(toolkit).map(|speed| cost.time(speed))
 }
 
-/// The forecast for the user before a turn that takes long; `None` for a short one.
-pub fn announced(steps: usize, cost: Cost, time: Duration) -> Option<String> {
-    let parts = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
+/// The tokens of a turn that a model leads whose first prompt has so many.
+pub fn of_lead(first: usize) -> Cost {
+    let later = (LEAD_REPLIES - 1) * LEAD_READ;
+    Cost { read: first + later, written: LEAD_REPLIES * LEAD_WRITTEN }
+}
+
+/// The forecast for the user before a turn that a model leads, with the time if it takes long.
+pub fn announced_lead(toolkit: &Toolkit, first: usize) -> Option<(String, Duration)> {
+    let cost = of_lead(first);
+    let time = time(toolkit, cost)?;
+    Some((announced(&format!("about {LEAD_REPLIES} replies"), cost, time)?, time))
+}
+
+/// So many steps, in words.
+pub fn steps(count: usize) -> String {
+    if count == 1 { "1 step".to_owned() } else { format!("{count} steps") }
+}
+
+/// The forecast for the user before a turn of these parts that takes long; `None` for a short one.
+pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
     (time >= TOLD_FROM).then(|| {
         format!(
             "expect about {} s: {parts}, {} tokens to read and {} to write at the speed measured here",
@@ -69,6 +100,19 @@ pub fn announced(steps: usize, cost: Cost, time: Duration) -> Option<String> {
             cost.written
         )
     })
+}
+
+/// Seconds that a turn with these calls is meant to take on the hardware that such models are made for: small talk, an answer by a small and by a large
+/// model, a request with calls that may change something.
+pub fn meant(toolkit: &Toolkit, reports: &[StepReport]) -> u64 {
+    let size = || toolkit.pool.file_of(toolkit.planner()).and_then(|file| std::fs::metadata(file).ok());
+    let is_large = || toolkit.is_away(toolkit.planner()) || size().is_some_and(|about| about.len() >= LARGE_BYTES);
+    match reports {
+        [] => TALK,
+        reports if reports.iter().any(|report| report.executing) => TASK,
+        _ if is_large() => LARGE,
+        _ => SMALL,
+    }
 }
 
 /// The comparison with the forecast, for the user at the end of the turn.

@@ -14,7 +14,7 @@ use super::recovery::{self, Way};
 use super::steps::{self, Ran};
 use super::synthesize::{self, Brief, Draft, NOTHING, Told};
 use super::toolkit::{Toolkit, TurnError};
-use super::{Host, cognitive, forecast, free_loop, guide, lead, probe, spelled, talk};
+use super::{Host, cognitive, forecast, free_loop, guide, inspect, lead, probe, spelled, talk};
 use crate::language::clauses::Part;
 use crate::request::small_talk;
 
@@ -164,11 +164,14 @@ impl<'a> State<'a> {
                 let is_by_code = plans && spelled::is_all(toolkit, request, &self.parts);
                 // A list of the index needs no model, so none is measured for it.
                 self.leads = !(plans && guide::is_list(toolkit, &self.parts)) && probe::leads(toolkit, host).await?;
-                Some(match (self.leads, plans) {
+                let next = match (self.leads, plans) {
                     (true, _) if !is_by_code => Node::Lead,
                     (_, true) => Node::Plan,
                     (_, false) => Node::Free,
-                })
+                };
+                let way = || inspect::reading(&self.parts, &format!("next: {}", next.name()));
+                inspect::stage(toolkit, host, inspect::of_turn("reading"), way).await?;
+                Some(next)
             }
             (Node::Plan, Some(_)) => {
                 self.plan = match self.leads {
@@ -176,6 +179,7 @@ impl<'a> State<'a> {
                     false => plan::make(toolkit, request, &self.parts, host).await?,
                 };
                 (self.record, self.expected) = self.plan.show(toolkit, host);
+                inspect::stage(toolkit, host, inspect::of_turn("plan"), || inspect::plan(&self.record)).await?;
                 Some(Node::Execute)
             }
             (Node::Execute, Some(scene)) => {

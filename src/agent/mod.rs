@@ -15,6 +15,7 @@ mod forecast;
 pub(crate) mod free_loop;
 mod graph;
 pub(crate) mod guide;
+mod inspect;
 pub(crate) mod lead;
 mod lessons;
 pub(crate) mod notation;
@@ -64,6 +65,11 @@ pub trait Host: Send + Sync {
 
     /// The rules by which calls are allowed, denied or asked about.
     fn policy(&self) -> &Policy;
+
+    /// Whether the user is asked after every stage of the turn.
+    fn inspects(&self) -> bool {
+        false
+    }
 }
 
 impl dyn Host + '_ {
@@ -118,8 +124,10 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     let ended = state.run(toolkit, host).await?;
     let (evidence, answer) = (ended.evidence, ended.response.unwrap_or_default());
     let calls = evidence.entries().iter().filter(|entry| entry.tool != evidence::GIVEN);
-    let steps = calls.map(evidence::Entry::report).collect();
-    let usage = toolkit.meter.usage();
+    let steps: Vec<_> = calls.map(evidence::Entry::report).collect();
+    inspect::stage(toolkit, host, inspect::of_turn("answer"), || inspect::calls(steps.iter())).await?;
+    let mut usage = toolkit.meter.usage();
+    usage.budget.seconds_meant = forecast::meant(toolkit, &steps);
     remember_speed(toolkit, &usage);
     tell_servers(toolkit, &usage, host);
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::base::StepId;
-use crate::language::clauses::{Part, PartKind};
+use crate::language::clauses::{Part, PartKind, names};
 use crate::protocol::{Event, PlanStatus, PlanStep, PlanView};
+use crate::request::named::{Found, Role};
 use crate::request::{Kind, Step};
 
 use super::forecast::{self, Cost};
@@ -53,11 +54,10 @@ impl Plan {
     pub fn show(&self, toolkit: &Toolkit, host: &dyn Host) -> (PlanView, Option<Duration>) {
         let record = self.view(toolkit);
         host.emit(Event::PlanCreated { plan: record.clone() });
-        for (step, path) in self.steps.iter().flat_map(|step| missing(toolkit, step).map(move |path| (step, path))) {
-            host.notice(&format!("{} names `{path}`, which is not in the project", step.id));
-        }
+        missing(toolkit, &self.steps).iter().for_each(|what| host.notice(what));
         let time = self.time(toolkit);
-        let said = time.and_then(|time| forecast::announced(self.steps.len(), self.cost(toolkit), time));
+        let said =
+            time.and_then(|time| forecast::announced(&forecast::steps(self.steps.len()), self.cost(toolkit), time));
         let expected = time.filter(|_| said.is_some());
         said.into_iter().for_each(|said| host.notice(&said));
         (record, expected)
@@ -69,11 +69,18 @@ pub fn listed<'a>(steps: impl Iterator<Item = &'a Step>) -> PlanView {
     PlanView { steps: steps.map(|step| view(step, Cost::default())).collect(), ..PlanView::default() }
 }
 
-/// The files that a step reads or runs and that are not there.
-fn missing<'a>(toolkit: &'a Toolkit, step: &'a Step) -> impl Iterator<Item = &'a String> {
-    let reads = matches!(step.kind, Kind::Ask | Kind::Run);
-    let context = toolkit.context.as_ref().filter(|_| reads);
-    step.part.paths.iter().filter(move |path| context.is_some_and(|context| !guide::exists(context, path)))
+/// The files that steps read or run, that are not there, and that no step before makes, in words.
+fn missing(toolkit: &Toolkit, steps: &[Step]) -> Vec<String> {
+    let reads = |step: &Step| matches!(step.kind, Kind::Ask | Kind::Run);
+    let mut all = Vec::new();
+    for (at, step) in steps.iter().enumerate().filter(|(_, step)| reads(step) && toolkit.context.is_some()) {
+        let is_made = |name: &str| steps[..at].iter().any(|earlier| !reads(earlier) && earlier.text.contains(name));
+        let named = super::named(toolkit, &step.text).into_iter();
+        let gone = named.filter(|one| matches!(one.found, Found::Missing(_)) && names::is_path(&one.said));
+        let gone = gone.filter(|one| one.role != Role::Part && !is_made(&one.said));
+        all.extend(gone.filter_map(|one| Some(format!("{}: {}", step.id, one.trouble()?))));
+    }
+    all
 }
 
 fn view(step: &Step, cost: Cost) -> PlanStep {

@@ -42,7 +42,8 @@ pub fn group<'p>(scene: Scene<'_>, plan: &Plan, steps: &'p [Step]) -> &'p [Step]
         let (step, before) = (&steps[at], &steps[..at]);
         reads(step) && before.iter().all(|other| !step.needs.contains(&other.id) && !step.builds_on(other))
     };
-    let count = if plan.by_model && !has_servers { (0..steps.len()).take_while(|at| is_apart(*at)).count() } else { 1 };
+    let is_free = plan.by_model && !has_servers && !scene.host.inspects();
+    let count = if is_free { (0..steps.len()).take_while(|at| is_apart(*at)).count() } else { 1 };
     &steps[..count.clamp(1, steps.len().max(1))]
 }
 

@@ -14,6 +14,7 @@ use super::claims::{self, Facts};
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, Scene};
 use super::guide::{self, Done, Job};
+use super::inspect::{self, Stage};
 use super::lessons::Memory;
 use super::plan::Plan;
 use super::referred;
@@ -114,16 +115,19 @@ impl<'a> Going<'a> {
             return Ok(());
         }
         let before = evidence.entries().len();
-        let carried_out = match index {
-            Some(index) => {
+        let skips = step.id.to_string();
+        let stage = Stage { step: step.id, name: "step", skips: Some(&skips) };
+        let inspected = inspect::stage(scene.toolkit, scene.host, stage, || inspect::step(&whole)).await;
+        let done = match (inspected, index) {
+            (Err(why), _) => Err(why),
+            (Ok(()), Some(index)) => {
                 let of_several = self.plan.steps.len() > 1;
                 let lesson = memory.and_then(|memory| memory.of_same(step));
                 let job = Job { scene, index, step: &whole, of_several, lesson, touched: &self.touched, writes: true };
-                guide::carry_out(job, evidence)
+                guide::carry_out(job, evidence).await
             }
-            None => execute::step(scene, &whole, evidence),
+            (Ok(()), None) => execute::step(scene, &whole, evidence).await,
         };
-        let done = carried_out.await;
         self.ends(step, done, before, evidence)
     }
 
@@ -190,6 +194,7 @@ impl<'a> Going<'a> {
         let calls = &evidence.entries()[before..];
         let done = match done {
             Ok(done) => done,
+            Err(TurnError::Skipped) => Done { is_refused: true, ..Done::note("not done: skipped by you") },
             Err(error) => {
                 state(StepState::FailedToThink);
                 ran.mark(scene, step.id, PlanStatus::Failed);
@@ -202,12 +207,11 @@ impl<'a> Going<'a> {
         };
         ran.ended.push(step.id);
         let mut is_done = done.notes.is_empty() && !done.failed;
-        state(if done.notes.is_empty() && !done.failed {
-            StepState::Complete
-        } else if plan.by_model || done.notes.is_empty() {
-            StepState::FailedToExecute
-        } else {
-            StepState::FailedToThink
+        let has_acted = evidence.entries().len() > before;
+        state(match (done.notes.is_empty() && !done.failed, has_acted) {
+            (true, _) => StepState::Complete,
+            (false, true) => StepState::FailedToExecute,
+            (false, false) => StepState::FailedToThink,
         });
         if plan.by_model {
             let mut facts = claims::of(step, calls, evidence, done.taken_back);
@@ -315,8 +319,8 @@ fn last_of(name: &str) -> &str {
     name.rsplit(['.', ':']).next().unwrap_or(name)
 }
 
-/// Whether every call of a step succeeded. A step without evidence was stuck.
+/// Whether every call of a step succeeded, or another one in its place. A step without evidence was stuck.
 fn succeeded(evidence: &Evidence, step: StepId) -> bool {
     let mut calls = evidence.of(step).peekable();
-    calls.peek().is_some() && calls.all(Entry::succeeded)
+    calls.peek().is_some() && calls.all(|call| evidence.is_made_up_for(call))
 }

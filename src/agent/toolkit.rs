@@ -38,6 +38,8 @@ pub struct Toolkit {
     pub context: Option<Context>,
     pub tools_offered: usize,
     pub orchestrate: bool,
+    /// A model that leads ends with a report of six sections.
+    pub report: bool,
     /// Maximum number of iterations of the single-model loop; `None` takes the number recommended for the model.
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.
@@ -67,6 +69,9 @@ pub struct Toolkit {
 pub enum TurnError {
     #[error("cancelled")]
     Cancelled,
+    /// The user leaves a step out.
+    #[error("skipped by you")]
+    Skipped,
     #[error(transparent)]
     Pool(#[from] PoolError),
     #[error(transparent)]

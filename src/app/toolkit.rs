@@ -86,6 +86,7 @@ impl App {
             context,
             tools_offered: self.config.tools_offered,
             orchestrate: self.config.orchestrate,
+            report: self.config.report,
             iterations_max: self.config.iterations_max,
             time: self.config.turn_time,
             bounds: self.config.bounds,

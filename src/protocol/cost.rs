@@ -42,6 +42,9 @@ pub struct BudgetReport {
     pub task_tokens: usize,
     /// The limits that were exceeded, in words.
     pub over: Vec<String>,
+    /// Seconds that such a turn is meant to take on the hardware that its models are made for; 0 if it was not compared.
+    #[serde(default)]
+    pub seconds_meant: u64,
 }
 
 impl BudgetReport {
@@ -60,7 +63,7 @@ impl BudgetReport {
         };
         let over = MOST.iter().zip(counts).filter_map(exceeded).collect();
         let [system_tokens, context_tokens, output_tokens, task_tokens] = counts;
-        BudgetReport { system_tokens, context_tokens, output_tokens, task_tokens, over }
+        BudgetReport { system_tokens, context_tokens, output_tokens, task_tokens, over, seconds_meant: 0 }
     }
 }
 

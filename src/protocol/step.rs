@@ -125,12 +125,33 @@ impl StepStatus {
     }
 }
 
-/// A tool call that waits for the user's consent, with a preview of what it would do.
+/// What a [`Proposal`] asks of the user.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Whether the call may run.
+    #[default]
+    Consent,
+    /// Values of these arguments of the call, which nothing says. Giving them is no consent to the call.
+    Values(Vec<String>),
+    /// Whether the turn goes on after a stage that the user inspects; a no leaves out what `skips` says, or stops the turn without it.
+    Stage { skips: Option<String> },
+}
+
+impl Asks {
+    fn is_consent(&self) -> bool {
+        *self == Asks::Consent
+    }
+}
+
+/// A tool call that waits for the user: for consent, with a preview of what it would do, or for values of its arguments.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Proposal {
     pub tool: String,
     pub arguments: Map<String, Value>,
-    /// Why consent is needed.
+    #[serde(default, skip_serializing_if = "Asks::is_consent")]
+    pub asks: Asks,
+    /// Why the user is asked.
     pub reason: String,
     /// A unified diff or the command line.
     pub preview: String,
@@ -140,6 +161,39 @@ pub struct Proposal {
     /// The calls that [`Decision::Always`] would cover, in words; null if that answer is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
+}
+
+impl Proposal {
+    /// The names of the arguments that the user is asked to give; empty where consent is asked for.
+    pub fn wanted(&self) -> &[String] {
+        match &self.asks {
+            Asks::Consent | Asks::Stage { .. } => &[],
+            Asks::Values(names) => names,
+        }
+    }
+
+    /// Whether it shows a stage of the turn and is no call.
+    pub fn is_stage(&self) -> bool {
+        matches!(self.asks, Asks::Stage { .. })
+    }
+
+    /// The decision that the values of all wanted arguments make, in their order; a no if one is left empty.
+    pub fn filled(&self, values: impl IntoIterator<Item = String>) -> Decision {
+        let mut arguments = self.arguments.clone();
+        let given = self.wanted().iter().zip(values).filter(|(_, value)| !value.trim().is_empty());
+        arguments.extend(given.map(|(name, value)| (name.clone(), Value::from(value.trim()))));
+        let is_whole = self.wanted().iter().all(|name| arguments.contains_key(name));
+        if is_whole { Decision::Modify(arguments) } else { Decision::Reject }
+    }
+
+    /// What is needed of the user, in words.
+    pub fn need(&self) -> String {
+        match self.wanted() {
+            [] if self.is_stage() => "a look".to_owned(),
+            [] => "consent".to_owned(),
+            names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and "),
+        }
+    }
 }
 
 /// The user's answer to a [`Proposal`].

@@ -136,8 +136,8 @@ impl TurnReply {
             Some(Message::Approve { proposal, reply }) => {
                 // It fails if the turn has ended meanwhile, which then needs no decision.
                 let _ = reply.send(Decision::NotAsked("this API has nobody to ask; rules can allow it".to_owned()));
-                let (tool, reason) = (&proposal.tool, &proposal.reason);
-                let why = format!("{tool} needs consent ({reason}), which nobody can give here: not done.\n");
+                let (tool, need, reason) = (&proposal.tool, proposal.need(), &proposal.reason);
+                let why = format!("{tool} needs {need} ({reason}), which nobody can give here: not done.\n");
                 Ok(Some(Delta::Thinking(why)))
             }
             Some(Message::Failed(error)) => Err(error.into()),

@@ -110,7 +110,7 @@ impl From<TurnError> for Problem {
             TurnError::Pool(error) => error.into(),
             TurnError::Remote(error) => error.into(),
             TurnError::NotSent { .. } => Problem::new(Kind::Unavailable, error.to_string()),
-            TurnError::Cancelled | TurnError::Lost(_) => Problem::failed(error),
+            TurnError::Cancelled | TurnError::Skipped | TurnError::Lost(_) => Problem::failed(error),
         }
     }
 }

@@ -9,7 +9,7 @@ mod replay;
 mod rewind;
 mod telemetry;
 
-use crate::base::config::Think;
+use crate::base::config::{ApproveMode, Think};
 use crate::base::lock;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -118,11 +118,14 @@ impl Session {
     pub fn submit_with(&self, op: Op, cancel: Cancel) -> mpsc::UnboundedReceiver<Message> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut toolkit = Toolkit { meter: Meter::start(), cancel: cancel.clone(), ..self.toolkit() };
+        let inspects = matches!(&op, Op::Ask(ask) if ask.inspects);
+        let policy = self.policy.clone();
         let host = SessionHost {
             messages: sender,
             conversation: toolkit.conversation.clone(),
             journal: self.journal.clone(),
-            policy: self.policy.clone(),
+            policy: if inspects { policy.under(ApproveMode::Always) } else { policy },
+            inspects,
             mask: self.mask.clone(),
             command: self.command,
             shows_thoughts: toolkit.cognitive.cot_streaming,
@@ -268,6 +271,7 @@ struct SessionHost {
     mask: Mask,
     command: &'static str,
     shows_thoughts: bool,
+    inspects: bool,
 }
 
 impl SessionHost {
@@ -360,5 +364,9 @@ impl Host for SessionHost {
 
     fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    fn inspects(&self) -> bool {
+        self.inspects
     }
 }

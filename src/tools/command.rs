@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 
+use crate::base::pattern::static_regex;
 use crate::tools::Context;
 use crate::tools::arguments::Arguments;
 use crate::tools::outcome::{Outcome, cut_line, head_of, joined, tail_of};
 use crate::tools::sandbox::{self, Aside, Confines};
+use crate::tools::shell;
 
 pub const TIMEOUT_MAX_S: usize = 600;
 /// Bytes kept of the beginning and of the end of standard output, and of standard error.
@@ -83,6 +85,21 @@ pub(in crate::tools) async fn run(
     let outcome = outcome(line, (ok, how), [&out, &err], &confines, context.text_max_bytes);
     // A command that tried to redirect git has failed, whatever its exit status.
     Ok(if moved.is_empty() { outcome } else { Outcome::error(moved + &outcome.text) })
+}
+
+/// Whether nothing of the failed command `line` ran, by its result: it is one command whose program, or the module or script that it names, is not
+/// there.
+pub fn did_not_start(line: &str, outcome: &Outcome) -> bool {
+    static_regex!(NO_PROGRAM = r"(?m)(?:^|: )([^\s:]+): (?:command )?not found$");
+    static_regex!(NO_MODULE = r"(?m)^\S*python[\d.]*: No module named (\S+)$");
+    static_regex!(NO_SCRIPT = r"(?mi)^npm \S+ missing script: ");
+    let read = shell::parse(line);
+    let [command] = read.commands.as_slice() else { return false };
+    let names = |name: &str| command.words.iter().any(|word| word.known() == Some(name));
+    let names_of = |found: Option<regex::Captures<'_>>| found.is_some_and(|found| names(&found[1]));
+    let text = &outcome.text;
+    let is_alone = read.understood && !outcome.is_ok() && command.writes.is_empty();
+    is_alone && (names_of(NO_PROGRAM.captures(text)) || names_of(NO_MODULE.captures(text)) || NO_SCRIPT.is_match(text))
 }
 
 /// Git's words on the branch and the changed files, without asking anybody: it changes nothing, and runs confined as

@@ -137,8 +137,12 @@ pub fn cost(usage: &Usage) -> String {
     };
     let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = usage;
     let (seconds, peak) = (usage.wall_ms as f64 / 1000.0, Bytes(usage.peak_memory_bytes));
+    let meant = match usage.budget.seconds_meant {
+        meant if meant > 0 && seconds > meant as f64 => format!(" ({meant} s are meant to do)"),
+        _ => String::new(),
+    };
     format!(
-        "{seconds:.1} s · {model_calls} model calls · {prompt_tokens} prompt tokens ({cached_tokens} cached), {generated_tokens} \
+        "{seconds:.1} s{meant} · {model_calls} model calls · {prompt_tokens} prompt tokens ({cached_tokens} cached), {generated_tokens} \
          generated · peak memory {peak}{over}"
     )
 }
@@ -171,4 +175,20 @@ pub fn rewound(rewound: &Rewound) -> String {
 pub fn estimate(plan: &PlanView) -> Option<String> {
     let time = plan.estimated_seconds.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
     (plan.total_estimated_tokens > 0).then(|| format!("about {} tokens{time}", plan.total_estimated_tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::BudgetReport;
+
+    #[test]
+    fn a_turn_that_takes_longer_than_it_is_meant_to_says_so() {
+        let told = |wall_ms: u64, seconds_meant: u64| {
+            let budget = BudgetReport { seconds_meant, ..BudgetReport::default() };
+            cost(&Usage { wall_ms, budget, ..Usage::default() })
+        };
+        assert!(told(7_400, 5).starts_with("7.4 s (5 s are meant to do) · 0 model calls"), "{}", told(7_400, 5));
+        assert!(told(4_000, 5).starts_with("4.0 s · ") && told(4_000, 0).starts_with("4.0 s · "));
+    }
 }

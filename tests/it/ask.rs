@@ -45,6 +45,23 @@ fn a_question_is_answered_from_the_file_it_names() {
 }
 
 #[test]
+fn inspect_shows_every_stage_where_nobody_can_be_asked_but_only_with_yes() {
+    let project = Project::todo();
+    let before = project.files();
+    let ended = Run::new(&project, &["inspect", CHANGE]).end();
+    assert!(ended.code == Some(1) && ended.err.contains("--yes prints the stages"), "{}", ended.err);
+    assert_eq!(project.files(), before, "nothing is done");
+    let ended = Run::new(&project, &["inspect", "--yes", "--json", CHANGE]).end().succeeded();
+    let lines = ended.lines();
+    let asked = lines.iter().filter(|line| line["type"] == "approval-requested");
+    let asked: Vec<&str> = asked.map(|line| text(&line["data"]["proposal"]["tool"])).collect();
+    assert_eq!(asked, ["reading", "plan", "step", "replace_in_file", "answer"]);
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
+    let shown = Run::new(&project, &["inspect", "--yes", "Read src/retry.ts"]).end().succeeded().out;
+    assert!(shown.contains("part 1") && shown.contains("next: planning") && shown.contains("it rests on"), "{shown}");
+}
+
+#[test]
 fn a_dry_run_says_what_would_be_used_and_changes_nothing() {
     let project = Project::todo();
     let before = project.files();

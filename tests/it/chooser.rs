@@ -1,12 +1,12 @@
 //! Checks which role chooses tools of servers: the one that was measured to do it better.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Decision, Event, Proposal};
+use monobloc::protocol::{Asks, Decision, Event, Proposal};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Project;
 use crate::scripted::{Witness, indexed, toolkit};
@@ -35,15 +35,26 @@ async fn called(planner: (&str, usize), router: (&str, usize)) -> Vec<String> {
 
 /// The same for models that chose rightly so often by themselves and so often inside a grammar.
 async fn called_by(planner: (&str, (usize, usize)), router: (&str, (usize, usize))) -> Vec<String> {
+    let calls = called_with(planner, router, |_: &Proposal| Decision::Approve).await;
+    calls.into_iter().map(|(tool, _)| tool).collect()
+}
+
+/// The same with their arguments, where the user decides so.
+async fn called_with(
+    planner: (&str, (usize, usize)),
+    router: (&str, (usize, usize)),
+    decide: impl Fn(&Proposal) -> Decision + Send + Sync,
+) -> Vec<(String, Value)> {
     let project = Project::todo();
     let script = |(reply, (free, grammar)): (&str, (usize, usize))| {
         Script::saying("").on("Call the one tool", reply).writing().choosing(free, grammar)
     };
     let plain = toolkit(&project, script(planner), script(router));
     let toolkit = with_lamps(indexed(&project, plain), &["home.lamp_one", "home.lamp_two"]);
-    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let host = Witness::new(decide);
     run_turn(&toolkit, REQUEST, &host).await.expect("a turn");
-    host.reports().into_iter().map(|report| report.tool).filter(|tool| tool.starts_with("home.")).collect()
+    let calls = host.reports().into_iter().filter(|report| report.tool.starts_with("home."));
+    calls.map(|report| (report.tool, report.arguments)).collect()
 }
 
 #[tokio::test]
@@ -105,4 +116,22 @@ async fn a_call_needs_nothing_that_the_request_does_not_say() {
     ] {
         assert_eq!(called((planner, 8), ("[no_such_tool()]", 6)).await, expected, "{planner}");
     }
+}
+
+#[tokio::test]
+async fn a_value_that_the_request_does_not_say_comes_from_the_user_and_has_to_fit() {
+    let script = r#"[home.lamp_one(room="bathroom")]"#;
+    let asked = Mutex::new(Vec::new());
+    let given = called_with((script, (8, 8)), ("[no_such_tool()]", (6, 6)), |proposal: &Proposal| {
+        let Asks::Values(names) = &proposal.asks else { return Decision::Approve };
+        let mut asked = asked.lock().expect("nobody panics");
+        asked.push(proposal.reason.clone());
+        // The first answer has no room at all.
+        let room = if asked.len() == 1 { json!({ "room": ["hall", "attic"] }) } else { json!({ "room": "hall" }) };
+        assert_eq!(names, &["room"]);
+        Decision::Modify(room.as_object().cloned().unwrap_or_default())
+    });
+    assert_eq!(given.await, [("home.lamp_one".to_owned(), json!({ "room": "hall" }))]);
+    let asked = asked.into_inner().expect("nobody panics");
+    assert!(asked.len() == 2 && asked[1].contains("expected string"), "{asked:?}");
 }

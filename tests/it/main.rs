@@ -1,6 +1,7 @@
 //! One binary for everything that needs more than one module, or the program itself.
 
 mod acp;
+mod another_way;
 mod architecture;
 mod ask;
 mod away;
@@ -50,6 +51,7 @@ mod pull;
 mod react;
 mod recovery;
 mod remote;
+mod report;
 mod right_file;
 mod roles;
 mod screen;

@@ -30,17 +30,23 @@ pub struct Witness<F> {
     events: Mutex<Vec<Event>>,
     policy: Policy,
     decide: F,
+    inspects: bool,
 }
 
 impl<F: Fn(&Proposal) -> Decision + Send + Sync> Witness<F> {
     pub fn new(decide: F) -> Witness<F> {
         let policy = Policy::of(ApproveMode::OnMutation);
-        Witness { events: Mutex::default(), policy, decide }
+        Witness { events: Mutex::default(), policy, decide, inspects: false }
     }
 
     /// The same with the approval mode `mode`.
     pub fn under(self, mode: ApproveMode) -> Witness<F> {
         Witness { policy: Policy::of(mode), ..self }
+    }
+
+    /// The same for a user who is asked after every stage.
+    pub fn inspecting(self) -> Witness<F> {
+        Witness { inspects: true, ..self.under(ApproveMode::Always) }
     }
 
     /// The values that `pick` returns for the events.
@@ -70,6 +76,10 @@ impl<F: Fn(&Proposal) -> Decision + Send + Sync> Host for Witness<F> {
     fn policy(&self) -> &Policy {
         &self.policy
     }
+
+    fn inspects(&self) -> bool {
+        self.inspects
+    }
 }
 
 fn never_asked(proposal: &Proposal) -> Decision {
@@ -95,6 +105,7 @@ pub fn toolkit_in(project: &Path, planner: Script, router: Script) -> Toolkit {
         context: Some(Context::new(root, cancel.clone())),
         tools_offered: 15,
         orchestrate: true,
+        report: false,
         iterations_max: None,
         time: TurnTime::default(),
         bounds: Bounds::default(),

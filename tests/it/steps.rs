@@ -1,10 +1,11 @@
 //! The steps of a request that a writing model carries out: how they are divided, estimated, told and brought together, and what they are shown.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use monobloc::agent::{Toolkit, run_turn};
 use monobloc::engine::scripted::Script;
-use monobloc::protocol::{Decision, Event, PlanStatus, Proposal};
+use monobloc::protocol::{Asks, Decision, Event, PlanStatus, Proposal, StepStatus};
 use monobloc::tools::{Catalog, Prefilter, ToolSpec};
 use serde_json::json;
 
@@ -43,7 +44,8 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     let script = Script::saying("").on("You split a developer's request", steps).at(20.0, 4.0);
     let (_project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
-    run_turn(&toolkit, request, &host).await.expect("a turn");
+    let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
+    assert_eq!(finished.usage.budget.seconds_meant, 60, "it changes something");
     let story = host.seen(|event| match event {
         Event::PlanCreated { plan } => Some(("created", plan.clone())),
         Event::PlanUpdated { plan } => Some(("updated", plan.clone())),
@@ -61,6 +63,28 @@ async fn a_plan_is_a_record_that_is_estimated_checked_and_moves_on() {
     assert_eq!(states(0), [PlanStatus::Pending, PlanStatus::Pending]);
     assert_eq!(states(1), [PlanStatus::Completed, PlanStatus::Pending]);
     assert_eq!((states(2)[1], story[2].1.status), (PlanStatus::Completed, PlanStatus::Completed));
+}
+
+#[tokio::test]
+async fn the_files_that_a_step_of_the_model_names_are_counted_and_missing_ones_named_first() {
+    // The planner writes the steps of this request: no rule reads it.
+    let request = "first tell me what src/retry.ts does, then say what src/retri.ts does and how a.py does it";
+    let steps = "ask: tell me what src/retry.ts does\nask: say what src/retri.ts does and how a.py does it";
+    let script = Script::saying("It retries.").on("You split a developer's request", steps);
+    let (_project, toolkit) = prepared(script);
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    run_turn(&toolkit, request, &host).await.expect("a turn");
+    let plans = host.seen(|event| if let Event::PlanCreated { plan } = event { Some(plan.clone()) } else { None });
+    let files: Vec<_> = plans[0].steps.iter().map(|step| step.files_affected.join(" ")).collect();
+    assert_eq!(files, ["src/retry.ts", "a.py"], "{:?}", plans[0]);
+    let tokens: Vec<usize> = plans[0].steps.iter().map(|step| step.estimated_tokens).collect();
+    assert!(tokens.iter().all(|count| *count < 1_000), "a file costs less than a whole pack: {tokens:?}");
+    let told = host.seen(|event| match event {
+        Event::Notice { text } if text.contains("src/retri.ts") => Some(text.clone()),
+        Event::StepExecuting { .. } => Some("step".to_owned()),
+        _ => None,
+    });
+    assert_eq!(told[0], "s2: `src/retri.ts` does not exist in the project; `src/retry.ts` may be meant", "{told:?}");
 }
 
 #[tokio::test]
@@ -126,8 +150,35 @@ async fn orders_that_the_model_writes_as_one_step_are_steps_of_their_own() {
     assert!(project.text("src/todo.ts").contains("TITLE_LENGTH_MAX = 99"));
 }
 
+/// A project and a planner that leads.
+fn leading(script: Script) -> (Project, Toolkit) {
+    let project = Project::todo();
+    std::fs::write(project.path().join("a.py"), FILE).expect("a file");
+    let toolkit = indexed(&project, toolkit(&project, script.acting(), Script::saying("")));
+    (project, toolkit)
+}
+
 #[tokio::test]
-async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
+async fn a_model_that_leads_says_how_long_it_will_take_where_that_is_long() {
+    let told = async |decode: f64| {
+        let (_project, toolkit) = leading(Script::saying("It keeps 128 of them.").at(2_000.0, decode));
+        let host = Witness::new(|_: &Proposal| Decision::Approve);
+        let finished = run_turn(&toolkit, "What does first() in a.py keep?", &host).await.expect("a turn");
+        let notices = host.notices().into_iter().filter(|text| text.contains("expect"));
+        (notices.collect::<Vec<_>>(), finished.usage.budget.seconds_meant)
+    };
+    // Four replies of 280 tokens.
+    let (slow, meant) = told(4.0).await;
+    assert!(
+        slow.len() == 2 && slow[0].starts_with("expect about 28") && slow[0].contains("about 4 replies"),
+        "{slow:?}"
+    );
+    assert!(slow[1].starts_with("it took 0 s; about 28"), "{slow:?}");
+    assert_eq!((told(2_000.0).await.0, meant), (Vec::new(), 3), "an answer without a call");
+}
+
+/// A toolkit whose planner may send mails by the tool of a server.
+fn mailing(project: &Project, script: Script) -> Toolkit {
     let mail = ToolSpec {
         name: "send_mail".to_owned(),
         description: "Send a mail to a person".to_owned(),
@@ -135,8 +186,17 @@ async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
         mutates: true,
         destructive: false,
         parameters: json!({"type": "object", "required": ["to"], "properties": {
-            "to": {"type": "string"}, "subject": {"type": "string"}}}),
+            "to": {"type": "string"}, "copies": {"type": "integer"}, "subject": {"type": "string"}}}),
     };
+    let plain = indexed(project, toolkit(project, script, Script::saying("")));
+    let mut catalog = Catalog::builtin();
+    catalog.add(mail).expect("a new name");
+    let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
+    Toolkit { catalog: Arc::new(catalog), prefilter, orchestrate: false, ..plain }
+}
+
+#[tokio::test]
+async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
     let call = "[send_mail(to=\"ada@lovelace.org\", subject=\"Loom\")]";
     for acts in [false, true] {
         for (request, is_sent) in
@@ -145,13 +205,8 @@ async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
             let project = Project::todo();
             let script = Script::saying(call).on("nothing says to", "To whom?").on("Failed", "It is not sent.");
             let script = if acts { script.acting() } else { script.writing() };
-            let plain = indexed(&project, toolkit(&project, script, Script::saying("")));
-            let mut catalog = Catalog::builtin();
-            catalog.add(mail.clone()).expect("a new name");
-            let prefilter = Arc::new(Prefilter::new(catalog.specs(), None));
-            let toolkit = Toolkit { catalog: Arc::new(catalog), prefilter, orchestrate: false, ..plain };
             let host = Witness::new(|_: &Proposal| Decision::Approve);
-            run_turn(&toolkit, request, &host).await.expect("a turn");
+            run_turn(&mailing(&project, script), request, &host).await.expect("a turn");
             let sent = host.reports().into_iter().find(|report| report.tool == "send_mail");
             assert_eq!(sent.is_some(), is_sent, "{acts}: {:?}", host.reports());
             // Optional arguments that the request does not give are left out.
@@ -160,4 +215,75 @@ async fn an_argument_that_nothing_says_is_asked_for_and_not_sent() {
             assert_eq!(asks, !is_sent, "{:?}", host.notices());
         }
     }
+}
+
+#[tokio::test]
+async fn a_turn_waits_for_a_missing_argument_and_goes_on_with_the_answer() {
+    let call = "[send_mail(to=\"ada@lovelace.org\", subject=\"Loom\")]";
+    for acts in [false, true] {
+        let project = Project::todo();
+        let script = Script::saying(call).on("said no", "It is not sent.").on("nothing says to", "To whom?");
+        let script = if acts { script.acting() } else { script.writing() };
+        let asked = AtomicUsize::new(0);
+        // The first question is for the value, the second for consent to the call with it.
+        let host = Witness::new(|proposal: &Proposal| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => proposal.filled(["grace@hopper.org".to_owned()]),
+            _ => Decision::Reject,
+        });
+        run_turn(&mailing(&project, script), "Send a mail about the build", &host).await.expect("a turn");
+        let proposals = host.seen(|event| match event {
+            Event::ApprovalRequested { proposal, .. } => Some(proposal.clone()),
+            _ => None,
+        });
+        let [value, consent, ..] = proposals.as_slice() else { panic!("{acts}: {proposals:?}") };
+        assert_eq!(value.asks, Asks::Values(vec!["to".to_owned()]), "{value:?}");
+        assert!(value.reason.contains("needs `to`, and nothing says it"), "{value:?}");
+        assert_eq!((&consent.asks, &consent.arguments["to"]), (&Asks::Consent, &json!("grace@hopper.org")));
+        let tried = host.reports().into_iter().find(|report| report.tool == "send_mail").expect("a call");
+        assert_eq!((tried.arguments, tried.status), (json!({"to": "grace@hopper.org"}), StepStatus::Rejected));
+    }
+}
+
+/// Adds a function, asked after every stage; the stages and calls in their order, and `a.py` after it.
+async fn inspected(
+    (project, toolkit): (Project, Toolkit),
+    decide: impl Fn(&Proposal) -> Decision + Send + Sync,
+) -> (Vec<String>, String) {
+    let host = Witness::new(decide).inspecting();
+    // A turn that is stopped ends with an error.
+    let _ = run_turn(&toolkit, "Add a function second() to a.py", &host).await;
+    let asked = host.seen(|event| match event {
+        Event::ApprovalRequested { proposal, .. } => Some(proposal.tool.clone()),
+        _ => None,
+    });
+    (asked, project.text("a.py"))
+}
+
+#[tokio::test]
+async fn a_turn_that_is_inspected_asks_after_every_stage_and_before_every_call() {
+    let script = || Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
+    let (asked, file) = inspected(prepared(script()), |_: &Proposal| Decision::Approve).await;
+    assert_eq!(asked[..4], ["reading", "plan", "step", "context"], "{asked:?}");
+    assert!(asked.iter().any(|tool| tool == "write_file" || tool == "replace_in_file"), "{asked:?}");
+    assert_eq!(asked.last().map(String::as_str), Some("answer"));
+    assert!(file.contains("def second"), "{file}");
+}
+
+#[tokio::test]
+async fn a_stage_can_leave_its_step_out_or_stop_the_turn() {
+    let script = || Script::saying("").on("Write the new `second`", &code("def second():\n    return 2"));
+    for name in ["step", "context"] {
+        let no_to = |proposal: &Proposal| if proposal.tool == name { Decision::Reject } else { Decision::Approve };
+        let (asked, file) = inspected(prepared(script()), no_to).await;
+        assert!(asked.last().is_some_and(|last| last == "answer") && file == FILE, "{name}: {asked:?}");
+        let stop_at = |proposal: &Proposal| if proposal.tool == name { Decision::Cancel } else { Decision::Approve };
+        let (asked, file) = inspected(prepared(script()), stop_at).await;
+        assert!(asked.last().is_some_and(|last| last == name) && file == FILE, "{name}: {asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_leads_is_inspected_too() {
+    let (asked, _) = inspected(leading(Script::saying("Nothing to do.")), |_: &Proposal| Decision::Approve).await;
+    assert_eq!(asked, ["reading", "plan", "context", "answer"]);
 }

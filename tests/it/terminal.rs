@@ -111,3 +111,18 @@ fn in_a_conversation_the_next_line_is_the_answer() {
     assert!(text.contains("no model is loaded") && text.contains("are free"), "{text}");
     assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
 }
+
+#[test]
+fn inspect_asks_after_every_stage_and_a_skipped_step_is_not_done() {
+    let project = Project::todo();
+    let before = project.files();
+    let inspect = ["inspect", CHANGE];
+    let skip = [("reading: go on?", "c"), ("plan: go on?", "c"), ("[s]kip s1", "s"), ("answer: go on?", "c")];
+    let text = converse_with(&project, &inspect, &skip);
+    assert!(text.contains("skipped by you") && text.contains("files: src/retry.ts"), "{text}");
+    assert_eq!(project.files(), before);
+    let go_on =
+        [("reading: go on?", "c"), ("plan: go on?", "c"), ("[s]kip s1", "c"), ("[y]es", "y"), ("answer: go on?", "c")];
+    converse_with(&project, &inspect, &go_on);
+    assert!(project.text("src/retry.ts").contains("MAX_ATTEMPTS = 3;"));
+}

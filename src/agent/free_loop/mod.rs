@@ -8,8 +8,9 @@ pub mod offer;
 mod prompt;
 mod watch;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::base::StepId;
 use crate::engine::Finish;
 use crate::engine::slot::Reuse;
 use crate::language::{clauses, words};
@@ -238,13 +239,7 @@ impl<'a> Loop<'a> {
                         None => format!("`{}` is not offered now; use one of the listed tools", checked.call.tool),
                         Some(spec) => match self.refusal(&checked, spec, doubt.as_ref()) {
                             Some(why) => why,
-                            None => match from_sources(self.scene, self.evidence, checked.call, spec) {
-                                Ok(call) => {
-                                    let checked = check::Checked { call, repairs: checked.repairs };
-                                    self.call(checked, spec, &mut batch).await?
-                                }
-                                Err(why) => why,
-                            },
+                            None => self.grounded(checked, spec, &mut batch).await?,
                         },
                     }
                 }
@@ -280,6 +275,25 @@ impl<'a> Loop<'a> {
         Some(format!("`{tool}` was not run: {why}. {advice}"))
     }
 
+    /// Runs one call with arguments that somebody or something has said.
+    async fn grounded(
+        &mut self,
+        checked: check::Checked,
+        spec: &ToolSpec,
+        batch: &mut ReplyCalls,
+    ) -> Result<String, TurnError> {
+        let step = self.step_of(&checked.call.arguments);
+        Ok(match from_sources(self.scene, step, self.evidence, checked.call, spec).await? {
+            Ok(call) => self.call(check::Checked { call, repairs: checked.repairs }, spec, batch).await?,
+            Err(why) => why,
+        })
+    }
+
+    /// The open step that a call with these arguments carries out.
+    fn step_of(&self, arguments: &Map<String, Value>) -> StepId {
+        prompt::step_of(&Value::Object(arguments.clone()).to_string(), &self.open())
+    }
+
     /// Runs one call, unless the evidence has its result. Returns the text for the model.
     async fn call(
         &mut self,
@@ -300,8 +314,7 @@ impl<'a> Loop<'a> {
             return Ok(format!("Already done: {}", entry.summary()));
         }
         let known = self.evidence.repeated(&tool, &arguments).is_some();
-        let open = self.open();
-        let step = prompt::step_of(&Value::Object(arguments.clone()).to_string(), &open);
+        let step = self.step_of(&arguments);
         self.scene.host.emit(Event::StepExecuting { step, description: tool.clone() });
         self.scene.host.emit(Event::StepState { step, state: StepState::Deciding });
         let entry = execute::perform(self.scene, step, call, spec, self.evidence).await?;

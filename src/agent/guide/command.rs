@@ -14,11 +14,13 @@ use crate::agent::toolkit::TurnError;
 use crate::agent::{self, lessons, whole};
 use crate::base::pattern::{pattern, static_regex};
 use crate::budget::permit::Priority;
-use crate::edit::testing;
+use crate::edit::testing::{self, Task};
 use crate::language::clauses;
+use crate::protocol::StepStatus;
 use crate::request::named::{self, Found, MARK, Named, Role};
 use crate::request::{forms, kind};
 use crate::tools::builtin::Builtin;
+use crate::tools::command::did_not_start;
 
 use super::{Done, Job, verify};
 
@@ -40,7 +42,7 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         Some(Err(why)) => return Ok(Done::note(format!("not done: {why}"))),
         None => match known(job) {
             Some(line) => Ok(Some(line)),
-            None => by_the_model(job).await?,
+            None => by_the_model(job, None).await?,
         },
     };
     let line = match line {
@@ -51,8 +53,29 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
         let asked = &job.step.text;
         return Ok(Done::note(format!("not done: no command was found for `{asked}`; name the command to run")));
     };
-    perform(job, &line, None, evidence).await?;
+    let entry = perform(job, &line, None, evidence).await?;
+    let is_asked_for = job.step.text.contains(&line);
+    if is_asked_for || entry.status != StepStatus::Failed || !did_not_start(&line, &entry.outcome) {
+        return Ok(Done::default());
+    }
+    let (first, why) = (entry.id, entry.summary_of_end());
+    let Some(other) = another_way(job, &line, &why).await? else { return Ok(Done::default()) };
+    job.scene.host.notice(&format!("`{line}` did not start ({why}); another way: `{other}`"));
+    if perform(job, &other, None, evidence).await?.succeeded() {
+        evidence.set_aside(first);
+    }
     Ok(Done::default())
+}
+
+/// Another command for a step whose command `line` did not start: the project's own for tests, else one that the model writes once it has read why.
+async fn another_way(job: Job<'_>, line: &str, why: &str) -> Result<Option<String>, TurnError> {
+    let of_tests = kind::speaks_of_tests(&job.step.text);
+    let of_project = || verify::checks_of(job).ready(job.root(), Task::Test).ok();
+    if let Some(other) = of_project().filter(|other| of_tests && other != line) {
+        return Ok(Some(other));
+    }
+    let written = by_the_model(job, Some((line, why))).await?.ok().flatten();
+    Ok(written.filter(|other| other != line))
 }
 
 /// Runs `line` as a tool call, with consent; `limit` is its deadline.
@@ -130,13 +153,16 @@ fn known(job: Job<'_>) -> Option<String> {
     Some(line)
 }
 
-/// Has the model write the command; `None` if it does not begin with a program. The inner error says why it is not whole.
-async fn by_the_model(job: Job<'_>) -> Result<Result<Option<String>, String>, TurnError> {
+/// Has the model write the command, not the one that `failed` to start, with the reason; `None` if it does not begin with a program. The inner error
+/// says why it is not whole.
+async fn by_the_model(job: Job<'_>, failed: Option<(&str, &str)>) -> Result<Result<Option<String>, String>, TurnError> {
     let scene = job.scene;
     let mut files = job.index.paths().unwrap_or_default();
     files.sort_by_key(|path| path.matches('/').count());
     files.truncate(FILES_SHOWN);
-    let user = format!("Files: {}\n\nRequest: {}", files.join(" "), job.step.text);
+    let failed = failed
+        .map_or(String::new(), |(line, why)| format!("\n\n`{line}` does not start: {why}. Write another command."));
+    let user = format!("Files: {}\n\nRequest: {}{failed}", files.join(" "), job.step.text);
     let model = job.model().await?;
     let question = Question {
         toolkit: scene.toolkit,

@@ -53,6 +53,7 @@ use crate::tools::{Context, ToolCall, ToolSpec};
 
 use super::evidence::{Entry, Evidence};
 use super::execute::{self, CarriedOut, Scene};
+use super::inspect::{self, Stage};
 use super::player::Player;
 use super::toolkit::{Toolkit, TurnError};
 use super::{Host, call, probe, spelled};
@@ -204,8 +205,8 @@ async fn by_kind(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     let may_be_of_server = matches!(kind, Kind::Ask | Kind::Edit | Kind::Run);
     if may_be_of_server {
         let ranked = job.scene.toolkit.server_tools(&job.step.text).await;
-        if call::of_server(job.scene, job.step, &ranked, evidence).await? {
-            return Ok(Done::default());
+        if let Some(done) = call::of_server(job.scene, job.step, &ranked, evidence).await? {
+            return Ok(done);
         }
     }
     if let Some((tool, calls)) = spelled::calls(job.scene.toolkit, job.step) {
@@ -328,5 +329,8 @@ async fn pack(job: Job<'_>, text: &str, purpose: Purpose) -> Result<(Pack, Menti
         pack.text.push_str(&beside::code_of_users(scene.context, index, &mentions, left));
     }
     scene.host.emit(Event::ContextShown { step: job.step.id, places: pack.places(), tokens: pack.tokens() });
+    let (toolkit, skips) = (scene.toolkit, job.step.id.to_string());
+    let stage = Stage { step: job.step.id, name: "context", skips: Some(&skips) };
+    inspect::stage(toolkit, scene.host, stage, || pack.text.clone()).await?;
     Ok((pack, mentions))
 }

@@ -19,17 +19,21 @@ pub const PHASE: &str = "reading the request";
 /// clauses.
 const REQUEST_BYTES_MAX: usize = 2_000;
 
-/// The steps of a request. The clause rules add what the model left out.
+/// The steps of a request, each with the files that it names. The clause rules add what the model left out.
 pub async fn steps(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let named = crate::agent::named(toolkit, request);
-    if let Some(mut steps) = steps::by_rules(&named::shielded(request, &named)) {
-        for step in &mut steps {
-            step.text = named::unshielded(&step.text);
-            named::restore(std::slice::from_mut(&mut step.part), &named);
-        }
-        tracing::debug!(steps = steps.len(), "read by rules");
-        return Ok(steps);
+    let mut steps = match steps::by_rules(&named::shielded(request, &named)) {
+        Some(steps) => steps,
+        None => by_model(toolkit, request, host).await?,
+    };
+    for step in &mut steps {
+        step.text = named::unshielded(&step.text);
+        named::restore(std::slice::from_mut(&mut step.part), &named);
     }
+    Ok(steps)
+}
+
+async fn by_model(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Result<Vec<Step>, TurnError> {
     let request = request.split_whitespace().collect::<Vec<_>>().join(" ");
     if request.len() > REQUEST_BYTES_MAX {
         // Nothing of it is left out.

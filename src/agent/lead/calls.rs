@@ -90,7 +90,8 @@ impl Lead<'_> {
                 round.results[at] = why;
                 continue;
             }
-            let call = match from_sources(self.scene, self.evidence, checked.call, spec) {
+            let step = self.checklist.current(&Value::Object(checked.call.arguments.clone()).to_string());
+            let call = match from_sources(self.scene, step, self.evidence, checked.call, spec).await? {
                 Ok(call) => call,
                 Err(why) => {
                     round.results[at] = why;
@@ -103,7 +104,6 @@ impl Lead<'_> {
                 round.results[at] = set.unwrap_or_else(|why| format!("not changed: {why}"));
                 continue;
             }
-            let step = self.checklist.current(&Value::Object(call.arguments.clone()).to_string());
             if !spec.mutates {
                 waiting.push(Waiting { at, step, call, spec });
                 continue;

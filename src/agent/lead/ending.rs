@@ -13,7 +13,7 @@ use crate::protocol::Mode;
 use crate::tools::builtin::Builtin;
 use crate::tools::shell;
 
-use super::{Lead, claimed};
+use super::{Lead, claimed, report};
 
 /// Commands that are listed, and marks that occur in no result.
 const COMMANDS_SHOWN: usize = 8;
@@ -97,6 +97,7 @@ impl Lead<'_> {
         facts.extend(self.checklist.dropped().map(|item| format!("- dropped: {item}")));
         facts.extend(stopped.map(|why| format!("- needs work: stopped, because {why}")));
         facts.extend(self.needs().iter().map(Need::told));
+        facts.extend(report::lack(&self.words).filter(|_| self.scene.toolkit.report));
         facts
     }
 

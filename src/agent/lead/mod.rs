@@ -10,6 +10,7 @@ mod items;
 mod offer;
 mod opening;
 mod reply;
+mod report;
 mod room;
 mod watch;
 
@@ -31,6 +32,8 @@ use super::budget::{self, Budget};
 use super::cognitive::{self, Rounds};
 use super::evidence::Evidence;
 use super::execute::Scene;
+use super::forecast;
+use super::inspect;
 use super::lessons::Memory;
 use super::plan::Plan;
 use super::player::Player;
@@ -80,6 +83,8 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let budget = Budget::for_player(toolkit, &model);
     let checklist = if with_checklist { Checklist::of(request) } else { Checklist::default() };
     checklist.show(host);
+    let items = || checklist.texts().collect::<Vec<_>>().join("\n");
+    inspect::stage(toolkit, host, inspect::of_turn("plan"), items).await?;
     let vector = toolkit.vector(&toolkit.prefilter.without_values(request)).await;
     let wishes: Vec<&str> = [request].into_iter().chain(checklist.texts()).collect();
     let offer = Arc::new(Offer::of(toolkit, &wishes, budget.server_tools).await);
@@ -95,6 +100,10 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
     let given = opening::Given { parts, checklist: checklist_shown, evidence, trouble, lessons: &lessons, vector };
     let messages = opening::messages(scene, &model, &budget, given).await?;
     let request_at = messages.len() - 1;
+    inspect::stage(toolkit, host, inspect::of_turn("context"), || messages[request_at].content.clone()).await?;
+    let first = messages.iter().map(|message| model.count(&message.content)).sum();
+    let expected = forecast::announced_lead(toolkit, first);
+    expected.iter().for_each(|(said, _)| host.notice(said));
     // Each tool cuts its own results, because its text says how to get the rest.
     let sample = &messages[request_at].content;
     let text_max_bytes =
@@ -116,7 +125,11 @@ pub async fn run(scene: Scene<'_>, task: Task<'_>) -> Result<Ended, TurnError> {
         words: String::new(),
         gap: false,
     };
+    let started = Instant::now();
     let ended = lead.turn().await;
+    if let Some((_, expected)) = expected.filter(|_| ended.is_ok()) {
+        host.notice(&forecast::compared(expected, started.elapsed()));
+    }
     if let Some(memory) = memory.filter(|_| toolkit.mode == Mode::Agent) {
         memory.learn(toolkit, evidence, |_| true).await;
     }

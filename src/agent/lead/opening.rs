@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use super::checklist::Checklist;
-use super::earlier;
+use super::{earlier, report};
 use crate::agent::budget::Budget;
 use crate::agent::evidence::{Evidence, GIVEN};
 use crate::agent::execute::Scene;
@@ -99,6 +99,9 @@ pub async fn messages(
                 |line| format!("\n\nTests: `{line}`"),
             ),
         );
+    }
+    if scene.toolkit.report {
+        user.push_str(&report::form(&scene.toolkit.earlier));
     }
     if let Some(code) = found(scene, budget, &given, &count) {
         user.push_str(&format!("\n\nFrom the index of the project, what fits the request best:\n{code}"));

@@ -172,8 +172,7 @@ impl Toolkit {
             ]),
             reason: format!("{role} is played by {url}, which was not asked before"),
             preview: consent::question(endpoint),
-            changes: Vec::new(),
-            always: None,
+            ..Proposal::default()
         };
         host.emit(Event::ApprovalRequested { step: StepId(0), proposal: proposal.clone() });
         let why = match host.approve(StepId(0), &proposal).await {

@@ -64,6 +64,8 @@ pub struct Config {
     pub tools_offered: usize,
     /// `orchestrator.enabled`: false runs the plain single-model loop instead of plan, execute, answer.
     pub orchestrate: bool,
+    /// A model that leads ends with a report of six sections.
+    pub report: bool,
     /// Maximum number of rounds of the single-model loop; `None` derives it from the model's capability.
     pub iterations_max: Option<usize>,
     /// How much time a turn may take.

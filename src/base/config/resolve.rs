@@ -341,6 +341,7 @@ impl Settings {
             threads: self.count("threads"),
             tools_offered: self.count("tools_offered"),
             orchestrate: self.value("orchestrator.enabled") != Some("false"),
+            report: self.value("report") == Some("true"),
             iterations_max: self.number("max_iterations"),
             turn_time: TurnTime::of(self.number("turn_time_s")),
             bounds: Bounds {

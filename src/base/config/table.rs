@@ -32,7 +32,7 @@ macro_rules! settings {
 }
 
 /// Every setting, with its default, in the order in which help and documentation list them.
-pub const SETTINGS: [Setting; 56] = settings! {
+pub const SETTINGS: [Setting; 57] = settings! {
     "project", "MONOBLOC_PROJECT", "project", Path, Some("."), NotInFiles,
         "Folder to work on; tools cannot leave it";
     "config", "MONOBLOC_CONFIG", "config", Path, None, NotInFiles,
@@ -91,6 +91,9 @@ pub const SETTINGS: [Setting; 56] = settings! {
     "max_transitions", "MONOBLOC_MAX_TRANSITIONS", "max-transitions", Count(4, 1_000), None, Lower,
         "Transitions of a turn: stages, and iterations of the single-model loop; then it answers from what it has \
          [default: 64 for a capable model, 8 for a small one]";
+    "report", "MONOBLOC_REPORT", "report", Switch, Some("false"), Free,
+        "A model that leads ends with a report of six sections: analysis, research, plan, reflection, actions, delivery; \
+         the next request tells it which ones its last report lacked";
     "lessons.enabled", "MONOBLOC_NO_LESSONS", "no-lessons", Switch, Some("true"), Free,
         "Neither use lessons from earlier turns nor record new ones";
     "cognitive", "MONOBLOC_COGNITIVE", "cognitive", Choice(&COGNITIVE), Some("auto"), Free,

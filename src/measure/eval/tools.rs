@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Case, RejectingHost, Report, percentile, share};
 use crate::agent::{self, Toolkit, call, probe};
+use crate::base::StepId;
 use crate::language::clauses::{Part, PartKind};
 use crate::request::{forms, small_talk};
 use crate::tools::{Ranked, ToolCall};
@@ -68,7 +69,7 @@ async fn choice(toolkit: &Toolkit, prompt: &str) -> Result<Choice> {
     let mut choice = if chats {
         Choice::default()
     } else if probe::chooser(toolkit, &host).await?.is_some() {
-        let called = call::called(toolkit, &part.full_text(), &ranked, &host).await?;
+        let called = call::called(toolkit, StepId(0), &part.full_text(), &ranked, &host).await?;
         called.map_or_else(Choice::default, |ToolCall { tool, arguments }| Choice {
             tool: Some(tool),
             arguments,

@@ -1,10 +1,10 @@
-// Shows a tool call that waits for consent, and sends the user's decision.
+// Shows a tool call that waits for consent or for values of its arguments, and sends the user's decision.
 
 import { post } from "./api.js";
 import { diff, isDiff } from "./diff.js";
 import { announce, button, el, scrolled, trouble } from "./dom.js";
 
-const SAID = { yes: "You said yes.", modify: "You said yes, with other arguments.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
+const SAID = { yes: "You said yes.", modify: "You said yes, with other arguments.", filled: "You answered.", no: "You said no.", always: "You said yes, also to what follows of this kind." };
 
 /** Milliseconds for which no letter answers a new question: whoever is typing then has not read it. */
 const UNREAD = 1000;
@@ -18,22 +18,39 @@ export class Question {
     this.number = number;
     this.proposal = proposal;
     this.since = performance.now();
-    const title = el("h4", { id: `question-${turn}-${number}` }, `Consent needed: ${proposal.tool}`);
+    this.wanted = proposal.asks?.values ?? [];
+    const need = this.wanted.length > 0 ? "Answer needed" : "Consent needed";
+    const title = el("h4", { id: `question-${turn}-${number}` }, `${need}: ${proposal.tool}`);
     this.node = el("div", { class: "question", role: "group", tabindex: -1, "aria-labelledby": title.id }, title, el("p", {}, proposal.reason));
     this.node.append(isDiff(proposal.preview) ? diff(proposal.preview, "What would change") : scrolled("What would be done", el("code", {}, proposal.preview)));
-    this.buttons = el("div", { class: "row" }, button("Yes", () => this.decide("yes"), { class: "main", "aria-keyshortcuts": "y" }));
-    this.buttons.append(button("No", () => this.decide("no"), { "aria-keyshortcuts": "n" }));
+    const yes = this.wanted.length > 0 ? button("Answer", () => this.answer(), { class: "main" }) : button("Yes", () => this.decide("yes"), { class: "main", "aria-keyshortcuts": "y" });
+    this.buttons = el("div", { class: "row" }, yes, button("No", () => this.decide("no"), { "aria-keyshortcuts": "n" }));
+    this.fields = this.wanted.map((name) => el("input", { id: `value-${turn}-${number}-${name}`, autocomplete: "off" }));
+    this.form = el("div", {}, ...this.fields.flatMap((field, at) => [el("label", { for: field.id }, this.wanted[at]), field]));
+    this.node.append(this.form);
     if (proposal.always) {
       this.buttons.append(button(`Always: ${proposal.always}`, () => this.decide("always"), { "aria-keyshortcuts": "a" }));
     }
-    this.buttons.append(button("Change …", () => this.edit()));
+    if (this.wanted.length === 0) this.buttons.append(button("Change …", () => this.edit()));
     this.node.append(this.buttons);
     open.push(this);
-    announce(`Consent needed: ${proposal.tool}. ${proposal.reason}`, true);
+    announce(`${need}: ${proposal.tool}. ${proposal.reason}`, true);
+  }
+
+  /** Sends the call's arguments with what is written in the fields. */
+  answer() {
+    const empty = this.fields.find((field) => field.value.trim() === "");
+    if (empty !== undefined) {
+      empty.focus();
+      return;
+    }
+    const values = Object.fromEntries(this.fields.map((field, at) => [this.wanted[at], field.value.trim()]));
+    this.decide("modify", { arguments: { ...this.proposal.arguments, ...values } });
   }
 
   async decide(decision, more = {}) {
     if (decision === "always" && !this.proposal.always) return;
+    if (decision === "yes" && this.wanted.length > 0) return;
     try {
       await post(`/api/turns/${this.turn}/decide`, { decision, number: this.number, ...more });
       trouble("");
@@ -77,7 +94,9 @@ export class Question {
     const had = this.node.contains(document.activeElement);
     this.node.classList.add("closed");
     this.editor?.remove();
-    this.buttons.replaceWith(el("p", {}, SAID[how] ?? `Not done: ${how}.`));
+    this.form.remove();
+    const said = how === "modify" && this.wanted.length > 0 ? "filled" : how;
+    this.buttons.replaceWith(el("p", {}, SAID[said] ?? `Not done: ${how}.`));
     if (had) this.node.focus();
   }
 }

@@ -63,7 +63,7 @@ pub async fn create(State(server): State<Server>, body: Bytes) -> Result<Json<Va
     }
     let turn = server.inner.page.turns.begin(&text, mode)?;
     let id = turn.id;
-    tokio::spawn(run(server, turn, Ask { text, mode, given: Vec::new() }));
+    tokio::spawn(run(server, turn, Ask { text, mode, ..Ask::default() }));
     Ok(Json(json!({ "id": id })))
 }
 

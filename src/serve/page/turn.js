@@ -105,7 +105,7 @@ function question(turn, { proposal }, number) {
   const asked = new Question(turn.id, number, proposal);
   turn.asked.set(number, asked);
   turn.questions.append(asked.node);
-  turn.say("waits for your consent");
+  turn.say(asked.wanted.length > 0 ? "waits for your answer" : "waits for your consent");
   asked.show();
 }
 

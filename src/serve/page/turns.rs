@@ -37,6 +37,8 @@ pub struct Turn {
 struct Open {
     reply: oneshot::Sender<protocol::Decision>,
     always: bool,
+    /// What an approval would leave unanswered: the values that are asked for, in words.
+    wants: Option<String>,
 }
 
 /// The possible answers to a question.
@@ -96,8 +98,9 @@ impl Turn {
         // Held until the question is known: an answer may come as soon as it is in the log.
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
+        let wants = (!proposal.wanted().is_empty()).then(|| proposal.need());
         let number = self.log.add(&Said::Own(Own::Question { proposal }));
-        questions.insert(number, Open { reply, always });
+        questions.insert(number, Open { reply, always, wants });
     }
 
     /// Answers the open question `number`.
@@ -106,6 +109,11 @@ impl Turn {
         let closed =
             || Problem::new(Kind::NotFound, format!("question {number} is not open; it may have been answered"));
         let open = questions.remove(&number).ok_or_else(closed)?;
+        if let (Decision::Yes | Decision::Always, Some(wants)) = (&decision, &open.wants) {
+            let text = format!("{wants} is asked for; send `modify` with the arguments of the call and it");
+            questions.insert(number, open);
+            return Err(Problem::invalid("decision", text));
+        }
         let (decided, how) = match decision {
             Decision::Yes => (protocol::Decision::Approve, "yes"),
             Decision::No => (protocol::Decision::Reject, "no"),
@@ -145,15 +153,14 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Asks;
 
     fn proposal(always: Option<&str>) -> Proposal {
         Proposal {
             tool: "write_file".to_owned(),
-            arguments: serde_json::Map::new(),
             reason: "it changes a file".to_owned(),
-            preview: String::new(),
-            changes: Vec::new(),
             always: always.map(str::to_owned),
+            ..Proposal::default()
         }
     }
 
@@ -181,6 +188,19 @@ mod tests {
         turn.decide(2, decision).unwrap();
         let Ok(protocol::Decision::Modify(arguments)) = answer.try_recv() else { panic!("other arguments") };
         assert_eq!(json!(arguments), json!({ "path": "b" }));
+    }
+
+    #[test]
+    fn a_question_for_a_value_is_not_answered_by_a_yes() {
+        let turns = Turns::default();
+        let turn = turns.begin("x", Mode::Agent).unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        turn.ask(Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) }, reply);
+        let problem = turn.decide(2, Decision::Yes).expect_err("it is no value");
+        assert!(problem.message.contains("`to` is asked for"), "{}", problem.message);
+        let arguments = Map::from_iter([("to".to_owned(), json!("ada"))]);
+        turn.decide(2, Decision::Modify { arguments: arguments.clone() }).unwrap();
+        assert_eq!(answer.try_recv(), Ok(protocol::Decision::Modify(arguments)));
     }
 
     #[test]

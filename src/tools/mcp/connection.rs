@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, Tool};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams, Tool};
 use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, Peer, ServiceExt};
@@ -28,6 +28,8 @@ use crate::tools::sandbox::{Group, tells_of_refusal};
 const PAGES_MAX: usize = 32;
 /// Bytes kept of the end of standard error, for the message when the server fails.
 const STDERR_MAX_BYTES: usize = 2 << 10;
+/// How the reason begins with which a call failed whose arguments the server has refused: nothing was done.
+pub const REFUSED_ARGUMENTS: &str = "it refused the arguments: ";
 /// Time for a server to exit by itself once its input is closed.
 const LEAVE_MAX: Duration = Duration::from_millis(500);
 
@@ -138,7 +140,8 @@ impl Connection {
             (Some(verdict), ..) => verdict,
             (None, Some(status), _) => format!("it ended ({status}){}", last_words(&self.stderr_end, &self.config)),
             (None, None, ServiceError::McpError(error)) => {
-                format!("it refused: {}", clean(&error.message.chars().take(1_000).collect::<String>()))
+                let what = if error.code == ErrorCode::INVALID_PARAMS { REFUSED_ARGUMENTS } else { "it refused: " };
+                format!("{what}{}", clean(&error.message.chars().take(1_000).collect::<String>()))
             }
             (None, None, error) => clean(&error.to_string().chars().take(1_000).collect::<String>()),
         }

@@ -23,6 +23,7 @@ use crate::base::config::{Commands, Server as Configured};
 use crate::tools::spec::ToolSpec;
 use crate::tools::{Outcome, ToolCall};
 
+pub use connection::REFUSED_ARGUMENTS;
 use server::{AGE_MAX, Server};
 
 /// The configured servers. Clones share them; none is started before it is needed.

@@ -103,6 +103,11 @@ impl Policy {
         Policy { mode, ..Policy::default() }
     }
 
+    /// The same rules and grants with another mode of asking.
+    pub fn under(self, mode: ApproveMode) -> Policy {
+        Policy { mode, ..self }
+    }
+
     pub fn mode(&self) -> ApproveMode {
         self.mode
     }

@@ -78,7 +78,9 @@ impl Agent {
     async fn answer(&mut self, method: &str, given: Value) -> Result<Value, Error> {
         match method {
             "initialize" => {
-                let _: InitializeRequest = params(method, given)?;
+                let InitializeRequest { client_capabilities, .. } = params(method, given)?;
+                let forms = client_capabilities.elicitation.and_then(|elicits| elicits.form);
+                self.client.set_takes_forms(forms.is_some());
                 written(initialized())
             }
             "authenticate" => written(AuthenticateResponse::new()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +29,8 @@ struct Inner {
     /// The waiting caller of each request that we sent.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     requests: AtomicU64,
+    /// Whether its user can be asked to fill in a form.
+    takes_forms: AtomicBool,
 }
 
 /// The thread that writes.
@@ -50,7 +52,24 @@ impl Client {
             // Nobody may wait for it.
             let _ = done.send(());
         });
-        (Client(Arc::new(Inner { lines, waiting: Mutex::default(), requests: AtomicU64::new(0) })), Writer(written))
+        (
+            Client(Arc::new(Inner {
+                lines,
+                waiting: Mutex::default(),
+                requests: AtomicU64::new(0),
+                takes_forms: AtomicBool::new(false),
+            })),
+            Writer(written),
+        )
+    }
+
+    /// Remembers whether its user can be asked to fill in a form.
+    pub fn set_takes_forms(&self, takes: bool) {
+        self.0.takes_forms.store(takes, Ordering::Relaxed);
+    }
+
+    pub fn takes_forms(&self) -> bool {
+        self.0.takes_forms.load(Ordering::Relaxed)
     }
 
     async fn send(&self, message: &Value) {

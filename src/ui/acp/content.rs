@@ -39,7 +39,7 @@ pub fn request(blocks: Vec<ContentBlock>, project: &Path, hidden: &Hidden, mode:
         }
     }
     fits(&text, &given)?;
-    Ok(Ask { text, mode, given })
+    Ok(Ask { text, mode, given, ..Ask::default() })
 }
 
 /// Adds a block, apart from the one before it: clients also hand over files that the user did not put in the middle of a text.

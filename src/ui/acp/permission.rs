@@ -1,10 +1,12 @@
-//! Asks the user, through the client, for consent to a call.
+//! Asks the user, through the client, for consent to a call or for values of its arguments.
 
 use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SessionId, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationContentValue,
+    ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, PermissionOption, PermissionOptionKind,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SessionId, ToolCallId,
+    ToolCallStatus, ToolCallUpdate,
 };
 
 use super::calls;
@@ -15,19 +17,53 @@ const ONCE: &str = "allow-once";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject-once";
 
-/// The user's decision, or why nobody could be asked. Only a clear consent counts as one.
+/// The user's decision, or why nobody could be asked; `None` if the client was told of no call. Only a clear consent counts as one.
 pub async fn ask(
     client: &Client,
     session: &SessionId,
-    call: ToolCallId,
+    call: Option<ToolCallId>,
     proposal: &Proposal,
     project: &Path,
-) -> Decision {
-    let request = question(session, call, proposal, project);
-    match client.ask::<_, RequestPermissionResponse>("session/request_permission", &request).await {
-        Ok(response) => decision(&response.outcome, proposal),
-        Err(why) => Decision::NotAsked(why.to_string()),
+) -> Option<Decision> {
+    if !proposal.wanted().is_empty() {
+        return Some(values(client, session, proposal).await);
     }
+    let request = question(session, call?, proposal, project);
+    Some(match client.ask::<_, RequestPermissionResponse>("session/request_permission", &request).await {
+        Ok(response) => decision(&response.outcome, proposal),
+        Err(why) => Decision::NotAsked(why),
+    })
+}
+
+/// The values that the user writes into a form.
+async fn values(client: &Client, session: &SessionId, proposal: &Proposal) -> Decision {
+    if !client.takes_forms() {
+        return Decision::NotAsked("this editor cannot ask for a value (no elicitation)".to_owned());
+    }
+    match client.ask::<_, CreateElicitationResponse>("elicitation/create", &form(session, proposal)).await {
+        Ok(response) => filled(response.action, proposal),
+        Err(why) => Decision::NotAsked(why),
+    }
+}
+
+/// A form with a text for each value.
+fn form(session: &SessionId, proposal: &Proposal) -> CreateElicitationRequest {
+    let fields = proposal.wanted().iter().fold(ElicitationSchema::new(), |form, name| form.string(name, true));
+    let message = format!("{}: {}\n\n{}", proposal.tool, proposal.reason, proposal.preview);
+    CreateElicitationRequest::new(
+        ElicitationFormMode::new(ElicitationSessionScope::new(session.clone()), fields),
+        message,
+    )
+}
+
+fn filled(action: ElicitationAction, proposal: &Proposal) -> Decision {
+    let ElicitationAction::Accept(accepted) = action else { return Decision::Reject };
+    let values = accepted.content.unwrap_or_default();
+    let value = |name: &String| match values.get(name) {
+        Some(ElicitationContentValue::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    proposal.filled(proposal.wanted().iter().map(value))
 }
 
 fn question(session: &SessionId, call: ToolCallId, proposal: &Proposal, project: &Path) -> RequestPermissionRequest {
@@ -55,6 +91,7 @@ fn decision(outcome: &RequestPermissionOutcome, proposal: &Proposal) -> Decision
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Asks;
     use serde_json::{Map, json};
 
     fn proposal(always: Option<&str>) -> Proposal {
@@ -74,6 +111,24 @@ mod tests {
         };
         assert_eq!(options(None), ["Allow once", "Reject"]);
         assert_eq!(options(Some("commands like `make`")), ["Allow once", "Always: commands like `make`", "Reject"]);
+    }
+
+    #[test]
+    fn a_value_is_asked_for_in_a_form_and_goes_into_the_call() {
+        let proposal = Proposal { asks: Asks::Values(vec!["to".to_owned()]), ..proposal(None) };
+        let asked = serde_json::to_value(form(&SessionId::new("c1"), &proposal)).expect("it can be written");
+        assert_eq!((&asked["mode"], &asked["sessionId"]), (&json!("form"), &json!("c1")), "{asked}");
+        assert_eq!(asked["requestedSchema"]["required"], json!(["to"]), "{asked}");
+        let given = |response: serde_json::Value| {
+            let response: CreateElicitationResponse = serde_json::from_value(response).expect("a response");
+            filled(response.action, &proposal)
+        };
+        let Decision::Modify(arguments) = given(json!({ "action": "accept", "content": { "to": "ada" } })) else {
+            panic!("it is given")
+        };
+        assert_eq!((&arguments["to"], &arguments["command"]), (&json!("ada"), &json!("make all")));
+        assert_eq!(given(json!({ "action": "accept" })), Decision::Reject);
+        assert_eq!(given(json!({ "action": "decline" })), Decision::Reject);
     }
 
     #[test]

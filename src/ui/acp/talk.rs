@@ -194,13 +194,14 @@ impl Running {
                     }
                 }
                 Message::Approve { proposal, reply } => {
+                    let (id, call) = (talk.session_id(), updates.asked.clone());
                     // Without an answer `reply` is dropped, which rejects the call.
-                    let Some(call) = updates.asked.clone() else { continue };
-                    let id = talk.session_id();
                     tokio::select! {
                         biased;
                         () = self.cancel.cancelled() => {}
-                        decision = permission::ask(client, &id, call, &proposal, &talk.project) => drop(reply.send(decision)),
+                        decided = permission::ask(client, &id, call, &proposal, &talk.project) => {
+                            drop(decided.map(|decision| reply.send(decision)));
+                        }
                     }
                 }
                 Message::Failed(error) => failure = Some(error),

@@ -85,6 +85,8 @@ impl Updates {
             }
             Event::StepExecuting { step, .. } => self.moved(*step, StepState::Thinking),
             Event::StepState { step, state } => self.moved(*step, *state),
+            // A question for values has a form of its own; the call follows when it is whole.
+            Event::ApprovalRequested { proposal, .. } if !proposal.wanted().is_empty() => Vec::new(),
             Event::ApprovalRequested { step, proposal } => vec![self.proposed(*step, proposal)],
             Event::CallStarted { step, tool, arguments } => vec![self.started(*step, tool, arguments)],
             Event::StepCompleted(report) => vec![self.ended(report)],

@@ -1,4 +1,4 @@
-//! `monobloc ask` and `monobloc plan`: runs one request and prints its events as they come.
+//! `monobloc ask`, `plan` and `inspect`: runs one request and prints its events as they come.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
@@ -77,15 +77,44 @@ pub struct Plan {
     json: bool,
 }
 
+/// Carry out a request and stop after every stage for approval: reading, plan, context, each call and change, answer
+#[derive(Args)]
+pub struct Inspect {
+    /// The request, in plain words; `-` reads it from standard input
+    request: String,
+    /// Print one JSON object per line instead of text; needs --yes
+    #[arg(long)]
+    json: bool,
+    /// Show every stage and go on without asking
+    #[arg(long)]
+    yes: bool,
+    /// agent: plan, act, answer; chat: look things up and answer, change nothing
+    #[arg(long, default_value = "agent", value_parser = modes())]
+    mode: Mode,
+}
+
 impl Ask {
     pub async fn run(self, app: &App) -> Result<()> {
         let text = read(self.request)?;
         let (mode, given) = (self.mode, given(&self.given, app)?);
         if self.dry_run {
-            turn(app, Op::Plan(Request { text, mode, given }), self.json, false).await?;
+            turn(app, Op::Plan(Request { text, mode, given, ..Request::default() }), self.json, false).await?;
             return super::fit::forecast(app, self.json);
         }
-        turn(app, Op::Ask(Request { text, mode, given }), self.json, self.yes).await
+        turn(app, Op::Ask(Request { text, mode, given, ..Request::default() }), self.json, self.yes).await
+    }
+}
+
+impl Inspect {
+    pub async fn run(self, app: &App) -> Result<()> {
+        if !self.yes && (self.json || !io::stdin().is_terminal()) {
+            bail!(
+                "inspect asks after every stage, and there is no terminal to ask on; --yes prints the stages and goes on"
+            );
+        }
+        let text = read(self.request)?;
+        turn(app, Op::Ask(Request { text, mode: self.mode, inspects: true, ..Request::default() }), self.json, self.yes)
+            .await
     }
 }
 

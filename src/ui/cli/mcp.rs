@@ -147,7 +147,7 @@ async fn call(app: &App, tool: &str, arguments: &str, json: bool, yes: bool) -> 
                 reason,
                 preview: preview.text,
                 changes: preview.changes,
-                always: None,
+                ..Proposal::default()
             };
             let decision = Printer::new(json).consent(proposal, yes)?;
             policy.approve(call, spec, decision)?

@@ -67,6 +67,7 @@ struct Cli {
 enum Command {
     Ask(ask::Ask),
     Plan(ask::Plan),
+    Inspect(ask::Inspect),
     Chat(chat::Chat),
     Serve(serve::Serve),
     Connect(connect::Connect),
@@ -99,8 +100,8 @@ enum Command {
 
 impl Command {
     fn runs_models(&self) -> bool {
-        use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Serve};
-        matches!(self, Acp | Ask(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
+        use Command::{Acp, Ask, Bench, Chat, Complete, Eval, Fit, Inspect, Serve};
+        matches!(self, Acp | Ask(_) | Inspect(_) | Chat(_) | Serve(_) | Complete(_) | Bench(_) | Eval(_) | Fit(_))
     }
 }
 
@@ -212,6 +213,7 @@ fn run(cli: Cli, given: Given, settings: Settings, cancel: Cancel) -> Result<()>
     let ended = match command {
         Command::Ask(ask) => runtime.block_on(ask.run(&app)),
         Command::Plan(plan) => runtime.block_on(plan.run(&app)),
+        Command::Inspect(inspect) => runtime.block_on(inspect.run(&app)),
         Command::Chat(chat) => runtime.block_on(chat.run(&app)),
         Command::Serve(serve) => runtime.block_on(serve.run(&app)),
         Command::Connect(connect) => connect.run(&app),

@@ -44,19 +44,24 @@ impl Printer {
         Ok(())
     }
 
-    /// Asks the user for a decision. `yes` approves without asking; without a terminal nobody can be asked.
+    /// Asks the user for a decision. `yes` approves without asking, and gives no values; without a terminal nobody can be asked.
     pub fn consent(&mut self, proposal: Proposal, yes: bool) -> Result<Decision> {
-        if yes {
+        if proposal.is_stage() {
+            self.preview(&proposal);
+        }
+        let wants_consent = proposal.wanted().is_empty();
+        if yes && wants_consent {
             return Ok(Decision::Approve);
         }
         if !matches!(self, Printer::Text(_)) || !io::stdin().is_terminal() {
             let (tool, reason) = (visible(&proposal.tool), visible(&proposal.reason));
-            tell!(
-                "monobloc: `{tool}` needs consent ({reason}), and nobody can be asked here: not done; --yes approves"
-            );
-            return Ok(Decision::NotAsked("there is no terminal; --yes approves".to_owned()));
+            let (need, way) = (proposal.need(), if wants_consent { "--yes approves" } else { "say it in the request" });
+            tell!("monobloc: `{tool}` needs {need} ({reason}), and nobody can be asked here: not done; {way}");
+            return Ok(Decision::NotAsked(format!("there is no terminal; {way}")));
         }
-        self.preview(&proposal);
+        if !proposal.is_stage() {
+            self.preview(&proposal);
+        }
         let (reply, mut decided) = oneshot::channel();
         let (mut lines, mut open) = (io::stdin().lock().lines(), Some(Question::new(proposal, reply)));
         while let Some(question) = open {

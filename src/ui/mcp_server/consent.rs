@@ -1,10 +1,10 @@
-//! Asks the client's user for consent to a call, by elicitation. Only a clear consent counts as one.
+//! Asks the client's user for consent to a call or for values of its arguments, by elicitation. Only a clear consent counts as one.
 
 use std::time::Duration;
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use rmcp::service::{ElicitationMode, Peer, RoleServer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::protocol::{Decision, Proposal};
 
@@ -31,6 +31,24 @@ pub async fn ask(peer: &Peer<RoleServer>, proposal: &Proposal) -> Decision {
 }
 
 fn question(proposal: &Proposal) -> Result<ElicitRequestParams, serde_json::Error> {
+    let message = format!("{}: {}\n\n{}", proposal.tool, proposal.reason, proposal.preview);
+    let form = if proposal.wanted().is_empty() { choice(proposal) } else { values(proposal) };
+    let requested_schema = ElicitationSchema::from_json_schema(form)?;
+    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// The form for values: a text for each.
+fn values(proposal: &Proposal) -> Map<String, Value> {
+    let fields = proposal.wanted().iter().map(|name| (name.clone(), json!({ "type": "string", "title": name })));
+    Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), Value::Object(fields.collect())),
+        ("required".to_owned(), json!(proposal.wanted())),
+    ])
+}
+
+/// The form for consent: one choice.
+fn choice(proposal: &Proposal) -> Map<String, Value> {
     let choices: Vec<&str> =
         [Some(ONCE), proposal.always.as_ref().map(|_| ALWAYS), Some(REJECT)].into_iter().flatten().collect();
     let always = proposal.always.as_ref().map_or(String::new(), |what| format!("; {ALWAYS} covers {what}"));
@@ -41,12 +59,14 @@ fn question(proposal: &Proposal) -> Result<ElicitRequestParams, serde_json::Erro
         "required": ["decision"],
     });
     let Value::Object(schema) = schema else { unreachable!("it is an object") };
-    let message = format!("{}: {}\n\n{}", proposal.tool, proposal.reason, proposal.preview);
-    let requested_schema = ElicitationSchema::from_json_schema(schema)?;
-    Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+    schema
 }
 
 fn decision(answer: &ElicitResult, proposal: &Proposal) -> Decision {
+    if answer.action == ElicitationAction::Accept && !proposal.wanted().is_empty() {
+        let value = |name: &String| answer.content.as_ref()?.get(name)?.as_str().map(str::to_owned);
+        return proposal.filled(proposal.wanted().iter().map(|name| value(name).unwrap_or_default()));
+    }
     let said = answer.content.as_ref().and_then(|content| content.get("decision")).and_then(Value::as_str);
     match (&answer.action, said) {
         (ElicitationAction::Accept, Some(ONCE)) => Decision::Approve,
@@ -59,6 +79,7 @@ fn decision(answer: &ElicitResult, proposal: &Proposal) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Asks;
 
     #[test]
     fn only_a_choice_that_was_offered_is_consent() {
@@ -79,5 +100,18 @@ mod tests {
         check(ElicitationAction::Accept, json!({}), false, Decision::Reject);
         check(ElicitationAction::Decline, json!({ "decision": "allow once" }), false, Decision::Reject);
         check(ElicitationAction::Cancel, Value::Null, false, Decision::Cancel);
+    }
+
+    #[test]
+    fn a_value_is_asked_for_in_a_form_and_goes_into_the_call() {
+        let proposal =
+            Proposal { tool: "send_mail".to_owned(), asks: Asks::Values(vec!["to".to_owned()]), ..Proposal::default() };
+        let asked = serde_json::to_value(question(&proposal).expect("a question")).expect("it can be written");
+        assert_eq!(asked["requestedSchema"]["required"], json!(["to"]), "{asked}");
+        let given = |action, content| decision(&ElicitResult::new(action).with_content(content), &proposal);
+        let filled = Decision::Modify(Map::from_iter([("to".to_owned(), json!("ada"))]));
+        assert_eq!(given(ElicitationAction::Accept, json!({ "to": "ada" })), filled);
+        assert_eq!(given(ElicitationAction::Accept, json!({})), Decision::Reject);
+        assert_eq!(given(ElicitationAction::Decline, json!({ "to": "ada" })), Decision::Reject);
     }
 }

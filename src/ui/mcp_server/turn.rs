@@ -58,7 +58,7 @@ async fn follow(
                 event => drop(doing(&event).map(|doing| state.send_replace(State::Running(doing)))),
             },
             Message::Approve { proposal, reply } => {
-                state.send_replace(State::Running(format!("waiting for consent to {}", proposal.tool)));
+                state.send_replace(State::Running(format!("waiting for {} for {}", proposal.need(), proposal.tool)));
                 let asked = tokio::select! {
                     asked = consent::ask(peer, &proposal) => asked,
                     () = cancel.cancelled() => continue,

@@ -24,6 +24,8 @@ pub struct Question {
     asked_at: u64,
     /// Why the edited arguments were not taken.
     pub wrong: Option<String>,
+    /// The values that were written so far, where values are asked for; the last one is being typed.
+    values: Vec<String>,
 }
 
 /// The meaning of a key for the question.
@@ -37,7 +39,7 @@ pub enum Answer {
 
 impl Question {
     pub fn new(proposal: Proposal, tick: u64) -> Question {
-        Question { proposal, above: 0, asked_at: tick, wrong: None }
+        Question { proposal, above: 0, asked_at: tick, wrong: None, values: vec![String::new()] }
     }
 
     /// Whether it has not been there, without a letter typed, for long enough to be read.
@@ -70,6 +72,30 @@ impl Question {
             KeyCode::Char('a' | 'A') if self.proposal.always.is_some() => Answer::Decided(Decision::Always),
             KeyCode::Char('e' | 'E') => Answer::Edit,
             _ => Answer::None,
+        }
+    }
+
+    /// Takes a key of somebody who writes values; the last one decides.
+    pub fn write(&mut self, key: &KeyEvent, now: u64) -> Option<Decision> {
+        let unread = self.is_unread(now);
+        let value = self.values.last_mut()?;
+        match key.code {
+            KeyCode::Esc => return Some(Decision::Reject),
+            _ if unread || key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {}
+            KeyCode::Char(letter) => value.push(letter),
+            KeyCode::Backspace => drop(value.pop()),
+            KeyCode::Enter if value.trim().is_empty() => {}
+            KeyCode::Enter if self.values.len() < self.proposal.wanted().len() => self.values.push(String::new()),
+            KeyCode::Enter => return Some(self.proposal.filled(self.values.clone())),
+            _ => {}
+        }
+        None
+    }
+
+    /// Adds the first line of a pasted text to the value that is being written.
+    pub fn paste(&mut self, text: &str) {
+        if let Some(value) = self.values.last_mut() {
+            value.push_str(text.lines().next().unwrap_or_default());
         }
     }
 
@@ -115,6 +141,12 @@ impl Question {
     pub fn prompt(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let reason = self.wrong.as_ref().unwrap_or(&self.proposal.reason);
         let mut lines = wrapped(&Line::styled(cut(reason, REASON_COLUMNS), theme.warning()), width, 0);
+        if let Some(name) = self.proposal.wanted().get(self.values.len() - 1) {
+            let value = self.values.last().map_or("", String::as_str);
+            lines.extend(wrapped(&Line::from(format!("{name}: {value}▏")), width, 2));
+            lines.push(Line::styled("Enter answers · Esc leaves it undone", theme.dim()));
+            return lines;
+        }
         let key = |key: &'static str| Span::styled(key, theme.accent());
         let mut spans =
             vec![key("y"), Span::raw(" yes · "), key("n"), Span::raw(" no · "), key("e"), Span::raw(" edit")];

@@ -48,7 +48,7 @@ impl Doer {
                 Some(Message::Record(record)) => return Event::Turn(record.event),
                 // A cancelled turn needs no decision; dropping `reply` rejects the call.
                 Some(Message::Approve { .. }) if running.cancel.is_cancelled() => {}
-                Some(Message::Approve { reply, .. }) if self.options.approves => {
+                Some(Message::Approve { proposal, reply }) if self.options.approves && proposal.wanted().is_empty() => {
                     // It fails if the turn has ended in the meantime.
                     let _: Result<(), Decision> = reply.send(Decision::Approve);
                 }

@@ -194,6 +194,7 @@ impl Screen {
             Decision::Always => "always",
             Decision::Reject => "no",
             Decision::Cancel | Decision::NotAsked(_) => "no answer",
+            Decision::Modify(_) if !question.proposal.wanted().is_empty() => "answered",
             Decision::Modify(_) => "yes, with other arguments",
         };
         self.transcript.push(Entry::Decided { preview: question.proposal.preview, decision: said });

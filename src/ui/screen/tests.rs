@@ -13,8 +13,8 @@ use super::state::{About, Screen};
 use super::theme::Theme;
 use crate::base::{Bytes, StepId};
 use crate::protocol::{
-    self, Decision, Memory, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus, TurnFinished,
-    Usage,
+    self, Asks, Decision, Memory, PlanStatus, PlanStep, PlanView, Proposal, StepReport, StepState, StepStatus,
+    TurnFinished, Usage,
 };
 use crate::ui::cli::chat::line::{Show, Work};
 
@@ -64,8 +64,8 @@ fn proposal() -> Proposal {
             "--- a/src/retry.ts\n+++ b/src/retry.ts\n@@ -1,3 +1,3 @@\n // Tries.\n-export const MAX_ATTEMPTS = 5;\n\
                   +export const MAX_ATTEMPTS = 3;\n \n@@ -9,2 +9,3 @@\n }\n+// The end."
                 .into(),
-        changes: Vec::new(),
         always: Some("edit_file in src/".into()),
+        ..Proposal::default()
     }
 }
 
@@ -224,6 +224,34 @@ fn arguments_are_edited_in_the_editor() {
     let mut arguments = Map::new();
     arguments.insert("new".into(), json!("4"));
     assert_eq!(screen.apply(edited("{\"new\": \"4\"}")), [Effect::Decide(Decision::Modify(arguments))]);
+}
+
+#[test]
+fn a_value_that_is_asked_for_is_written_into_the_question() {
+    let mut screen = screen();
+    let wants = || Proposal { asks: Asks::Values(vec!["to".into()]), preview: "send_mail {}".into(), ..proposal() };
+    send(&mut screen, "mail it");
+    screen.apply(Event::Approve(wants()));
+    assert_eq!(write(&mut screen, "y"), [], "it was on its way");
+    screen.apply(Event::Tick);
+    screen.apply(Event::Tick);
+    screen.apply(Event::Tick);
+    assert_eq!(key(&mut screen, KeyCode::Enter), [], "nothing is written yet");
+    write(&mut screen, "yan");
+    key(&mut screen, KeyCode::Backspace);
+    screen.apply(Event::Paste("@x.org\nmore".into()));
+    let prompt: String = screen
+        .question
+        .as_ref()
+        .map(|one| one.prompt(80, Theme::Coloured))
+        .unwrap_or_default()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(prompt.contains("to: ya@x.org▏"), "{prompt}");
+    let arguments = Map::from_iter(wants().arguments.into_iter().chain([("to".to_owned(), json!("ya@x.org"))]));
+    assert_eq!(key(&mut screen, KeyCode::Enter), [Effect::Decide(Decision::Modify(arguments))]);
+    assert!(text(&screen).contains("you: answered"), "{}", text(&screen));
 }
 
 #[test]

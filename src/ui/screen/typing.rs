@@ -36,6 +36,10 @@ impl Screen {
     }
 
     pub fn pasted(&mut self, text: &str) {
+        if let Some(question) = self.question.as_mut().filter(|question| !question.proposal.wanted().is_empty()) {
+            question.paste(text);
+            return;
+        }
         match self.popup.as_mut().filter(|popup| popup.takes_letters()) {
             Some(popup) => {
                 let query = popup.query.clone() + text.lines().next().unwrap_or_default();
@@ -54,6 +58,13 @@ impl Screen {
         let room = view::areas(self).preview;
         let (theme, width, height) = (self.theme, usize::from(room.width), usize::from(room.height));
         let Some(question) = &mut self.question else { return Vec::new() };
+        if !question.proposal.wanted().is_empty() {
+            let decided = question.write(key, now);
+            if matches!(key.code, KeyCode::Char(_)) {
+                question.typed(now);
+            }
+            return decided.map(|decision| self.decide(decision)).unwrap_or_default();
+        }
         let answer = question.answer(key, now);
         if matches!(key.code, KeyCode::Char(_)) {
             question.typed(now);

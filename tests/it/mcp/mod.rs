@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use monobloc::base::Cancel;
 use monobloc::base::config::{ApproveMode, Commands, file};
 use monobloc::tools::confine::Root;
-use monobloc::tools::mcp::{Seen, Servers};
+use monobloc::tools::mcp::{REFUSED_ARGUMENTS, Seen, Servers};
 use monobloc::tools::policy::{Policy, Verdict};
 use monobloc::tools::{Catalog, Context, Outcome, ToolCall, ToolSpec, execute};
 use serde_json::{Value, json};
@@ -110,6 +110,15 @@ async fn a_failed_call_says_so_and_a_large_result_is_cut() {
     assert_eq!((failed.is_ok(), failed.text.as_str()), (false, "no such thing"));
     let large = World::new("sends 1 MB", "").echo().await;
     assert!(large.is_ok() && large.text.len() < 300_000 && large.text.contains("bytes left out"));
+}
+
+/// Only arguments that were refused show that nothing was done.
+#[tokio::test]
+async fn refused_arguments_are_told_from_other_errors() {
+    let refused = World::new("refuses the arguments", "").echo().await;
+    assert!(!refused.is_ok() && refused.text.contains(&format!("{REFUSED_ARGUMENTS}text is too short")), "{refused:?}");
+    let broken = World::new("breaks down", "").echo().await;
+    assert!(!broken.is_ok() && broken.text.contains("it refused: out of paper"), "{broken:?}");
 }
 
 #[tokio::test]

@@ -187,6 +187,12 @@ fn call(mode: &str, id: &Value, params: &Value) {
         }
         "obeys" => answer(id, obey(given)),
         "fails" => answer(id, json!({ "isError": true, "content": [{ "type": "text", "text": "no such thing" }] })),
+        "refuses the arguments" => {
+            say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"text is too short"}}}}"#))
+        }
+        "breaks down" => {
+            say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"out of paper"}}}}"#));
+        }
         _ => answer(id, text(given)),
     }
 }

@@ -5,13 +5,17 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use crate::base::visible;
-use crate::protocol::{Decision, Proposal};
+use crate::protocol::{Asks, Decision, Proposal};
 
 /// Unclear answers after which the call is rejected.
 const TRIES: usize = 3;
 
 /// The possible answers, each with its letter.
 fn choices(proposal: &Proposal) -> String {
+    if let Asks::Stage { skips } = &proposal.asks {
+        let skips = skips.as_ref().map_or(String::new(), |what| format!(" [s]kip {what},"));
+        return format!("[c]ontinue,{skips} s[t]op");
+    }
     let always = proposal.always.as_ref().map_or(String::new(), |what| format!(" [a]lways now: {what},"));
     format!("[y]es,{always} [n]o, [e]dit the arguments")
 }
@@ -23,16 +27,21 @@ pub struct Question {
     tries: usize,
     /// Whether the next line holds the new arguments.
     editing: bool,
+    /// The values that were given so far, where values are asked for.
+    values: Vec<String>,
 }
 
 impl Question {
     pub fn new(proposal: Proposal, reply: oneshot::Sender<Decision>) -> Question {
-        Question { proposal, reply, tries: TRIES, editing: false }
+        Question { proposal, reply, tries: TRIES, editing: false, values: Vec::new() }
     }
 
     /// The text before the cursor.
     pub fn prompt(&self) -> String {
-        if self.editing {
+        if let Some(name) = self.proposal.wanted().get(self.values.len()) {
+            let asked = visible(&format!("{}; an empty line leaves it undone\n{name}", self.proposal.reason));
+            format!("{} {asked}: ", style("?").yellow().bold())
+        } else if self.editing {
             let now = Value::Object(self.proposal.arguments.clone()).to_string();
             format!("now:  {}\nnew:  ", visible(&now))
         } else {
@@ -43,6 +52,15 @@ impl Question {
 
     /// Takes a line of input; returns the question if it is still open.
     pub fn answer(mut self, line: &str) -> Option<Question> {
+        let wanted = self.proposal.wanted().len();
+        if wanted > 0 {
+            self.values.push(line.to_owned());
+            if self.values.len() < wanted && !line.trim().is_empty() {
+                return Some(self);
+            }
+            let _: Result<(), Decision> = self.reply.send(self.proposal.filled(self.values));
+            return None;
+        }
         let decision = match (self.editing, line.trim().to_lowercase().as_str()) {
             (true, _) => match serde_json::from_str::<Map<String, Value>>(line) {
                 Ok(arguments) => Decision::Modify(arguments),
@@ -52,6 +70,10 @@ impl Question {
                     return self.again();
                 }
             },
+            (false, "c" | "continue") if self.proposal.is_stage() => Decision::Approve,
+            (false, "s" | "skip") if self.skips() => Decision::Reject,
+            (false, "t" | "stop") if self.proposal.is_stage() => Decision::Cancel,
+            (false, _) if self.proposal.is_stage() => return self.again(),
             (false, "y" | "yes") => Decision::Approve,
             (false, "a" | "always") if self.proposal.always.is_some() => Decision::Always,
             (false, "n" | "no") => Decision::Reject,
@@ -66,13 +88,19 @@ impl Question {
         None
     }
 
+    /// Whether something can be left out here.
+    fn skips(&self) -> bool {
+        matches!(self.proposal.asks, Asks::Stage { skips: Some(_) })
+    }
+
     /// The question again, unless there were too many unclear answers.
     fn again(mut self) -> Option<Question> {
         self.tries -= 1;
         if self.tries > 0 {
             return Some(self);
         }
-        let _: Result<(), Decision> = self.reply.send(Decision::Reject);
+        let unclear = if self.proposal.is_stage() { Decision::Cancel } else { Decision::Reject };
+        let _: Result<(), Decision> = self.reply.send(unclear);
         None
     }
 }
@@ -101,6 +129,52 @@ mod tests {
         check(&["what?", "No"], Some(Decision::Reject));
         check(&["e", "{}"], Some(Decision::Modify(Map::new())));
         check(&["e", "nonsense", "yes"], Some(Decision::Approve));
+    }
+
+    #[test]
+    fn values_are_asked_for_one_after_the_other() {
+        let wanted = Asks::Values(vec!["to".to_owned(), "on".to_owned()]);
+        let arguments = Map::from_iter([("subject".to_owned(), Value::from("Loom"))]);
+        for (lines, expected) in [
+            (
+                &["ada", " today "][..],
+                r#"Ok(Modify({"subject": String("Loom"), "to": String("ada"), "on": String("today")}))"#,
+            ),
+            (&["ada", ""], "Ok(Reject)"),
+            (&[" "], "Ok(Reject)"),
+        ] {
+            let (reply, mut decided) = oneshot::channel();
+            let proposal = Proposal { asks: wanted.clone(), arguments: arguments.clone(), ..proposal() };
+            let mut question = Some(Question::new(proposal, reply));
+            for (line, name) in lines.iter().zip(["to: ", "on: "]) {
+                let open = question.take().expect("still open");
+                assert!(open.prompt().ends_with(name), "{}", open.prompt());
+                question = open.answer(line);
+            }
+            let decided = format!("{:?}", decided.try_recv());
+            assert!(question.is_none() && decided == expected, "{lines:?}: {decided}");
+        }
+    }
+
+    #[test]
+    fn after_a_stage_the_turn_goes_on_skips_or_stops() {
+        for (skips, lines, expected) in [
+            (Some("s1"), &["c"][..], Decision::Approve),
+            (Some("s1"), &["s"], Decision::Reject),
+            (Some("s1"), &["y", "t"], Decision::Cancel),
+            (None, &["s", "continue"], Decision::Approve),
+            (None, &["s", "y", "what?"], Decision::Cancel),
+        ] {
+            let (reply, mut decided) = oneshot::channel();
+            let asks = Asks::Stage { skips: skips.map(str::to_owned) };
+            let mut question = Some(Question::new(Proposal { asks, ..proposal() }, reply));
+            for line in lines {
+                let open = question.take().expect("still open");
+                assert_eq!(open.prompt().contains("[s]kip s1"), skips.is_some(), "{}", open.prompt());
+                question = open.answer(line);
+            }
+            assert_eq!((question.is_none(), decided.try_recv()), (true, Ok(expected)), "{lines:?}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use self::work::Running;
 use super::ask::modes;
 use super::output::Printer;
 use crate::app::{App, REQUEST_BYTES_MAX};
-use crate::protocol::{Event, Mode, Record};
+use crate::protocol::{Event, Mode, Proposal, Record};
 use crate::session::{Message, Session};
 use crate::ui::screen;
 
@@ -150,7 +150,7 @@ impl Conversation {
     fn take(&mut self, message: Option<Message>) -> Result<()> {
         match message {
             Some(Message::Record(record)) => self.printer.print(&record),
-            Some(Message::Approve { proposal, reply }) if self.asks() => {
+            Some(Message::Approve { proposal, reply }) if self.asks(&proposal) => {
                 self.printer.preview(&proposal);
                 self.question = Some(Question::new(proposal, reply));
                 self.prompt()
@@ -171,9 +171,9 @@ impl Conversation {
         }
     }
 
-    /// Whether the user can be asked for consent.
-    fn asks(&self) -> bool {
-        self.terminal && !self.options.json && !self.options.yes
+    /// Whether the user is there to answer, and has not answered by `--yes`, which gives no values.
+    fn asks(&self, proposal: &Proposal) -> bool {
+        self.terminal && !self.options.json && !(self.options.yes && proposal.wanted().is_empty())
     }
 
     /// The first Ctrl-C cancels the running work and clears the queue; a second one, or one with nothing running, ends

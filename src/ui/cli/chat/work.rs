@@ -27,7 +27,7 @@ pub struct Running {
 pub fn start(app: &App, session: &Arc<Session>, work: Work, mode: Mode, given: Vec<Given>) -> Running {
     let cancel = Cancel::new();
     let messages = match work {
-        Work::Request(text) => app.ask(session, Ask { text, mode, given }, cancel.clone()),
+        Work::Request(text) => app.ask(session, Ask { text, mode, given, ..Ask::default() }, cancel.clone()),
         Work::Retry => match session.last() {
             Some(ask) => app.ask(session, ask, cancel.clone()),
             None => in_background(session, |_| bail!("nothing was asked in this conversation yet")),

@@ -1,0 +1,67 @@
+//! The six sections of a report, where the user wants one: what the model is told of them, and those that an answer lacks.
+
+use crate::base::pattern::pattern;
+use crate::protocol::Exchange;
+
+/// The sections in their order, each with what belongs into it.
+const SECTIONS: [(&str, &str); 6] = [
+    ("Analysis", "what is asked for and what it depends on"),
+    ("Research", "what you read and found, with places"),
+    ("Plan", "what had to be done, in steps"),
+    ("Reflection", "what may be wrong with it and what you did not check"),
+    ("Actions", "what you changed and ran, and how that ended"),
+    ("Delivery", "the result, and what is left to do"),
+];
+/// As many characters as a session keeps of an answer: of a longer one it is not known what it lacks.
+const KEPT_CHARS: usize = 8_000;
+
+/// What the model is told about the form of its answer, and about the sections that its last report lacked.
+pub fn form(earlier: &[Exchange]) -> String {
+    let listed: String = SECTIONS.iter().map(|(name, what)| format!("\n## {name}: {what}")).collect();
+    let form = format!("\n\nYour last reply is a report with these six headings, each with at least one line:{listed}");
+    let last = earlier.last().map(|turn| turn.answer.as_str()).filter(|answer| answer.chars().count() < KEPT_CHARS);
+    match last.map(missing).filter(|lacks| !lacks.is_empty() && lacks.len() < SECTIONS.len()) {
+        Some(lacks) => {
+            let lacks = lacks.join(", ");
+            format!("{form}\nYour report on the request before lacked {lacks}: begin with that, then write all six.")
+        }
+        None => form,
+    }
+}
+
+/// What the user is told of the sections that an answer lacks; `None` if it has all.
+pub fn lack(answer: &str) -> Option<String> {
+    let lacks = missing(answer).join(", ");
+    (!lacks.is_empty()).then(|| format!("- the report lacks {lacks}; the model is told with the next request"))
+}
+
+/// The sections that an answer has no heading for.
+fn missing(answer: &str) -> Vec<&'static str> {
+    let heading = |name: &str| pattern(format!(r"(?im)^[ \t]*(?:#+|\*\*|\d+[.)])[ \t*#\d.)]*{name}\b"));
+    SECTIONS.iter().map(|(name, _)| *name).filter(|name| !heading(name).is_match(answer)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_known_by_their_headings_alone() {
+        let whole = "## Analysis\na\n### 2. research: b\n**Plan**\nc\n4) Reflection\nd\n# ACTIONS\n5. **Delivery**\ne";
+        assert_eq!(missing(whole), Vec::<&str>::new());
+        assert_eq!(missing("The plan is research, and its delivery needs actions."), SECTIONS.map(|(name, _)| name));
+        assert_eq!(
+            lack(&whole.replace("**Plan**", "Plan")).as_deref().map(|text| text.contains("lacks Plan;")),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn only_a_report_is_found_to_lack_something() {
+        let told = |answer: &str| form(&[Exchange { request: "x".to_owned(), answer: answer.to_owned() }]);
+        assert!(told("## Analysis\na\n## Plan\nb").contains("lacked Research, Reflection, Actions, Delivery:"));
+        assert!(!told("It retries three times.").contains("lacked"));
+        assert!(!told(&format!("## Analysis\n{}", "a".repeat(KEPT_CHARS))).contains("lacked"), "its end is unknown");
+        assert!(!form(&[]).contains("lacked"));
+    }
+}
