@@ -77,10 +77,7 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 /// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
 /// they return now, which has to change. Empty if something is to stay, or an error is to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    const STAYS: &str = "\
-        still keep keeps stay stays remain unchanged same raise raises throw throws weiterhin bleibt bleiben \
-        toujours";
-    if text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(STAYS, &word.to_lowercase())) {
+    if wants_to_keep(text) || has_word(text, "raise raises throw throws") {
         return Vec::new();
     }
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
@@ -92,6 +89,15 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
         }
     }
     found
+}
+
+/// Whether a request wants something to stay as it is.
+pub fn wants_to_keep(text: &str) -> bool {
+    has_word(text, "still keep keeps stay stays remain unchanged same weiterhin bleibt bleiben toujours")
+}
+
+fn has_word(text: &str, list: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
 }
 
 /// The string that is the first argument of a call: `goose` of `plural('goose')`. Empty if there is none.
@@ -153,7 +159,7 @@ fn is_of_something(before: &str) -> bool {
 }
 
 /// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
-fn closed(text: &str, open: usize) -> Option<usize> {
+pub(in crate::edit) fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote: Option<char> = None;
     for (at, letter) in text[open..].char_indices() {

@@ -63,6 +63,7 @@ mod stream;
 mod suites;
 mod terminal;
 mod tls;
+mod tried;
 mod turn;
 mod undo;
 mod vectors;
