@@ -18,9 +18,9 @@ import unittest\n\nfrom shop import label, price\n\n\nclass ShopTest(unittest.Te
 self.assertEqual(label({'name': 'a'}), 'a')\n\n    def test_price(self):\n        self.assertEqual(price({'net': 10}, 0), 10)\n";
 const README: &str = "# Shop\n\n## Prices\n\nPrices have tax.\nThey are sorted by name.\n\n## License\n\nMIT\n";
 
-/// A script with a program that shows a rounded price.
+/// A script with a program that shows a rounded price. A program that names a module of Node, `net`, is not run.
 fn rounding() -> Script {
-    Script::saying("").on("write a short program", &code("print(price({'net': 0.333}))"))
+    Script::saying("").on("write a short program", &code("print(price({'n' 'et': 0.333}))"))
 }
 
 fn code(text: &str) -> String {
