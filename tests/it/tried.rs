@@ -15,7 +15,7 @@ const SHIFT: &str =
 const POPPED: &str =
     "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows[to] = self.rows.pop(row)";
 const ADD: &str = "Add a method shift(row, to) to Shelf in shelf.py that moves what is in a row to another one";
-const SHOUT: &str = "Shelf.label in shelf.py has to give capitals";
+const SHOUT: &str = "In shelf.py label() should give capitals";
 
 fn code(text: &str) -> String {
     format!("```python\n{text}\n```")

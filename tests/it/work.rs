@@ -220,6 +220,7 @@ async fn in_a_long_function_only_the_changed_lines_are_written() {
         "def first(value):\n    total = value\n{steps}    if total > 99:\n        total = 99\n    return total\n"
     );
     let script = Script::saying("")
+        .on("write a short program", &code("print(first(1))"))
         .on("Write these lines as they have to become", "```python\n    if total > 90:\n        total = 90\n```")
         .on("`first` is long", "if total > 99:")
         .on("Request: ", "edit: The result of first() must be 90 at most");
@@ -289,7 +290,8 @@ async fn tests_that_failed_before_do_not_count_against_a_change() {
     let wrong = "def first(n=3):\n    return keep(0, n)";
     let tests = "import unittest\n\nfrom a import first, keep\n\n\nclass Tests(unittest.TestCase):\n    def test_keep(self):\n        self.assertEqual(keep(2, 1), 'something else')\n\n    def test_first(self):\n        self.assertEqual(len(first(1)), 128)\n";
     for (written, is_kept) in [(right, true), (wrong, false)] {
-        let script = Script::saying("").on("Write `first`", &code(written)).on("First name", "change first");
+        let script = Script::saying("").on("write a short program", &code("print(first()[0])"));
+        let script = script.on("Write `first`", &code(written)).on("First name", "change first");
         let (project, toolkit) = prepared(script);
         std::fs::write(project.path().join("test_a.py"), tests).expect("a file");
         let toolkit = indexed(&project, toolkit);

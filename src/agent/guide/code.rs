@@ -99,8 +99,8 @@ struct Rounds<'a> {
     is_weak: bool,
     /// The programs by which a small model's change is tried.
     programs: Programs,
-    /// A call spoke against the change without showing what is right.
-    is_contradicted: bool,
+    /// How a call spoke against the change without showing what is right.
+    contradiction: Option<String>,
 }
 
 /// The items to write, and whether the model may name no others.
@@ -161,7 +161,7 @@ impl<'a> Rounds<'a> {
             doubted: None,
             is_weak,
             programs: Programs::default(),
-            is_contradicted: false,
+            contradiction: None,
         })
     }
 
@@ -235,7 +235,15 @@ impl<'a> Rounds<'a> {
 
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
-        match self.files.take(self.job, &attempt.pieces, self.mentions) {
+        let taken = self.files.take(self.job, &attempt.pieces, self.mentions);
+        // A model that comes back to a change that a call spoke against has no other.
+        if let (Err(Refusal { unchanged, .. }), Some(problem)) = (&taken, &self.contradiction)
+            && !unchanged.is_empty()
+        {
+            self.count = 0;
+            return Some(Outcome::Refused(problem.clone()));
+        }
+        match taken {
             Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {
                 self.next = self.after_refusal(&attempt.pieces, &unchanged);
                 return Some(Outcome::Refused(message));

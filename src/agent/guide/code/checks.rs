@@ -28,18 +28,19 @@ impl Rounds<'_> {
         {
             return Ok(Some(Outcome::Accepted(Done { said: String::new(), ..mended })));
         }
-        if wrong.is_vague {
-            self.contradicted();
-        }
         let items = choice::named_in(items_of(&attempt.pieces), &wrong.said);
         self.next = Some((items, true));
         let still = if wrong.is_vague { "this is still so: " } else { "" };
-        Ok(Some(Outcome::Refused(format!("{TRIED}{still}{}", wrong.said))))
+        let problem = format!("{TRIED}{still}{}", wrong.said);
+        if wrong.is_vague {
+            self.contradicted(&problem);
+        }
+        Ok(Some(Outcome::Refused(problem)))
     }
 
     /// Notes that a call speaks against the change without showing what is right: the model may write it once more.
-    fn contradicted(&mut self) {
-        if std::mem::replace(&mut self.is_contradicted, true) {
+    fn contradicted(&mut self, problem: &str) {
+        if self.contradiction.replace(problem.to_owned()).is_some() {
             self.count = 0;
         }
     }
@@ -88,7 +89,7 @@ impl Rounds<'_> {
             Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
             Shown::Objection(problem) => problem,
             Shown::Contradiction(problem) => {
-                self.contradicted();
+                self.contradicted(&problem);
                 problem
             }
             // Written again, the change could not be seen any better.
