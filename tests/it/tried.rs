@@ -69,7 +69,7 @@ async fn a_change_of_behaviour_that_no_call_shows_is_not_kept() {
         ("print(shelf.label('a'))", false),
         ("label", false),
     ] {
-        let script = trying(program).on("Write `label`", &code(written)).on("First name", "change Shelf.label");
+        let script = trying(program).on("Write `Shelf.label`", &code(written)).on("First name", "change Shelf.label");
         let (text, said) = after(script, SHOUT).await;
         assert_eq!(text.contains("upper()"), stays, "{program}: {said}");
         assert_eq!(said.contains("no call that the model wrote shows what it does"), !stays, "{said}");
@@ -81,7 +81,7 @@ async fn a_program_that_failed_by_its_own_fault_is_written_again_with_the_fault(
     let script = Script::saying("")
         .on("program was wrong: NameError: name 'shelf'", &code("print(Shelf(a='x').label('a'))"))
         .on("write a short program", &code("print(shelf.label('a'))"))
-        .on("Write `label`", &code("def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()"))
+        .on("Write `Shelf.label`", &code("def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()"))
         .on("First name", "change Shelf.label");
     let (_, said) = after(script, SHOUT).await;
     assert!(said.contains("gives A: X; before the change it gave a: x"), "{said}");
@@ -99,5 +99,5 @@ async fn what_is_so_already_is_not_changed() {
     let request = "half(3) in half.py returns 1, but odd numbers have no half: it should raise ValueError.";
     let said = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
     assert_eq!(project.text("half.py"), text, "{said}");
-    assert!(said.contains("not changed: `half(3)` gives ValueError already; say which call"), "{said}");
+    assert!(said.contains("not changed: `half(3)` gives ValueError as it is; say which call"), "{said}");
 }

@@ -49,7 +49,10 @@ pub struct Order<'a> {
 /// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
 /// if no round succeeds.
 pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let mut rounds = Rounds::begin(job, order, evidence).await?;
+    let mut rounds = match Rounds::begin(job, order, evidence).await? {
+        Ok(rounds) => rounds,
+        Err(done) => return Ok(done),
+    };
     let until = budget::until(job.limits().rounds_time);
     let mut round = 0;
     while round < rounds.count && (round == 0 || Instant::now() < until) {
@@ -125,12 +128,22 @@ enum Outcome {
 }
 
 impl<'a> Rounds<'a> {
-    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt.
-    async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
+    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt. The inner error ends the
+    /// step: what it asks for is so already.
+    async fn begin(
+        job: Job<'a>,
+        order: Order<'a>,
+        evidence: &mut Evidence,
+    ) -> Result<Result<Rounds<'a>, Done>, TurnError> {
         let mentions = order.mentions;
         let mut files = Files::of(job, order.pack, mentions);
         let mut choices = choice::offered(&files, &order);
+        let known = evidence.entries().len();
         let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
+        files.held_before = checks::hold(&evidence.entries()[known..], evidence);
+        if let Some(done) = checks::already_so(job, &order, &files) {
+            return Ok(Err(done));
+        }
         if let Some(wrong) = &tried {
             choice::narrow_to_executed(&mut choices, job, wrong, mentions, &files.asked).await?;
         }
@@ -140,7 +153,7 @@ impl<'a> Rounds<'a> {
         files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         let rounds = job.scene.toolkit.bounds.rounds;
-        Ok(Rounds {
+        Ok(Ok(Rounds {
             job,
             mentions,
             command: order.command,
@@ -162,7 +175,7 @@ impl<'a> Rounds<'a> {
             is_weak,
             programs: Programs::default(),
             contradiction: None,
-        })
+        }))
     }
 
     /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.

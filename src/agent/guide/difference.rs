@@ -165,11 +165,12 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) 
     }
 }
 
-/// The function whose change is tried: the last one that was changed. `None` if the request says itself what a call gives, or is about words, or the
-/// file cannot be loaded without running a program.
+/// The function whose change is tried: the last one that was changed. `None` if an example of the request tells, or it is about words, or the file
+/// cannot be loaded without running a program.
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
-    let has_examples = files.given.is_some() || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
+    let has_examples = files.given.is_some()
+        || !files.held_before && !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
     let is_of_words =
         kind::speaks_of_docs(&job.step.text) || kind::has_word(&job.step.text, "comment comments typo wording");
     if has_examples || files.only_tests || is_of_words {

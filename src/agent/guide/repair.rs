@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::agent::evidence::{Check, Entry, Evidence};
+use crate::agent::evidence::{Check, Evidence};
 use crate::agent::toolkit::TurnError;
 use crate::context::Purpose;
 use crate::context::mentions::{self, Mentions};
-use crate::edit::examples as of_request;
 use crate::edit::failures::{Kind, Report};
 use crate::edit::suspects::suspects;
 use crate::edit::testing::{self, is_test_file};
@@ -72,23 +71,8 @@ pub async fn reported(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
             let passed = ran.filter(|ran| ran.report.kind == Kind::Passed).map(|ran| ran.line);
             examples(job, &wrong, passed.as_deref(), job.limits().repair_time, evidence).await
         }
-        (_, None) => Ok(already_so(job, &files, evidence)),
+        (_, None) => Ok(None),
     }
-}
-
-/// The answer to a report whose examples all give what they should: there is nothing to mend, and any change would be a guess. `None` if none ran.
-fn already_so(job: Job<'_>, files: &Files, evidence: &Evidence) -> Option<Done> {
-    let is_run = |last: &Entry| last.succeeded() && evidence.check(last.id) == Some(Check::Examples);
-    let all = of_request::of(job.scene.request, &files.new_names, &|name| !files.had(name));
-    let place = all.first().and_then(|one| files.place_of(&one.name));
-    // Those of other files have not run, and one that is only called wrong does not say what is right.
-    let has_run = all.iter().all(|one| !one.is_wrong && files.place_of(&one.name) == place);
-    let has_run = has_run && evidence.entries().last().is_some_and(is_run);
-    if !has_run || of_request::wants_to_keep(job.scene.request) {
-        return None;
-    }
-    let calls: Vec<String> = all.iter().map(|one| format!("`{}` gives {}", one.call, one.expected)).collect();
-    Some(Done::refused(&format!("{} already; say which call gives something wrong", calls.join(", "))))
 }
 
 /// Tries small changes of the functions that the examples call, until the examples and the command `passed` succeed. `None` if no change helps.

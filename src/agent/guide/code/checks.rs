@@ -1,15 +1,46 @@
 //! Runs the checks of a written change: the examples of the request, the tests that cover it, and calls that the model writes.
 
 use crate::agent::budget::Guided;
-use crate::agent::evidence::Evidence;
+use crate::agent::evidence::{Check, Entry, Evidence};
 use crate::agent::guide::difference::{self, Shown};
+use crate::agent::guide::files::Files;
 use crate::agent::guide::refusal::{TRIED, UNSEEN};
-use crate::agent::guide::{Done, copy, repair, verify};
+use crate::agent::guide::{Done, Job, copy, repair, verify};
 use crate::agent::toolkit::TurnError;
+use crate::edit::examples::{self, Example};
 use crate::request::kind;
 
 use super::choice::{self, items_of};
-use super::{Attempt, Outcome, Rounds};
+use super::{Attempt, Order, Outcome, Rounds};
+
+/// Whether the examples of the request were among `calls` and gave what they should.
+pub(super) fn hold(calls: &[Entry], evidence: &Evidence) -> bool {
+    calls.iter().any(|call| call.succeeded() && evidence.check(call.id) == Some(Check::Examples))
+}
+
+/// The answer to a step that only says what some calls should give, if they give that already: there is nothing to change, and any change would be a
+/// guess.
+pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Option<Done> {
+    let (asked, mentions) = (&job.step.text, order.mentions);
+    let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
+    let first = all.first().filter(|_| files.held_before && order.command.is_none())?;
+    let is_of_calls = kind::is_report(asked) || asked.starts_with(&first.call);
+    let asks_for_more = mentions.adds || !mentions.new_names.is_empty() || !mentions.asked_for.is_empty();
+    if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
+        return None;
+    }
+    // The examples of other files did not run.
+    let place = files.place_of(&first.name);
+    if !all.iter().all(|one| files.place_of(&one.name) == place) {
+        return None;
+    }
+    let told = |one: &Example| {
+        let gives = if one.is_wrong { "does not give" } else { "gives" };
+        format!("`{}` {gives} {} as it is", one.call, one.expected)
+    };
+    let told: Vec<String> = all.iter().map(told).collect();
+    Some(Done::refused(&format!("{}; say which call gives something wrong", told.join(", "))))
+}
 
 impl Rounds<'_> {
     /// Runs the examples and calls of the request; if an example fails in the first round, small changes are tried. `None` if nothing is wrong.
