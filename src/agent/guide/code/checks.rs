@@ -25,7 +25,7 @@ pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Opti
     let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
     let first = all.first().filter(|_| files.held_before && order.command.is_none())?;
     let is_of_calls = kind::is_report(asked) || asked.starts_with(&first.call);
-    let asks_for_more = mentions.adds || !mentions.new_names.is_empty() || !mentions.asked_for.is_empty();
+    let asks_for_more = mentions.adds || !mentions.asked_for.is_empty();
     if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
         return None;
     }
