@@ -47,9 +47,12 @@ pub fn of(step: &Step, calls: &[Entry], evidence: &Evidence, taken_back: bool) -
             let earlier = first.and_then(|first| calls[..first.min(at)].iter().rfind(is_same));
             let is_last = !calls[at + 1..].iter().any(|other| line_of(other) == line);
             let is_of_result = written.is_none_or(|written| at > written) && !taken_back;
+            if !is_last {
+                continue;
+            }
             if is_of_result {
                 facts.add(call, check, earlier.map(Entry::succeeded));
-            } else if is_last && check != Check::Looks {
+            } else if check != Check::Looks {
                 let ended = if call.succeeded() { "passed" } else { "failed" };
                 facts.lines.push(format!("- tried: $ {}: {ended} [{}]", shown(&line), call.id));
             }

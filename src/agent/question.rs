@@ -28,16 +28,11 @@ pub struct Form {
 impl Question<'_> {
     /// The model's answer to `user`, in that form.
     pub async fn text(&self, system: &str, user: &str, form: Form) -> Result<String, TurnError> {
-        Ok(self.in_form(system, user, form).await?.text)
-    }
-
-    /// The same with how the answer ended.
-    pub async fn in_form(&self, system: &str, user: &str, form: Form) -> Result<Output, TurnError> {
         let messages = [Message::system(system), Message::user(user)];
-        self.output(&messages, form.tokens_max, player::Form::Lark(form.grammar.to_owned())).await
+        Ok(self.output(&messages, form.tokens_max, player::Form::Lark(form.grammar.to_owned())).await?.text)
     }
 
-    /// The model's answer to `chat`, in that form, with at most `tokens_max` tokens.
+    /// The model's answer to `chat`, in that form, with at most `tokens_max` tokens, and how it ended.
     pub async fn output(
         &self,
         chat: impl Into<Chat<'_>>,

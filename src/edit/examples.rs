@@ -25,6 +25,8 @@ pub struct Example {
     pub expected: String,
     /// `expected` is the wrong result that the call returns now; any other result is right.
     pub is_wrong: bool,
+    /// The result that the request says the call has now, where another one is expected.
+    pub now: Option<String>,
 }
 
 /// An expected result that no function returns.
@@ -50,7 +52,10 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
         let is_goal =
             [" so", ",so", "so that", "such that", "sodass", "damit"].iter().any(|words| before.ends_with(words));
         match claim.expected(is_goal || is_new(&call.1)) {
-            Some(expected) => found.push(example(text, call, expected)),
+            Some(expected) => {
+                let now = claim.stated.filter(|now| *now != expected);
+                found.push(Example { now, ..example(text, call, expected) });
+            }
             None if claim.later.is_empty() => {
                 pending.push(call);
                 let now = claim.stated.clone().filter(|_| claim.is_wrong && !is_new(&call.1));
@@ -77,10 +82,7 @@ pub fn of(text: &str, new: &[String], is_new: &dyn Fn(&str) -> bool) -> Vec<Exam
 /// The calls in `text` of existing functions, as examples that expect an impossible result: running them prints what
 /// they return now, which has to change. Empty if something is to stay, or an error is to be raised.
 pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
-    const STAYS: &str = "\
-        still keep keeps stay stays remain unchanged same raise raises throw throws weiterhin bleibt bleiben \
-        toujours";
-    if text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(STAYS, &word.to_lowercase())) {
+    if wants_to_keep(text) || has_word(text, "raise raises throw throws") {
         return Vec::new();
     }
     let calls = calls(text).into_iter().filter(|call| !is_new(&call.1)).take(EXAMPLES_MAX);
@@ -92,6 +94,19 @@ pub fn called(text: &str, is_new: &dyn Fn(&str) -> bool) -> Vec<Example> {
         }
     }
     found
+}
+
+/// Whether a request speaks of something that is right as it is, or has to stay so.
+pub fn speaks_of_what_is_right(text: &str) -> bool {
+    wants_to_keep(text) || claim::FINE.iter().any(|word| has_word(text, word))
+}
+
+fn wants_to_keep(text: &str) -> bool {
+    has_word(text, "still keep keeps stay stays remain unchanged same weiterhin bleibt bleiben toujours")
+}
+
+fn has_word(text: &str, list: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(list, &word.to_lowercase()))
 }
 
 /// The string that is the first argument of a call: `goose` of `plural('goose')`. Empty if there is none.
@@ -112,13 +127,13 @@ fn pairs(text: &str, name: &str) -> Vec<Example> {
     let found = PAIR.captures_iter(text).filter_map(|found| {
         let given = found.get(1).or(found.get(3))?.as_str();
         let expected = found.get(2).or(found.get(4))?.as_str().to_owned();
-        Some(Example { name: name.to_owned(), call: format!("{name}({given})"), expected, is_wrong: false })
+        Some(Example { name: name.to_owned(), call: format!("{name}({given})"), expected, is_wrong: false, now: None })
     });
     found.collect()
 }
 
 fn example(text: &str, call: &(Range<usize>, String), expected: String) -> Example {
-    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false }
+    Example { name: call.1.clone(), call: text[call.0.clone()].to_owned(), expected, is_wrong: false, now: None }
 }
 
 /// Calls of plain functions with literals as arguments: their bytes and the name of the function.
@@ -153,7 +168,7 @@ fn is_of_something(before: &str) -> bool {
 }
 
 /// The offset behind the bracket that closes the one at `open`; brackets in strings do not count.
-fn closed(text: &str, open: usize) -> Option<usize> {
+pub(in crate::edit) fn closed(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote: Option<char> = None;
     for (at, letter) in text[open..].char_indices() {

@@ -23,6 +23,7 @@ pub mod relocate;
 pub mod remove;
 pub mod rename;
 pub mod restore;
+pub mod stated;
 pub mod suspects;
 pub mod testing;
 mod text;

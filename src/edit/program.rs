@@ -11,13 +11,14 @@ use crate::base::pattern::static_regex;
 const PRINTED: &str = "gives: ";
 const INSIDE: &str = "fails inside: ";
 const OUTSIDE: &str = "fails: ";
-/// Maximum number of characters kept of an output.
+/// Maximum number of characters that are told of an output.
 const SAID_CHARS: usize = 400;
 
 /// The output of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gave {
-    Printed(String),
+    /// The lines that it printed.
+    Printed(Vec<String>),
     Failed {
         said: String,
         /// The error came out of the function that the program is about.
@@ -30,14 +31,22 @@ impl Gave {
     pub fn read(output: &str) -> Option<Gave> {
         let lines =
             |mark: &str| -> Vec<&str> { output.lines().filter_map(|line| line.trim().strip_prefix(mark)).collect() };
-        let short = |lines: &[&str]| lines.join("; ").chars().take(SAID_CHARS).collect::<String>();
         for (mark, is_inside) in [(INSIDE, true), (OUTSIDE, false)] {
             if let Some(said) = lines(mark).first() {
-                return Some(Gave::Failed { said: short(&[said]), is_inside });
+                return Some(Gave::Failed { said: (*said).to_owned(), is_inside });
             }
         }
         let printed = lines(PRINTED);
-        (!printed.is_empty()).then(|| Gave::Printed(short(&printed)))
+        (!printed.is_empty()).then(|| Gave::Printed(printed.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// What it printed or how it failed, in one line of limited length.
+    pub fn said(&self) -> String {
+        let whole = match self {
+            Gave::Printed(lines) => lines.join("; "),
+            Gave::Failed { said, .. } => said.clone(),
+        };
+        whole.chars().take(SAID_CHARS).collect()
     }
 }
 
@@ -120,7 +129,7 @@ mod tests {
     }
 
     fn printed(said: &str) -> Option<Gave> {
-        Some(Gave::Printed(said.to_owned()))
+        Some(Gave::Printed(said.split("; ").map(str::to_owned).collect()))
     }
 
     fn failed(said: &str, is_inside: bool) -> Option<Gave> {

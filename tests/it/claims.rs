@@ -18,6 +18,11 @@ import unittest\n\nfrom shop import label, price\n\n\nclass ShopTest(unittest.Te
 self.assertEqual(label({'name': 'a'}), 'a')\n\n    def test_price(self):\n        self.assertEqual(price({'net': 10}, 0), 10)\n";
 const README: &str = "# Shop\n\n## Prices\n\nPrices have tax.\nThey are sorted by name.\n\n## License\n\nMIT\n";
 
+/// A script with a program that shows a rounded price. A program that names a module of Node, `net`, is not run.
+fn rounding() -> Script {
+    Script::saying("").on("write a short program", &code("print(price({'n' 'et': 0.333}))"))
+}
+
 fn code(text: &str) -> String {
     format!("```python\n{text}\n```")
 }
@@ -61,6 +66,16 @@ async fn new_tests_that_fail_are_not_left() {
 }
 
 #[tokio::test]
+async fn tests_go_into_the_new_file_that_is_named() {
+    let project = shop(&[("test_shop.py", TESTS)]);
+    let script =
+        Script::saying("").on("Write the new `", &code("def test_more(self):\n    assert label({'name': 'a'})"));
+    let script = script.on("First name", "add ShopTest.test_more");
+    let said = answer(&project, script, "Write a test for label in test_label.py with unittest").await;
+    assert_eq!(project.text("test_shop.py"), TESTS, "{said}");
+}
+
+#[tokio::test]
 async fn new_tests_that_nothing_runs_are_not_called_passed() {
     let written = "import pytest\nfrom shop import label\n\n\n@pytest.mark.skip\ndef test_label(client):\n    assert label(client)";
     let project = shop(&[]);
@@ -84,7 +99,7 @@ async fn what_nobody_asked_for_is_taken_out_or_refused() {
         (body(&rounded.replace("item['net']", "dict(item)['net']")), SHOP),
     ] {
         let project = shop(&[]);
-        let script = Script::saying("").on("Write `price`", &code(&written)).on("First name", "change price");
+        let script = rounding().on("Write `price`", &code(&written)).on("First name", "change price");
         let said = answer(&project, script, request).await;
         assert_eq!(project.text("shop.py"), expected, "{written}\n{said}");
     }
@@ -123,7 +138,7 @@ async fn a_function_that_loses_its_way_is_refused() {
 async fn a_comment_that_the_model_left_out_stays() {
     let written = "def price(item, tax=0.2):\n    net = item['net']\n    if net < 0:\n        raise KeyError('net')\n    return round(net * (1 + tax), 2)";
     let project = shop(&[]);
-    let script = Script::saying("").on("Write `price`", &code(written)).on("First name", "change price");
+    let script = rounding().on("Write `price`", &code(written)).on("First name", "change price");
     let said = answer(&project, script, "In shop.py price() should round the result to two digits").await;
     let expected = SHOP.replace("return net * (1 + tax)", "return round(net * (1 + tax), 2)");
     assert_eq!(project.text("shop.py"), expected, "{said}");
@@ -170,6 +185,7 @@ async fn words_are_added_to_a_document_and_nothing_else_changes() {
         ("Prices have tax.\nRefunds take three days.", &expected),
         ("Prices have tax.", README),
         ("We ship anywhere.", README),
+        ("Add to the prices section that refunds take three days.", README),
     ] {
         let project = shop(&[("README.md", README)]);
         let said = answer(&project, Script::saying(&format!("````\n{written}\n````")), request).await;

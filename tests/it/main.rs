@@ -66,6 +66,7 @@ mod suites;
 mod terminal;
 mod tls;
 mod together;
+mod tried;
 mod turn;
 mod undo;
 mod vectors;

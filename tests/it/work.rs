@@ -220,6 +220,7 @@ async fn in_a_long_function_only_the_changed_lines_are_written() {
         "def first(value):\n    total = value\n{steps}    if total > 99:\n        total = 99\n    return total\n"
     );
     let script = Script::saying("")
+        .on("write a short program", &code("print(first(1))"))
         .on("Write these lines as they have to become", "```python\n    if total > 90:\n        total = 90\n```")
         .on("`first` is long", "if total > 99:")
         .on("Request: ", "edit: The result of first() must be 90 at most");
@@ -289,7 +290,8 @@ async fn tests_that_failed_before_do_not_count_against_a_change() {
     let wrong = "def first(n=3):\n    return keep(0, n)";
     let tests = "import unittest\n\nfrom a import first, keep\n\n\nclass Tests(unittest.TestCase):\n    def test_keep(self):\n        self.assertEqual(keep(2, 1), 'something else')\n\n    def test_first(self):\n        self.assertEqual(len(first(1)), 128)\n";
     for (written, is_kept) in [(right, true), (wrong, false)] {
-        let script = Script::saying("").on("Write `first`", &code(written)).on("First name", "change first");
+        let script = Script::saying("").on("write a short program", &code("print(first()[0])"));
+        let script = script.on("Write `first`", &code(written)).on("First name", "change first");
         let (project, toolkit) = prepared(script);
         std::fs::write(project.path().join("test_a.py"), tests).expect("a file");
         let toolkit = indexed(&project, toolkit);
@@ -302,7 +304,7 @@ async fn tests_that_failed_before_do_not_count_against_a_change() {
 }
 
 #[tokio::test]
-async fn a_change_without_effect_on_the_named_call_is_questioned_once() {
+async fn a_change_without_effect_on_the_named_call_is_written_again_once_and_else_taken_back() {
     let script = Script::saying("")
         .on("still so", &code("def first(n=128):\n    return keep(64, n)"))
         .on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
@@ -310,11 +312,14 @@ async fn a_change_without_effect_on_the_named_call_is_questioned_once() {
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
     assert!(project.text("a.py").contains("keep(64, n)"), "{}", finished.answer);
-    // A model that writes the same again is believed, and the answer tells the user.
     let script = Script::saying("").on("Write `first`", &code("def first(n=128):\n    return keep(128, n or 0)"));
     let (project, toolkit) = prepared(script);
     let host = Witness::new(|_: &Proposal| Decision::Approve);
     let finished = run_turn(&toolkit, "In a.py first(2) should hold half as many", &host).await.expect("a turn");
-    assert!(project.text("a.py").contains("n or 0"), "{}", finished.answer);
-    assert!(finished.answer.contains("this is as before: first(2) gives"), "{}", finished.answer);
+    assert_eq!(project.text("a.py"), FILE, "{}", finished.answer);
+    assert!(
+        finished.answer.contains("a change was tried, and this is still so: first(2) gives"),
+        "{}",
+        finished.answer
+    );
 }

@@ -25,16 +25,14 @@ pub struct Guided {
     /// A definition, at least and at most; between them twice its length.
     pub code: usize,
     pub code_most: usize,
-    /// A test.
-    pub test: usize,
     /// The rewritten lines of a long function.
     pub lines: usize,
-    /// A passage or a new file.
+    /// A passage, a new file or a test: what a slow machine writes in the time in which a change should begin.
     pub text: usize,
     /// A data file that is shown whole, and an entry of it that is written.
     pub data: usize,
     pub entry: usize,
-    /// Calls that show what a change does.
+    /// Calls that show what a change does, and a command.
     pub calls: usize,
     /// A line that is filled in; more than one may be missing.
     pub fill: usize,
@@ -86,12 +84,11 @@ impl Guided {
             line_names: within(90, 200),
             code: within(400, usize::MAX),
             code_most: within(900, usize::MAX),
-            test: within(340, 2_000),
             lines: within(300, 2_000),
             text: within(600, usize::MAX),
             data: within(1_500, usize::MAX),
             entry: within(200, 1_000),
-            calls: within(110, 400),
+            calls: within(200, 400),
             fill: within(48, 100),
             answer: within(150, ANSWER_MAX),
             result_bytes: scaled(2_000).min(context / 8 * super::TOKEN_BYTES).max(2_000),

@@ -18,7 +18,7 @@ use crate::models::dialect::Message;
 use crate::request::kind;
 use crate::request::named::{self, Found, Role};
 
-use super::{Done, Job, code, grammar, passage, pick, reply};
+use super::{Done, Job, code, grammar, passage, pick, refusal, reply};
 
 const CREATE: &str = include_str!("../prompts/create.md");
 /// The message to the model about an answer without text.
@@ -158,8 +158,6 @@ pub struct Ask {
     pub form: Form,
     /// Longest answer.
     pub tokens: usize,
-    /// Maximum number of lines of an answer; the grammar ends an answer that has as many, so it may be incomplete.
-    pub lines: usize,
     /// Seed for sampling; without one decoding is greedy.
     pub seed: Option<usize>,
     pub phase: &'static str,
@@ -178,7 +176,7 @@ impl Answer {
     pub fn whole(&self) -> Result<&str, String> {
         match &self.cut {
             None => Ok(&self.text),
-            Some(why) => Err(format!("The answer did not come to its end, {why}. Write it shorter.")),
+            Some(why) => Err(format!("{}: {why}. Write it shorter.", refusal::CUT)),
         }
     }
 
@@ -198,9 +196,7 @@ pub async fn ask(job: Job<'_>, messages: &[Message], ask: Ask) -> Result<Answer,
     let query =
         Query { form: ask.form, sampling, reuse: Reuse::Continue, repeats: true, ..Query::of(messages, ask.tokens) };
     let output = job.scene.toolkit.ask(&model, query, ask.phase, job.scene.host).await?;
-    let lines = output.text.lines().count();
-    let at_limit = || (lines >= ask.lines).then(|| format!("it has {lines} lines, as many as may be written"));
-    let cut = whole::why_cut(&output).or_else(at_limit);
+    let cut = whole::why_cut(&output);
     Ok(Answer { text: output.text, cut })
 }
 
@@ -214,9 +210,8 @@ pub fn opening(job: Job<'_>, model: &Player, system: &str) -> Vec<Message> {
 /// Asks for one fenced block of text; with `has_fences` it may contain fenced blocks.
 fn text_ask(has_fences: bool, tokens: usize, round: usize, phase: &'static str) -> Ask {
     let line = if has_fences { "(`{0,3}[^`\\n][^\\n]*|`{1,3})?\\n" } else { "([^`\\n][^\\n]*|`[^`\\n][^\\n]*)?\\n" };
-    let most = grammar::ANY_LINES_MAX;
-    let form = Form::Lark(format!("start: \"````\\n\" LINE{{1,{most}}} \"````\"\nLINE: /{line}/\n"));
-    Ask { form, tokens, lines: most + grammar::FENCES, seed: (round >= DRAWN_FROM).then_some(round), phase }
+    let form = Form::Lark(format!("start: \"````\\n\" LINE+ \"````\"\nLINE: /{line}/\n"));
+    Ask { form, tokens, seed: (round >= DRAWN_FROM).then_some(round), phase }
 }
 
 /// Has the model answer until `take` accepts a whole answer, once in each of `forms`. What `take` finds wrong and says to do about it goes into the next
@@ -270,7 +265,7 @@ async fn create(job: Job<'_>, path: &str, pack: &Pack, evidence: &mut Evidence) 
     };
     let trouble = until_right(job, messages, forms, take).await?.err();
     if let Some(trouble) = trouble.filter(|_| content.is_empty() || has_grammar(path)) {
-        return Ok(Done::note(format!("not done: {path}: {trouble}")));
+        return Ok(Done::note(format!("not done: {}", refusal::of_file(path, &trouble))));
     }
     let is_written = job.write(path, before.as_deref(), &content, evidence).await?;
     let note = found.filter(|_| is_written);

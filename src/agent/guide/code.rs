@@ -1,11 +1,11 @@
 //! Changes code in a few rounds: the model names the items to write, writes each, and gets what the checks find in the next prompt.
 
+mod checks;
 mod choice;
 mod sample;
 mod write;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::agent::budget::{self, Guided};
@@ -22,11 +22,11 @@ use crate::models::dialect::Message;
 use crate::request::kind;
 
 use super::change::opening;
-use super::difference::{self, Shown};
+use super::difference::Programs;
 use super::files::{Files, Refusal};
 use super::items::{Choices, Item};
 use super::verify::{self, Wrong};
-use super::{Done, Job, copy, refusal, repair};
+use super::{Done, Job, refusal};
 use choice::items_of;
 pub use sample::sample;
 use write::Writer;
@@ -49,9 +49,13 @@ pub struct Order<'a> {
 /// Has the model write a change until the checks accept it, for a few rounds. The files are written before the project's checks run, and restored
 /// if no round succeeds.
 pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
-    let mut rounds = Rounds::begin(job, order, evidence).await?;
+    let mut rounds = match Rounds::begin(job, order, evidence).await? {
+        Ok(rounds) => rounds,
+        Err(done) => return Ok(done),
+    };
     let until = budget::until(job.limits().rounds_time);
-    for round in (0..rounds.count).take_while(|round| *round == 0 || Instant::now() < until) {
+    let mut round = 0;
+    while round < rounds.count && (round == 0 || Instant::now() < until) {
         match rounds.round(round, until, evidence).await {
             Ok(Outcome::Accepted(more)) => return Ok(rounds.done(more)),
             Ok(Outcome::Refused(problem)) => rounds.refused(round, &problem),
@@ -63,6 +67,7 @@ pub async fn code(job: Job<'_>, order: Order<'_>, evidence: &mut Evidence) -> Re
             }
             Err(error) => return Err(error),
         }
+        round += 1;
     }
     rounds.give_up(evidence).await
 }
@@ -73,7 +78,7 @@ struct Rounds<'a> {
     mentions: &'a Mentions,
     /// The command that has to pass.
     command: Option<&'a str>,
-    /// Maximum number of rounds.
+    /// Maximum number of rounds; lowered once another one would not help.
     count: usize,
     files: Files,
     /// The definitions that the model may still name.
@@ -95,6 +100,10 @@ struct Rounds<'a> {
     doubted: Option<usize>,
     /// The model is small: what it writes may do nothing.
     is_weak: bool,
+    /// The programs by which a small model's change is tried.
+    programs: Programs,
+    /// How a call spoke against the change without showing what is right.
+    contradiction: Option<String>,
 }
 
 /// The items to write, and whether the model may name no others.
@@ -119,12 +128,22 @@ enum Outcome {
 }
 
 impl<'a> Rounds<'a> {
-    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt.
-    async fn begin(job: Job<'a>, order: Order<'a>, evidence: &mut Evidence) -> Result<Rounds<'a>, TurnError> {
+    /// Chooses the definitions that may change, runs the examples of the request on the code as it is, and opens the prompt. The inner error ends the
+    /// step: what it asks for is so already.
+    async fn begin(
+        job: Job<'a>,
+        order: Order<'a>,
+        evidence: &mut Evidence,
+    ) -> Result<Result<Rounds<'a>, Done>, TurnError> {
         let mentions = order.mentions;
         let mut files = Files::of(job, order.pack, mentions);
         let mut choices = choice::offered(&files, &order);
+        let known = evidence.entries().len();
         let tried = verify::examples_or_calls(job, &mut files, evidence).await?;
+        files.held_before = checks::hold(&evidence.entries()[known..], evidence);
+        if let Some(done) = checks::already_so(job, &order, &files) {
+            return Ok(Err(done));
+        }
         if let Some(wrong) = &tried {
             choice::narrow_to_executed(&mut choices, job, wrong, mentions, &files.asked).await?;
         }
@@ -134,7 +153,7 @@ impl<'a> Rounds<'a> {
         files.by_words = is_weak && !is_clear && order.command.is_none() && !kind::may_shorten(&files.asked.text);
         let messages = prompt(job, &job.model().await?, &order, tried.as_ref());
         let rounds = job.scene.toolkit.bounds.rounds;
-        Ok(Rounds {
+        Ok(Ok(Rounds {
             job,
             mentions,
             command: order.command,
@@ -154,7 +173,9 @@ impl<'a> Rounds<'a> {
             before: HashMap::new(),
             doubted: None,
             is_weak,
-        })
+            programs: Programs::default(),
+            contradiction: None,
+        }))
     }
 
     /// One round: the model writes, code merges that into the files and writes them, and the examples run, then the command or the tests.
@@ -183,37 +204,19 @@ impl<'a> Rounds<'a> {
         if let Some(notes) = self.files.write(self.job, evidence).await? {
             return Ok(Outcome::Accepted(Done { notes, ..Done::default() }));
         }
-        let still = match self.run_examples(&attempt, evidence).await? {
-            ControlFlow::Break(outcome) => return Ok(outcome),
-            ControlFlow::Continue(still) => still,
-        };
+        if let Some(outcome) = self.run_examples(&attempt, evidence).await? {
+            return Ok(outcome);
+        }
         match self.command {
             Some(line) => Ok(match verify::trouble_of(self.job, line, Check::Asked, evidence).await? {
                 Some(problem) => Outcome::Refused(problem),
                 None => Outcome::Accepted(Done::default()),
             }),
-            None => match self.run_tests(&attempt, still, evidence).await? {
+            None => match self.run_tests(&attempt, evidence).await? {
                 Outcome::Accepted(done) if self.is_weak => self.accepted_if_it_differs(&attempt, done, evidence).await,
                 outcome => Ok(outcome),
             },
         }
-    }
-
-    /// Refuses an accepted change of a small model that makes no difference, or that fails.
-    async fn accepted_if_it_differs(
-        &mut self,
-        attempt: &Attempt,
-        done: Done,
-        evidence: &mut Evidence,
-    ) -> Result<Outcome, TurnError> {
-        let problem =
-            match difference::shown(self.job, &self.files, &self.messages[..self.prompt_len], evidence).await? {
-                Shown::Nothing => return Ok(Outcome::Accepted(done)),
-                Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
-                Shown::Objection(problem) => problem,
-            };
-        self.next = Some((items_of(&attempt.pieces), true));
-        Ok(Outcome::Refused(problem))
     }
 
     /// Has the model name items and write each. If an answer is not whole, the same items are written again in the next round; the error says why.
@@ -245,7 +248,15 @@ impl<'a> Rounds<'a> {
 
     /// Merges what was written into the texts of the files, not yet on disk. `None` if it is to be tried.
     fn merge(&mut self, attempt: &Attempt) -> Option<Outcome> {
-        match self.files.take(self.job, &attempt.pieces, self.mentions) {
+        let taken = self.files.take(self.job, &attempt.pieces, self.mentions);
+        // A model that comes back to a change that a call spoke against has no other.
+        if let (Err(Refusal { unchanged, .. }), Some(problem)) = (&taken, &self.contradiction)
+            && !unchanged.is_empty()
+        {
+            self.count = 0;
+            return Some(Outcome::Refused(problem.clone()));
+        }
+        match taken {
             Err(Refusal { message, unchanged }) if self.may_try_again(attempt) => {
                 self.next = self.after_refusal(&attempt.pieces, &unchanged);
                 return Some(Outcome::Refused(message));
@@ -289,73 +300,6 @@ impl<'a> Rounds<'a> {
         if let Some(last) = self.messages.last_mut() {
             last.content.push_str(&format!("\n{question}"));
         }
-    }
-
-    /// Runs the examples of the request; if one fails in the first round, small changes are tried. Continues if that need not be wrong.
-    async fn run_examples(
-        &mut self,
-        attempt: &Attempt,
-        evidence: &mut Evidence,
-    ) -> Result<ControlFlow<Outcome, Option<String>>, TurnError> {
-        let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
-        let Some(wrong) = wrong else { return Ok(ControlFlow::Continue(None)) };
-        // For a reported mistake, small changes were tried before.
-        let may_mend = attempt.round == 0 && !kind::is_report(&self.files.asked.text) && !wrong.is_vague;
-        if may_mend
-            && let Some(mended) =
-                repair::examples(self.job, &wrong, None, self.job.limits().trials_time, evidence).await?
-        {
-            return Ok(ControlFlow::Break(Outcome::Accepted(Done { said: String::new(), ..mended })));
-        }
-        // A correct change need not show in a call without an expected result.
-        if wrong.is_vague && (self.doubted.is_some() || attempt.is_last) {
-            return Ok(ControlFlow::Continue(Some(wrong.said)));
-        }
-        if wrong.is_vague {
-            self.doubted = Some(attempt.round);
-        }
-        let items = choice::named_in(items_of(&attempt.pieces), &wrong.said);
-        self.next = Some((items, true));
-        let still = if wrong.is_vague { "This is still so" } else { "It was tried" };
-        Ok(ControlFlow::Break(Outcome::Refused(format!("It is written. {still}:\n{}", wrong.said))))
-    }
-
-    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
-    /// that the request changes. `still` is what an accepted change left as it was.
-    async fn run_tests(
-        &mut self,
-        attempt: &Attempt,
-        still: Option<String>,
-        evidence: &mut Evidence,
-    ) -> Result<Outcome, TurnError> {
-        let job = self.job;
-        let still = still.map(|said| format!("changed, but this is as before: {}", said.replace('\n', "; ")));
-        let accepted = |said: String, note: Option<String>| {
-            let notes = note.into_iter().chain(still).collect();
-            Ok(Outcome::Accepted(Done { said, notes, ..Done::default() }))
-        };
-        let ran = verify::failing(job, &self.files.changed(), &self.files.names(), evidence).await?;
-        let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
-            return accepted(String::new(), None);
-        };
-        if ran.of_new && self.files.only_tests {
-            // A new test that fails shows nothing, and is not left.
-            self.next = Some((items_of(&attempt.pieces), true));
-            return Ok(Outcome::Refused(trouble));
-        }
-        if !self.before.contains_key(&ran.line) {
-            let failed = copy::failing_before(job, &ran.line, Guided::CHECK_TIME, self.files.as_they_were()).await?;
-            self.before.insert(ran.line.clone(), failed);
-        }
-        if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
-            return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
-        }
-        if self.files.is_wanted(&trouble) {
-            let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
-            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
-        }
-        self.next = Some((items_of(&attempt.pieces), true));
-        Ok(Outcome::Refused(trouble))
     }
 
     /// Notes what was wrong in a round and prepares the prompt of the next one.

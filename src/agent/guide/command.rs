@@ -9,13 +9,15 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::agent::evidence::{Entry, Evidence};
-use crate::agent::question::{Form, Question};
+use crate::agent::player::Form;
+use crate::agent::question::Question;
 use crate::agent::toolkit::TurnError;
 use crate::agent::{self, lessons, whole};
 use crate::base::pattern::{pattern, static_regex};
 use crate::budget::permit::Priority;
 use crate::edit::testing::{self, Task};
 use crate::language::clauses;
+use crate::models::dialect::Message;
 use crate::protocol::StepStatus;
 use crate::request::named::{self, Found, MARK, Named, Role};
 use crate::request::{forms, kind};
@@ -25,9 +27,8 @@ use crate::tools::command::did_not_start;
 use super::{Done, Job, verify};
 
 const PROMPT: &str = "Write the one shell command that does what the developer asks, in the root folder of the project. Answer with the command alone.";
-/// The form of a command that a model writes, and the length at which the form ends one, in characters.
-const LINE: Form = Form { grammar: "start: /[a-zA-Z.\\/_][^\\n`]{1,200}/\n", tokens_max: 60 };
-const LINE_CHARS: usize = 201;
+/// The form of a command that a model writes.
+const LINE: &str = "start: /[a-zA-Z.\\/_][^\\n`]+/\n";
 /// Maximum number of the project's files that are listed in the prompt.
 const FILES_SHOWN: usize = 40;
 
@@ -47,7 +48,10 @@ pub async fn run(job: Job<'_>, evidence: &mut Evidence) -> Result<Done, TurnErro
     };
     let line = match line {
         Ok(line) => line,
-        Err(why) => return Ok(Done::note(format!("not done: the command that the model wrote was not run, {why}"))),
+        Err(why) => {
+            let why = format!("the command that the model wrote was not run, because {why}");
+            return Ok(Done::note(format!("not done: {why}; name the command, in backticks")));
+        }
     };
     let Some(line) = line else {
         let asked = &job.step.text;
@@ -171,12 +175,10 @@ async fn by_the_model(job: Job<'_>, failed: Option<(&str, &str)>) -> Result<Resu
         phase: "writing a command",
         priority: Priority::Step,
     };
-    let output = question.in_form(PROMPT, &user, LINE).await?;
+    let messages = [Message::system(PROMPT), Message::user(user)];
+    let output = question.output(&messages, job.limits().calls, Form::Lark(LINE.to_owned())).await?;
     if let Some(why) = whole::why_cut(&output) {
         return Ok(Err(why));
-    }
-    if output.text.chars().count() >= LINE_CHARS {
-        return Ok(Err(format!("it has {LINE_CHARS} characters, as many as may be written")));
     }
     let line = output.text.trim().to_owned();
     Ok(Ok(is_command(&line, scene.context.root.path()).then_some(line)))

@@ -55,13 +55,8 @@ pub async fn change(
     messages.push(Message::user(format!("{path}:\n````\n{shown}\n````\n\n{}", task(job))));
     let form = Form::Lark(grammar(&entries));
     let tokens = job.limits().entry;
-    let forms = (0..Guided::DATA_ROUNDS).map(|_| Ask {
-        form: form.clone(),
-        tokens,
-        lines: usize::MAX,
-        seed: None,
-        phase: "changing entries",
-    });
+    let forms =
+        (0..Guided::DATA_ROUNDS).map(|_| Ask { form: form.clone(), tokens, seed: None, phase: "changing entries" });
     let take = |answer: &str| {
         let (changes, refused) = accepted(answer, &entries, job.scene.request);
         let after = match refused.first() {

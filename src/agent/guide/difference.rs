@@ -9,7 +9,7 @@ use crate::agent::evidence::{Check, Evidence};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
 use crate::edit::program::{self, Gave};
-use crate::edit::{comments, examples, testing};
+use crate::edit::{comments, examples, stated, testing};
 use crate::index::parts::{self, Sort, Span};
 use crate::language::{grounding, words};
 use crate::models::dialect::Message;
@@ -18,29 +18,47 @@ use crate::request::kind;
 use super::change::{Ask, ask};
 use super::copy::{self, Copy};
 use super::files::Files;
+use super::refusal::TRIED;
 use super::{Job, command, reply};
 
-/// Maximum number of lines before the call.
-const LINES_MAX: usize = 6;
+/// Maximum number of lines before the last print, imports among them.
+const LINES_MAX: usize = 8;
 /// Characters that the user is shown of a call, and of what it gives.
 const CALL_CHARS: usize = 160;
 const SAID_CHARS: usize = 100;
 
 /// A changed function that can be called.
+#[derive(Clone, PartialEq)]
 struct Target {
     path: String,
     name: String,
     is_new: bool,
+    /// It can be called only through what the module exports.
+    is_private: bool,
 }
 
 /// The result of calling a changed function.
 pub enum Shown {
-    /// Nothing could be tried, or what was tried says nothing.
+    /// Nothing can be tried, or the function is new and no program of the model ran.
     Nothing,
     /// A call does something else than before: for the user, the call and what it gives.
     Difference(String),
     /// With every call that the model wrote, the function fails or gives what it gave before: for the model, the last one.
     Objection(String),
+    /// A call gives something else than the model stated beside it: for the model.
+    Contradiction(String),
+    /// The function is not new, and no program of the model ran.
+    Unseen,
+}
+
+/// The programs that the model wrote to try a change, by their draw; `None` for one that cannot be run. Each round is tried with the same ones.
+#[derive(Default)]
+pub struct Programs {
+    /// The function that they call.
+    target: Option<Target>,
+    drawn: Vec<Option<String>>,
+    /// What was wrong with the last one itself.
+    fault: String,
 }
 
 /// Has the model write calls and compares their results before and after the change. `opening` is the prompt with the code and the request.
@@ -48,6 +66,7 @@ pub async fn shown(
     job: Job<'_>,
     files: &Files,
     opening: &[Message],
+    programs: &mut Programs,
     evidence: &mut Evidence,
 ) -> Result<Shown, TurnError> {
     let Some(target) = target(job, files) else { return Ok(Shown::Nothing) };
@@ -55,11 +74,17 @@ pub async fn shown(
     if !files.as_they_were().all(|(path, text)| copy.put(path, text)) {
         return Ok(Shown::Nothing);
     }
-    let mut problem = String::new();
+    if programs.target.as_ref() != Some(&target) {
+        *programs = Programs { target: Some(target.clone()), ..Programs::default() };
+    }
+    let mut problem = None;
     for draw in 0..Guided::DRAFTS {
-        // A program that is none, or that fails by its own fault, says nothing.
-        let Some(code) = written(job, opening, &target, draw).await? else { continue };
-        let Some(line) = program::command(&target.path, &target.name, &code) else { return Ok(Shown::Nothing) };
+        if draw == programs.drawn.len() {
+            let drawn = written(job, opening, &target, draw, &programs.fault).await?;
+            programs.drawn.push(drawn.map_err(|fault| programs.fault = fault).ok());
+        }
+        let Some(code) = &programs.drawn[draw] else { continue };
+        let Some(line) = program::command(&target.path, &target.name, code) else { return Ok(Shown::Nothing) };
         let entry = command::perform(job, &line, Some(Guided::EXAMPLE_TIME), evidence).await?;
         let (id, is_refused, now) = (entry.id, entry.status.is_refused(), Gave::read(&entry.outcome.text));
         let right = copy::right(job, &line, Guided::EXAMPLE_TIME).filter(|_| !is_refused);
@@ -67,29 +92,43 @@ pub async fn shown(
         evidence.note_check(id, Check::Looks);
         let before = Gave::read(&copy.run(right).await.text);
         let program = code.trim().replace('\n', "; ");
+        tracing::debug!(draw, ?before, ?now, "tried");
         match view(target.is_new, before.as_ref(), now.as_ref(), job.scene.request) {
-            View::Differs => return Ok(Shown::Difference(told(&program, before.filter(|_| !target.is_new), now))),
-            View::Objects(said) => problem = format!("`{program}` {said}"),
-            View::Unclear => {}
+            View::Differs => {
+                return Ok(match contradiction(code, now.as_ref()) {
+                    Some(said) => Shown::Contradiction(format!("{TRIED}{said}")),
+                    None => Shown::Difference(told(&program, before.filter(|_| !target.is_new), now)),
+                });
+            }
+            View::Objects(said) => problem = Some(format!("{TRIED}`{program}` {said}")),
+            View::Unclear => programs.fault = now.map(|now| now.said()).unwrap_or_default(),
         }
     }
-    if problem.is_empty() {
-        return Ok(Shown::Nothing);
-    }
-    Ok(Shown::Objection(format!("It is written. This is not what the request asks for: {problem}")))
+    Ok(match problem {
+        Some(problem) => Shown::Objection(problem),
+        None if target.is_new => Shown::Nothing,
+        None => Shown::Unseen,
+    })
+}
+
+/// What a program gives where it states something else.
+fn contradiction(code: &str, now: Option<&Gave>) -> Option<String> {
+    let Some(Gave::Printed(lines)) = now else { return None };
+    let stated::Contradiction { code, stated, printed } = stated::contradicted(code, lines)?;
+    Some(format!("`{}` gives {printed}, but the model's own example expects {stated}", code.replace('\n', "; ")))
 }
 
 /// The output of a program now and `before`, as the user reads it.
 fn told(program: &str, before: Option<Gave>, now: Option<Gave>) -> String {
-    let short = |said: &str| words::shorten(said, SAID_CHARS);
+    let short = |gave: &Gave| words::shorten(&gave.said(), SAID_CHARS);
     let now = match now {
-        Some(Gave::Printed(said)) => format!("gives {}", short(&said)),
-        Some(Gave::Failed { said, .. }) => format!("fails: {}", short(&said)),
+        Some(now @ Gave::Printed(_)) => format!("gives {}", short(&now)),
+        Some(now) => format!("fails: {}", short(&now)),
         None => "prints nothing".to_owned(),
     };
     let before = match before {
-        Some(Gave::Printed(said)) => format!("; before the change it gave {}", short(&said)),
-        Some(Gave::Failed { said, .. }) => format!("; before the change it failed: {}", short(&said)),
+        Some(before @ Gave::Printed(_)) => format!("; before the change it gave {}", short(&before)),
+        Some(before) => format!("; before the change it failed: {}", short(&before)),
         None => String::new(),
     };
     format!("tried: `{}` {now}{before}", words::shorten(program, CALL_CHARS))
@@ -113,24 +152,25 @@ fn view(is_new: bool, before: Option<&Gave>, now: Option<&Gave>, request: &str) 
         forbids invalid crash crashes panic fehler wirft erreur";
     let speaks_of_errors = kind::has_word(request, ERRORS);
     let is_as_before = !is_new && before == now;
-    match now {
-        None | Some(Gave::Failed { is_inside: false, .. }) => View::Unclear,
-        Some(Gave::Printed(said)) if is_as_before => View::Objects(format!("still gives {said}")),
-        Some(Gave::Printed(_)) => View::Differs,
-        Some(Gave::Failed { said, .. }) if speaks_of_errors && is_as_before => {
-            View::Objects(format!("still fails: {said}"))
-        }
-        Some(Gave::Failed { .. }) if speaks_of_errors => View::Differs,
-        Some(Gave::Failed { said, .. }) if is_new || !is_as_before => View::Objects(format!("fails: {said}")),
-        Some(Gave::Failed { .. }) => View::Unclear,
+    let Some(gave) = now else { return View::Unclear };
+    let said = gave.said();
+    match gave {
+        Gave::Failed { is_inside: false, .. } => View::Unclear,
+        Gave::Printed(_) if is_as_before => View::Objects(format!("still gives {said}")),
+        Gave::Printed(_) => View::Differs,
+        Gave::Failed { .. } if speaks_of_errors && is_as_before => View::Objects(format!("still fails: {said}")),
+        Gave::Failed { .. } if speaks_of_errors => View::Differs,
+        Gave::Failed { .. } if is_new || !is_as_before => View::Objects(format!("fails: {said}")),
+        Gave::Failed { .. } => View::Unclear,
     }
 }
 
-/// The function whose change is tried: the last one that was changed. `None` if the request says itself what a call gives, or is about words, or the
-/// file cannot be loaded without running a program.
+/// The function whose change is tried: the last one that was changed. `None` if an example of the request tells, or it is about words, or the file
+/// cannot be loaded without running a program.
 fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     let is_new = |name: &str| !files.had(name);
-    let has_examples = files.given.is_some() || !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
+    let has_examples = files.given.is_some()
+        || !files.held_before && !examples::of(job.scene.request, &files.new_names, &is_new).is_empty();
     let is_of_words =
         kind::speaks_of_docs(&job.step.text) || kind::has_word(&job.step.text, "comment comments typo wording");
     if has_examples || files.only_tests || is_of_words {
@@ -150,7 +190,8 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
             let was = was(&one);
             let differs =
                 was.as_ref().is_none_or(|was| comments::without_words(&files.text(path)[was.bytes.clone()]) != code);
-            differs.then(|| Target { path: path.to_owned(), name: one.name, is_new: was.is_none() })
+            let is_private = is_private(path, text, &one);
+            differs.then(|| Target { path: path.to_owned(), name: one.name, is_new: was.is_none(), is_private })
         };
         new.filter_map(of)
     });
@@ -159,9 +200,23 @@ fn target(job: Job<'_>, files: &Files) -> Option<Target> {
     testing::is_module(&last.path, text, is_imported(&last.path)).then_some(last)
 }
 
-/// A program of the model that calls the function and prints what that gives; `None` if it is none.
-async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize) -> Result<Option<String>, TurnError> {
-    let Target { path, name, .. } = target;
+/// Whether a program outside of the module cannot name this definition.
+fn is_private(path: &str, text: &str, one: &Span) -> bool {
+    let outer = one.container.first().unwrap_or(&one.name);
+    let is_exported = |line: &str| line.contains("export") && grounding::is_backed(line, outer);
+    one.name.starts_with('_') || !path.ends_with(".py") && !text.lines().any(is_exported)
+}
+
+/// A program of the model that calls the function and prints what that gives; the inner error says why it is not run. `fault` is what was wrong
+/// with an earlier one.
+async fn written(
+    job: Job<'_>,
+    opening: &[Message],
+    target: &Target,
+    draw: usize,
+    fault: &str,
+) -> Result<Result<String, String>, TurnError> {
+    let Target { path, name, is_private, .. } = target;
     let (print, fence, declares, import) = if path.ends_with(".py") {
         ("print", "python", "", "(import [A-Za-z_.]+|from [A-Za-z_.]+ import [A-Za-z_, ]+)")
     } else {
@@ -173,15 +228,21 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
          block and nothing else."
     );
     let mut messages = opening.to_vec();
-    let Some(last) = messages.last_mut() else { return Ok(None) };
+    let Some(last) = messages.last_mut() else { return Ok(Err(String::new())) };
     // The code and the request stay the same, so they need not be read again.
     last.content.truncate(last.content.rfind("\n\n").unwrap_or(last.content.len()));
     last.content.push_str(&format!("\n\n{order}"));
+    if *is_private {
+        last.content.push_str(&format!(" `{name}` itself cannot be called from outside; call what uses it."));
+    }
+    if !fault.is_empty() {
+        last.content.push_str(&format!(" A first program was wrong: {fault}"));
+    }
     // Without a form a small model writes the change itself. The names of the module are there; a model that may not import them writes
     // nonsense.
     let call = print.replace('.', "\\.");
     let grammar = format!(
-        "start: \"```{fence}\\n\" IMPORT{{0,2}} LINE{{0,{LINES_MAX}}} PRINT \"```\"\n\
+        "start: \"```{fence}\\n\" (IMPORT | LINE){{0,{LINES_MAX}}} PRINT \"```\"\n\
          IMPORT: /{import}\\n/\n\
          LINE: /{declares}[A-Za-z_][A-Za-z0-9_.]*( = |\\()[^`\\n]{{1,120}}\\n/\n\
          PRINT: /{call}\\([^`\\n]{{1,140}}\\n/\n"
@@ -189,16 +250,22 @@ async fn written(job: Job<'_>, opening: &[Message], target: &Target, draw: usize
     let form = Ask {
         form: Form::Lark(grammar),
         tokens: job.limits().calls,
-        lines: usize::MAX,
         seed: (draw > 0).then_some(draw),
         phase: "trying it",
     };
     let answer = ask(job, &messages, form).await?;
     tracing::debug!(draw, answer.text, "a call");
-    let code = answer.whole().ok().and_then(reply::first);
-    Ok(code
-        .filter(|code| grounding::is_backed(code, name) || name.starts_with('_'))
-        .filter(|code| program::is_harmless(code)))
+    let code = match answer.whole() {
+        Ok(text) => reply::first(text).unwrap_or_default(),
+        Err(why) => return Ok(Err(why)),
+    };
+    Ok(if !is_private && !grounding::is_backed(&code, name) {
+        Err(format!("it does not call `{name}`"))
+    } else if !program::is_harmless(&code) {
+        Err("it may only compute and print, without files, other programs and `while`".to_owned())
+    } else {
+        Ok(code)
+    })
 }
 
 #[cfg(test)]
@@ -206,7 +273,7 @@ mod tests {
     use super::*;
 
     fn printed(said: &str) -> Option<Gave> {
-        Some(Gave::Printed(said.to_owned()))
+        Some(Gave::Printed(vec![said.to_owned()]))
     }
 
     fn failed(said: &str, is_inside: bool) -> Option<Gave> {

@@ -45,6 +45,8 @@ pub struct Files {
     pub by_words: bool,
     /// The results of the request's calls before the change, a line each, which must differ after it; `None` until they were run.
     pub given: Option<Vec<String>>,
+    /// The examples of the request gave what they should before the change: they show nothing about it.
+    pub held_before: bool,
     /// Files that have to export what is new.
     exporting: Vec<String>,
     /// The runner of a new test file in JavaScript or TypeScript.
@@ -122,6 +124,7 @@ impl Files {
             only_tests,
             by_words: false,
             given: None,
+            held_before: false,
             new_names,
             shown,
             new,

@@ -9,13 +9,6 @@ use crate::index::parts::{Sort, Span};
 
 use super::items::{Item, What};
 
-/// Maximum number of lines after the head of a definition, after that of a new test, and of any other code or text.
-const CODE_LINES_MAX: usize = 200;
-const TEST_LINES_MAX: usize = 24;
-pub const ANY_LINES_MAX: usize = 260;
-/// Lines of the fences around an answer.
-pub const FENCES: usize = 2;
-
 /// The form of the lines below the head of a definition.
 #[derive(Clone, Copy, Default)]
 pub struct Body {
@@ -37,8 +30,6 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         _ => return of_any_code(&item.path, ""),
     };
     let fence = fence_of(&item.path);
-    // Without a limit a model keeps writing further cases.
-    let is_test = item.is_new_test();
     // Lines above a head: decorators, and outside Python also attributes and comments.
     let above = if language_of(&item.path) == "python" { "@" } else { "([@#\\/]| \\*)" };
     // Imports in the form that the file uses.
@@ -48,7 +39,6 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         "javascript" | "jsx" if text.contains("require(") => "(const|var|let) [^\\n=`]* = require\\([^\\n`]*",
         _ => "import [^\\n`]*",
     };
-    let lines = if is_test { TEST_LINES_MAX } else { CODE_LINES_MAX };
     let has_docstring = match &item.what {
         What::Change(span) if language_of(&item.path) == "python" => {
             text.get(span.bytes.clone()).is_some_and(|text| docstring::long(text).is_some())
@@ -63,7 +53,7 @@ pub fn of_code(item: &Item, text: &str, body: Body) -> String {
         _ => LINE,
     };
     format!(
-        "start: {fence} {lead} HEAD REST BODY{{0,{lines}}} \"```\"\n\
+        "start: {fence} {lead} HEAD REST BODY* \"```\"\n\
          IMPORT: /({import})?\\n/\n\
          LEAD: /({above}[^\\n`]*)\\n/\n\
          HEAD: {head}\n\
@@ -82,16 +72,6 @@ const NO_DOCSTRING: &str = "[ \\t]*([^\"' \\t`\\n][^`\\n]*|\"[^\"`\\n][^`\\n]*|\
 const NO_HASH: &str = "[ \\t]*([^# \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 const NO_SLASH: &str = "[ \\t]*([^\\/ \\t`\\n]([^`\\n]|`[^`\\n]|``[^`\\n])*`{0,2})?";
 
-/// The lines of an answer to [`of_code`] that has as many as may be written, at least: the head and the rest of its line count as one.
-pub fn most_lines(item: &Item) -> usize {
-    let body = match &item.what {
-        What::Add if item.is_new_test() => TEST_LINES_MAX,
-        What::Change(_) | What::Add => CODE_LINES_MAX,
-        _ => return ANY_LINES_MAX + FENCES,
-    };
-    body + 1 + FENCES
-}
-
 /// The opening fence of a block of code, quoted for a grammar.
 fn fence_of(path: &str) -> String {
     let language = language_of(path);
@@ -101,15 +81,13 @@ fn fence_of(path: &str) -> String {
 /// The grammar for a block of any code that begins with the lines `head`.
 pub fn of_any_code(path: &str, head: &str) -> String {
     let head = if head.is_empty() { String::new() } else { Value::String(head.to_owned()).to_string() };
-    format!("start: {} {head} LINE{{1,{ANY_LINES_MAX}}} \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
+    format!("start: {} {head} LINE+ \"```\"\nLINE: /{LINE}\\n/\n", fence_of(path))
 }
 
-/// The grammar for a block of at most `most` lines after the first, all indented by at least `indent`.
-pub fn of_lines(path: &str, indent: &str, most: usize) -> String {
+/// The grammar for a block of lines that are all indented by at least `indent`.
+pub fn of_lines(path: &str, indent: &str) -> String {
     let (fence, indent) = (fence_of(path), indent.replace('\t', "\\t"));
-    format!(
-        "start: {fence} FIRST MORE{{0,{most}}} \"```\"\nFIRST: /{indent}[^ \\t`\\n]{LINE}\\n/\nMORE: /({indent}{LINE})?\\n/\n"
-    )
+    format!("start: {fence} FIRST MORE* \"```\"\nFIRST: /{indent}[^ \\t`\\n]{LINE}\\n/\nMORE: /({indent}{LINE})?\\n/\n")
 }
 
 /// The text of a definition from its decorators to its name, without the indentation.

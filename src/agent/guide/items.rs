@@ -96,12 +96,15 @@ impl Choices {
         Choices { paths, new: new.to_vec(), old, may_remove, prefix: String::new(), may_add: true, test_class: None }
     }
 
-    /// Restricts the choice to new tests, in the test file if there is one, else in the file of `subject`: the name under test and its file.
+    /// Restricts the choice to new tests: in the new test file if there is to be one, else in the test file, else in the file of `subject`, the name
+    /// under test and its file.
     pub fn of_tests(mut self, subject: Option<&(String, String)>) -> Choices {
         self.test_class = self.class_of_tests();
         self.old.clear();
         let is_test = |path: &String| testing::is_test(path);
-        if self.paths.iter().chain(&self.new).any(is_test) {
+        if self.new.iter().any(is_test) {
+            self.paths.clear();
+        } else if self.paths.iter().any(is_test) {
             self.paths.retain(is_test);
         } else if let Some((_, path)) = subject.filter(|(_, path)| self.paths.contains(path)) {
             self.paths = vec![path.clone()];

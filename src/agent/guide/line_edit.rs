@@ -19,9 +19,8 @@ use super::{Job, grammar, reply};
 
 /// Longest function that is rewritten whole, in lines.
 const WHOLE_LINES_MAX: usize = 36;
-/// Longest stretch that is rewritten at once, in lines, and lines that it may have beyond twice its length.
+/// Longest stretch that is rewritten at once, in lines.
 const STRETCH_LINES_MAX: usize = 12;
-const MORE_LINES: usize = 10;
 /// Maximum number of stretches of one change.
 const STRETCHES_MAX: usize = 2;
 
@@ -68,8 +67,7 @@ impl<'a> Within<'a> {
             self.stretches.iter().map(|one| Value::String(one.title.clone()).to_string()).collect();
         let more = STRETCHES_MAX - 1;
         let form = Form::Lark(format!("start: LINE (\"\\n\" LINE){{0,{more}}}\nLINE: {}\n", titles.join(" | ")));
-        let lines = usize::MAX;
-        Ask { form, tokens, lines, seed: None, phase: "finding the lines to change" }
+        Ask { form, tokens, seed: None, phase: "finding the lines to change" }
     }
 
     /// The stretches that an answer names, in the order of the function, without those inside another one.
@@ -108,10 +106,8 @@ impl<'a> Within<'a> {
             messages.push(Message::user(format!(
                 "Write these lines as they have to become, with what is new before or behind them, and nothing else:\n```\n{old}\n```"
             )));
-            let lines = 2 * old.lines().count() + MORE_LINES;
-            let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent, lines));
-            let lines = lines + 1 + grammar::FENCES;
-            let ask_for = Ask { form, tokens: job.limits().lines, lines, seed, phase: "writing code" };
+            let form = Form::Lark(grammar::of_lines(&self.item.path, &stretch.indent));
+            let ask_for = Ask { form, tokens: job.limits().lines, seed, phase: "writing code" };
             let answer = ask(job, messages, ask_for).await?;
             tracing::debug!(answer.text, "written");
             let code = answer.whole().map(|text| reply::first(text).unwrap_or_default());

@@ -110,7 +110,7 @@ async fn pick(job: Job<'_>, lines: &[Line<'_>]) -> Result<Option<usize>, TurnErr
         [Message::system(PROMPT), Message::user(format!("{}\n\n{}", listed.collect::<Vec<_>>().join("\n"), task(job)))];
     let numbers = (1..=lines.len()).map(|number| number.to_string());
     let form = Form::Choice(numbers.collect());
-    let form = Ask { form, tokens: 4, lines: usize::MAX, seed: None, phase: "finding the line" };
+    let form = Ask { form, tokens: 4, seed: None, phase: "finding the line" };
     let answer = ask(job, &messages, form).await?;
     let chosen =
         answer.whole().unwrap_or_default().trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));

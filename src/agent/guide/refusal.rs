@@ -1,4 +1,4 @@
-//! Words for the user why a change was not made.
+//! Words for the user why a change was not made, and what to do next.
 
 use std::sync::LazyLock;
 
@@ -14,20 +14,48 @@ pub fn not_done(taken_back: bool, why: &str) -> String {
 
 /// The problem of an answer that names no definition.
 pub const NOTHING_NAMED: &str = "No definition was named that has to change.";
+/// Begins the problem of a change that was written to the files: behind it stands what a run of it shows.
+pub const TRIED: &str = "It is written and was tried: ";
+/// The problem of a change that no program of the model calls.
+pub const UNSEEN: &str = "no call that the model wrote shows what it does";
+/// Begins the problem of an answer without an end.
+pub const CUT: &str = "The answer did not come to its end";
 
-/// A problem as the user reads it: who wrote the refused change and why it was refused, without the advice to the model.
+/// A problem as the user reads it: what the model wrote, why that was refused, and what the user can do, without the advice to the model.
 pub fn for_user(problem: &str) -> String {
+    of("what the model wrote", problem)
+}
+
+/// The same for the text of the file `path`.
+pub fn of_file(path: &str, problem: &str) -> String {
+    of(&format!("what the model wrote for {path}"), problem)
+}
+
+fn of(what: &str, problem: &str) -> String {
     if problem == NOTHING_NAMED {
-        return "the model named nothing that has to change; name the file or the function".to_owned();
+        return "the model found nothing that it would change; say which lines of which function are to change"
+            .to_owned();
     }
+    let fact = without_advice(problem);
+    if let Some(shown) = fact.strip_prefix(TRIED) {
+        return format!("a change was tried, and {shown}; say for a call what it should give, or ask a larger model");
+    }
+    if let Some(why) = fact.strip_prefix(CUT) {
+        return format!("{what} has no end{why}; ask for less at a time");
+    }
+    format!("{what} was refused: {fact}; say which lines are to change and how, or ask a larger model")
+}
+
+/// The facts of a problem.
+fn without_advice(problem: &str) -> String {
     static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
         let verbs =
-            "write|keep|balance|define|use|import|give|add|remove|do|name|so keep|if the request|the mistake or";
+            "write|keep|balance|define|use|import|give|add|remove|do|name|say it|so keep|if the request|the mistake or";
         pattern(format!(r"(?i)[;.,] (?:{verbs})\b.*$"))
     });
-    let fact =
-        ADVICE.replace(problem, "").replace("What you wrote for", "its version of").replace("what you wrote", "it");
-    format!("what the model wrote was refused: {}", fact.trim_end_matches(['.', ';']))
+    let fact = ADVICE.replace(problem, "");
+    let fact = fact.replace("What you wrote for", "its version of").replace("what you wrote", "it");
+    fact.trim_end_matches(['.', ';']).to_owned()
 }
 
 #[cfg(test)]
@@ -37,16 +65,24 @@ mod tests {
     #[test]
     fn a_refusal_speaks_to_the_user() {
         let check = |problem: &str, expected: &str| {
-            assert_eq!(for_user(problem), format!("what the model wrote was refused: {expected}"), "{problem}");
+            let said = for_user(problem);
+            assert!(said.starts_with(expected), "{problem}: {said}");
+            assert!(said[expected.len()..].starts_with("; "), "no next step: {said}");
         };
         check(
             "What you wrote for `a` is what is there already, so nothing would change. The mistake or the change is somewhere else.",
-            "its version of `a` is what is there already, so nothing would change",
+            "what the model wrote was refused: its version of `a` is what is there already, so nothing would change",
         );
         check(
             "Most of `a` is missing in what you wrote. Keep what the request does not change.",
-            "Most of `a` is missing in it",
+            "what the model wrote was refused: Most of `a` is missing in it",
         );
-        assert!(for_user(NOTHING_NAMED).ends_with("name the file or the function"));
+        check(&format!("{TRIED}`f(1)` still gives 2"), "a change was tried, and `f(1)` still gives 2");
+        check(
+            &format!("{CUT}: it was cut at 90 tokens. Write it shorter."),
+            "what the model wrote has no end: it was cut at 90 tokens",
+        );
+        check(NOTHING_NAMED, "the model found nothing that it would change");
+        assert!(of_file("a.md", "The line `x` is gone.").starts_with("what the model wrote for a.md was refused: The"));
     }
 }

@@ -38,7 +38,8 @@ const BUT: &[&str] = &[
     "но",
 ];
 /// Words behind a result that say it is right: `returns 3, that is fine`.
-const FINE: &[&str] = &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
+pub(super) const FINE: &[&str] =
+    &["fine", "right", "correct", "ok", "okay", "good", "richtig", "gut", "correcto", "bien"];
 /// Filler words between one of these and the result.
 const FILLERS: &[&str] = &[
     "be", "return", "give", "yield", "become", "raise", "throw", "it", "to", "sein", "geben", "werden", "être", "ser",

@@ -11,7 +11,8 @@ use crate::edit::testing::quoted;
 const WRONG: &str = " gives ";
 
 /// A shell command that runs `examples` of a function in the file `path`; `None` for other languages. It prints a line
-/// for each example with a wrong result, and then fails.
+/// for each example with a wrong result, and then fails. The result that the request says it has now counts as wrong even where it is written like
+/// the expected one: `'1'` and `1`.
 pub fn command(path: &str, examples: &[Example]) -> Option<String> {
     match ending(path) {
         "py" => Some(format!("PYTHONPATH=.:src python3 -c {}", quoted(&python(path, examples)?))),
@@ -42,16 +43,17 @@ fn python(path: &str, examples: &[Example]) -> Option<String> {
     let tries = examples.iter().map(|one| {
         let expected = literal(&one.expected, ["True", "False", "None"]);
         let sign = if one.is_wrong { "!=" } else { "==" };
-        format!("t({:?}, lambda: {}, {expected}, {sign:?})", one.call, one.call)
+        let now = one.now.as_ref().map(|now| format!(", {}", literal(now, ["True", "False", "None"])));
+        format!("t({:?}, lambda: {}, {expected}, {sign:?}{})", one.call, one.call, now.unwrap_or_default())
     });
     Some(format!(
         "from {module} import {names}\n\
-         def t(c, f, w, s):\n    \
+         def t(c, f, w, s, *now):\n    \
              n = False\n    \
              try: r = f()\n    \
              except Exception as e: r, n = e, s != '=='\n    \
              ok = r == w or str(r) == str(w) or type(r).__name__ == str(w)\n    \
-             ok = ok == (s == '==') and not n\n    \
+             ok = ok == (s == '==') and not n and not any(type(r) is type(o) and r == o for o in now)\n    \
              if not ok: print(f\"{{c}}{WRONG}{{r!r}}\" + (f\", not {{w!r}}\" if s == '==' else ', which is wrong'))\n    \
              return ok\n\
          raise SystemExit(not all([{}]))",
@@ -64,13 +66,15 @@ fn script(path: &str, examples: &[Example]) -> String {
     let bound = names.iter().map(|name| format!("const {name} = m.{name} ?? m.default?.{name} ?? m.default;"));
     let tries = examples.iter().map(|one| {
         let expected = literal(&one.expected, ["true", "false", "null"]);
-        format!("t({:?}, () => {}, {expected}, {})", one.call, one.call, !one.is_wrong)
+        let now = one.now.as_ref().map(|now| format!(", {}", literal(now, ["true", "false", "null"])));
+        format!("t({:?}, () => {}, {expected}, {}{})", one.call, one.call, !one.is_wrong, now.unwrap_or_default())
     });
     format!(
         "const m = await import(process.cwd() + {:?});\n{}\n\
          const s = (v) => v instanceof Error ? `${{v.name}}: ${{v.message}}` : JSON.stringify(v);\n\
-         const t = (c, f, w, right) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
-           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right;\n  \
+         const t = (c, f, w, right, ...now) => {{ let r, fell = false; try {{ r = f(); }} catch (e) {{ r = e; fell = !right; }}\n  \
+           const ok = !fell && (s(r) === s(w) || String(r) === String(w) || r?.name === w) === right\n    \
+             && !now.some((o) => s(o) === s(r));\n  \
            if (!ok) console.log(`${{c}}{WRONG}${{s(r)}}, ` + (right ? `not ${{s(w)}}` : 'which is wrong'));\n  return ok; }};\n\
          process.exit([{}].every(Boolean) ? 0 : 1);",
         format!("/{path}"),
@@ -170,9 +174,32 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_only_looks_like_the_expected_one_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("m.py"), "def width(box):\n    return str(box)\n").unwrap();
+        std::fs::write(folder.path().join("m.js"), "exports.width = (box) => String(box)\n").unwrap();
+        for (path, asked, is_right) in [
+            ("m.py", "width(2) returns '2' but should be 2", false),
+            ("m.py", "width(2) returns 2 but should be '2'", true),
+            ("m.py", "width(2) returns 3 but should be '2'", true),
+            ("m.js", "width(2) returns '2' but should be 2", false),
+            ("m.js", "width(2) returns 2 but should be '2'", true),
+        ] {
+            let line = command(path, &of(asked, &[], &|_| false)).unwrap();
+            let ran = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+            assert_eq!(ran.status.success(), is_right, "{path} {asked} {}", String::from_utf8_lossy(&ran.stdout));
+        }
+    }
+
+    #[test]
     fn go_examples_run_without_a_new_file_in_the_project() {
-        let example =
-            Example { name: "Tail".into(), call: "Tail('ab')".into(), expected: "\"b\"".into(), is_wrong: false };
+        let example = Example {
+            name: "Tail".into(),
+            call: "Tail('ab')".into(),
+            expected: "\"b\"".into(),
+            is_wrong: false,
+            now: None,
+        };
         let line = command("a/m.go", std::slice::from_ref(&example)).unwrap();
         assert!(line.contains("first(Tail(\"ab\"))") && line.ends_with("exit $r"), "{line}");
         if std::process::Command::new("go").arg("version").output().is_err() {

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use crate::agent::budget::Guided;
 use crate::agent::evidence::Evidence;
 use crate::agent::guide::passage::{self, Passage, Place};
-use crate::agent::guide::{Done, Job, data, grammar, is_prose, reply};
+use crate::agent::guide::{Done, Job, data, is_prose, refusal, reply};
 use crate::agent::player::Form;
 use crate::agent::toolkit::TurnError;
+use crate::base::is_listed;
 use crate::context::{Pack, mentions, readable};
 use crate::edit::{has_grammar, kept};
 use crate::language::{Asked, grounding, words};
@@ -22,8 +23,6 @@ const ADDITION: &str = include_str!("../../prompts/addition.md");
 /// The messages to the model about an answer that changes nothing, and about one that removes nothing although the request asks for it.
 const NOTHING_CHANGED: &str = "Nothing is changed by what you wrote.";
 const NOTHING_GONE: &str = "The request removes something, and nothing is gone.";
-/// Maximum number of lines added to a passage.
-const ADDITION_LINES: usize = 6;
 /// Tokens that a passage may have beyond twice its old length.
 const TEXT_MORE: usize = 120;
 
@@ -113,7 +112,10 @@ impl Target<'_> {
         } else {
             let lost = kept::lost_text(before, &after).filter(|_| !kind::may_shorten(&job.step.text));
             let lost = lost.map(|line| format!("The line `{line}` is gone, which nobody asked for."));
-            let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after));
+            let echo = || {
+                echo(before, &after, &job.step.text).map(|line| format!("The line `{line}` only repeats the request."))
+            };
+            let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after)).or_else(echo);
             let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
             let unrun = || self.unrun_example(job, &after);
             lost.or(twice).or_else(silent).or_else(unrun).or_else(|| job.problem(path, before, &after, &[]))
@@ -180,6 +182,19 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
 }
 
+/// A new line of `after` that repeats the order instead of carrying it out: it begins with the same verb, and all its words are of the request.
+fn echo<'t>(before: &str, after: &'t str, asked: &str) -> Option<&'t str> {
+    const ORDERS: &str = "mention add say write put document note describe explain tell include state list";
+    let asked: Vec<String> = words::split(asked);
+    let known: HashSet<&str> = before.lines().map(str::trim).collect();
+    let is_echo = |line: &&str| {
+        let said = words::split(line);
+        let orders = said.first().is_some_and(|first| is_listed(ORDERS, first));
+        orders && said.len() > 1 && said.iter().all(|word| asked.contains(word))
+    };
+    after.lines().map(str::trim).filter(|line| !known.contains(line)).find(is_echo)
+}
+
 /// Has the model write the passage until the checks accept the file.
 pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut Evidence) -> Result<Done, TurnError> {
     let (path, before) = (target.path, target.before);
@@ -203,9 +218,10 @@ pub(super) async fn write(job: Job<'_>, mut target: Target<'_>, evidence: &mut E
     match until_right(job, messages, forms, take).await? {
         Ok(after) => job.replace(path, before, &after, evidence).await,
         Err(trouble) if trouble == NOTHING_CHANGED || trouble == NOTHING_GONE => {
-            Ok(Done::note(format!("not changed: no change of {path} was found that does what you ask")))
+            let why = format!("not changed: no change of {path} was found that does what you ask");
+            Ok(Done::note(format!("{why}; say which words are to stand there")))
         }
-        Err(trouble) => Ok(Done::note(format!("not done: {path}: {trouble}"))),
+        Err(trouble) => Ok(Done::note(format!("not done: {}", refusal::of_file(path, &trouble)))),
     }
 }
 
@@ -233,14 +249,12 @@ fn passage_task(job: Job<'_>, path: &str, before: &str, chosen: &Passage, place:
     }
 }
 
-/// Asks for one fenced block of a few lines that are no headings.
+/// Asks for one fenced block of lines that are no headings. A model that cannot write only what is new may write the passage again with it.
 fn addition_ask(tokens: usize, round: usize) -> Ask {
-    let form = format!(
-        "start: \"````\\n\" LINE{{1,{ADDITION_LINES}}} \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n"
-    );
-    let form = Form::Lark(form);
+    let form = "start: \"````\\n\" LINE+ \"````\"\nLINE: /([^#`\\n][^\\n]*|`[^`\\n][^\\n]*)\\n/\n";
+    let form = Form::Lark(form.to_owned());
     let seed = (round >= DRAWN_FROM).then_some(round);
-    Ask { form, tokens, lines: ADDITION_LINES + grammar::FENCES, seed, phase: "writing text" }
+    Ask { form, tokens, seed, phase: "writing text" }
 }
 
 /// Asks the model which passage to change, or after which to add one; if there is only one passage, that one is changed. `None` if it does not say.
@@ -258,7 +272,7 @@ async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place
     ];
     let places = (1..=all.len()).flat_map(|number| ["change", "new after"].map(|what| format!("{what} {number}")));
     let form = Form::Choice(places.collect());
-    let form = Ask { form, tokens: 8, lines: usize::MAX, seed: None, phase: "finding the passage" };
+    let form = Ask { form, tokens: 8, seed: None, phase: "finding the passage" };
     let answer = ask(job, &messages, form).await?;
     let Ok(answer) = answer.whole() else { return Ok(None) };
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| (1..=all.len()).contains(n)).map(|n| n - 1);

@@ -69,13 +69,7 @@ impl Writer<'_> {
         // After a failed check one item is written again.
         let most = if self.round == 0 { self.items_max } else { 1 };
         let form = Form::Lark(self.choices.grammar(&given, most));
-        let form = Ask {
-            form,
-            tokens: self.job.limits().names,
-            lines: usize::MAX,
-            seed: None,
-            phase: "finding what to change",
-        };
+        let form = Ask { form, tokens: self.job.limits().names, seed: None, phase: "finding what to change" };
         let answer = ask(self.job, messages, form).await?;
         tracing::debug!(round = self.round, answer.text, "names");
         Ok(self.choices.read(answer.whole_lines()))
@@ -115,8 +109,8 @@ impl Writer<'_> {
         let is_long = matches!(&item.what, What::Change(span) if span.lines.1 - span.lines.0 > DRAWN_LINES_MAX);
         for draft in 0..if is_drawn && !is_long { Guided::DRAFTS } else { 1 } {
             let seed = is_drawn.then_some(round + draft * job.scene.toolkit.bounds.rounds);
-            let (tokens, lines) = (most_tokens(item, files, job.limits()), grammar::most_lines(item));
-            let form = Ask { form: form.clone(), tokens, lines, seed, phase: "writing code" };
+            let tokens = most_tokens(item, files, job.limits());
+            let form = Ask { form: form.clone(), tokens, seed, phase: "writing code" };
             let written = ask(job, messages, form).await?;
             tracing::debug!(round, draft, written.text, "written");
             code = written.whole().map(|text| reply::first(text).unwrap_or_default());
@@ -134,7 +128,7 @@ impl Writer<'_> {
 fn most_tokens(item: &Item, files: &Files, limits: Guided) -> usize {
     let is_test_file = item.what == What::File && testing::is_test(&item.path);
     if is_test_file || item.is_new_test() {
-        return limits.test;
+        return limits.text;
     }
     limits.code.max((2 * crate::retrieve::tokens(files.code_of(item))).min(limits.code_most))
 }

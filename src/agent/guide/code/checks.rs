@@ -1,0 +1,135 @@
+//! Runs the checks of a written change: the examples of the request, the tests that cover it, and calls that the model writes.
+
+use crate::agent::budget::Guided;
+use crate::agent::evidence::{Check, Entry, Evidence};
+use crate::agent::guide::difference::{self, Shown};
+use crate::agent::guide::files::Files;
+use crate::agent::guide::refusal::{TRIED, UNSEEN};
+use crate::agent::guide::{Done, Job, copy, repair, verify};
+use crate::agent::toolkit::TurnError;
+use crate::edit::examples::{self, Example};
+use crate::request::kind;
+
+use super::choice::{self, items_of};
+use super::{Attempt, Order, Outcome, Rounds};
+
+/// Whether the examples of the request were among `calls` and gave what they should.
+pub(super) fn hold(calls: &[Entry], evidence: &Evidence) -> bool {
+    calls.iter().any(|call| call.succeeded() && evidence.check(call.id) == Some(Check::Examples))
+}
+
+/// The answer to a step that only says what some calls should give, if they give that already: there is nothing to change, and any change would be a
+/// guess.
+pub(super) fn already_so(job: Job<'_>, order: &Order<'_>, files: &Files) -> Option<Done> {
+    let (asked, mentions) = (&job.step.text, order.mentions);
+    let all = examples::of(asked, &files.new_names, &|name| !files.had(name));
+    let first = all.first().filter(|_| files.held_before && order.command.is_none())?;
+    let is_of_calls = kind::is_report(asked) || asked.starts_with(&first.call);
+    let asks_for_more = mentions.adds || !mentions.asked_for.is_empty();
+    if !is_of_calls || asks_for_more || examples::speaks_of_what_is_right(asked) {
+        return None;
+    }
+    // The examples of other files did not run.
+    let place = files.place_of(&first.name);
+    if !all.iter().all(|one| files.place_of(&one.name) == place) {
+        return None;
+    }
+    let told = |one: &Example| {
+        let gives = if one.is_wrong { "does not give" } else { "gives" };
+        format!("`{}` {gives} {} as it is", one.call, one.expected)
+    };
+    let told: Vec<String> = all.iter().map(told).collect();
+    Some(Done::refused(&format!("{}; say which call gives something wrong", told.join(", "))))
+}
+
+impl Rounds<'_> {
+    /// Runs the examples and calls of the request; if an example fails in the first round, small changes are tried. `None` if nothing is wrong.
+    pub(super) async fn run_examples(
+        &mut self,
+        attempt: &Attempt,
+        evidence: &mut Evidence,
+    ) -> Result<Option<Outcome>, TurnError> {
+        let wrong = verify::examples_or_calls(self.job, &mut self.files, evidence).await?;
+        let Some(wrong) = wrong else { return Ok(None) };
+        // For a reported mistake, small changes were tried before.
+        let may_mend = attempt.round == 0 && !kind::is_report(&self.files.asked.text) && !wrong.is_vague;
+        if may_mend
+            && let Some(mended) =
+                repair::examples(self.job, &wrong, None, self.job.limits().trials_time, evidence).await?
+        {
+            return Ok(Some(Outcome::Accepted(Done { said: String::new(), ..mended })));
+        }
+        let items = choice::named_in(items_of(&attempt.pieces), &wrong.said);
+        self.next = Some((items, true));
+        let still = if wrong.is_vague { "this is still so: " } else { "" };
+        let problem = format!("{TRIED}{still}{}", wrong.said);
+        if wrong.is_vague {
+            self.contradicted(&problem);
+        }
+        Ok(Some(Outcome::Refused(problem)))
+    }
+
+    /// Notes that a call speaks against the change without showing what is right: the model may write it once more.
+    fn contradicted(&mut self, problem: &str) {
+        if self.contradiction.replace(problem.to_owned()).is_some() {
+            self.count = 0;
+        }
+    }
+
+    /// Runs the tests that cover the change. It is accepted if they pass, if no more fails than before, or if a check only expects the old behaviour
+    /// that the request changes.
+    pub(super) async fn run_tests(&mut self, attempt: &Attempt, evidence: &mut Evidence) -> Result<Outcome, TurnError> {
+        let job = self.job;
+        let accepted = |said: String, note: Option<String>| {
+            Ok(Outcome::Accepted(Done { said, notes: note.into_iter().collect(), ..Done::default() }))
+        };
+        let ran = verify::failing(job, &self.files.changed(), &self.files.names(), evidence).await?;
+        let Some((ran, trouble)) = ran.and_then(|ran| ran.trouble().map(|trouble| (ran, trouble))) else {
+            return accepted(String::new(), None);
+        };
+        if ran.of_new && self.files.only_tests {
+            // A new test that fails shows nothing, and is not left.
+            self.next = Some((items_of(&attempt.pieces), true));
+            return Ok(Outcome::Refused(trouble));
+        }
+        if !self.before.contains_key(&ran.line) {
+            let failed = copy::failing_before(job, &ran.line, Guided::CHECK_TIME, self.files.as_they_were()).await?;
+            self.before.insert(ran.line.clone(), failed);
+        }
+        if self.before[&ran.line].as_ref().is_some_and(|before| ran.report.is_no_worse_than(before)) {
+            return accepted(format!("`{}` fails as it did before.\n", ran.line), None);
+        }
+        if self.files.is_wanted(&trouble) {
+            let first = trouble.lines().take(2).collect::<Vec<_>>().join(" ");
+            return accepted(String::new(), Some(format!("changed; a check expects what was before: {first}")));
+        }
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(trouble))
+    }
+
+    /// Refuses an accepted change of a small model that makes no difference, that fails, or that contradicts the model's own example.
+    pub(super) async fn accepted_if_it_differs(
+        &mut self,
+        attempt: &Attempt,
+        done: Done,
+        evidence: &mut Evidence,
+    ) -> Result<Outcome, TurnError> {
+        let opening = &self.messages[..self.prompt_len];
+        let problem = match difference::shown(self.job, &self.files, opening, &mut self.programs, evidence).await? {
+            Shown::Nothing => return Ok(Outcome::Accepted(done)),
+            Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
+            Shown::Objection(problem) => problem,
+            Shown::Contradiction(problem) => {
+                self.contradicted(&problem);
+                problem
+            }
+            // Written again, the change could not be seen any better.
+            Shown::Unseen => {
+                self.count = 0;
+                format!("{TRIED}{UNSEEN}")
+            }
+        };
+        self.next = Some((items_of(&attempt.pieces), true));
+        Ok(Outcome::Refused(problem))
+    }
+}

@@ -1,0 +1,103 @@
+//! A change of a small model is tried by calls that the model writes: one that they speak against is not kept.
+
+use monobloc::agent::run_turn;
+use monobloc::engine::scripted::Script;
+use monobloc::protocol::{Decision, Proposal};
+
+use crate::cli::Project;
+use crate::scripted::{Witness, indexed, toolkit};
+
+const SHELF: &str = "\
+class Shelf:\n    def __init__(self, **rows):\n        self.rows = rows\n\n    def label(self, row):\n        \
+return row + ': ' + self.rows[row]\n";
+const SHIFT: &str =
+    "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows[to] = self.rows[row]";
+const POPPED: &str =
+    "def shift(self, row, to):\n    \"\"\"Moves what is in a row.\"\"\"\n    self.rows[to] = self.rows.pop(row)";
+const ADD: &str = "Add a method shift(row, to) to Shelf in shelf.py that moves what is in a row to another one";
+const SHOUT: &str = "In shelf.py label() should give capitals";
+
+fn code(text: &str) -> String {
+    format!("```python\n{text}\n```")
+}
+
+/// A script with the program that tries a change.
+fn trying(program: &str) -> Script {
+    Script::saying("").on("write a short program", &code(program))
+}
+
+/// The file after `request` and the answer.
+async fn after(script: Script, request: &str) -> (String, String) {
+    let project = Project::todo();
+    std::fs::write(project.path().join("shelf.py"), SHELF).expect("a file");
+    let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let said = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
+    (project.text("shelf.py"), said)
+}
+
+#[tokio::test]
+async fn a_change_that_contradicts_the_models_own_example_is_written_again() {
+    let program = "s = Shelf(a='x', b='y')\ns.shift('a', 'c')\nprint(s.rows)  # {'c': 'x', 'b': 'y'}";
+    let script = trying(program).on("A first attempt was wrong", &code(POPPED)).on("Write the new", &code(SHIFT));
+    let (text, said) = after(script.on("First name", "add Shelf.shift"), ADD).await;
+    assert!(text.contains("self.rows.pop(row)"), "{text}\n{said}");
+    // The order of keys is no contradiction.
+    assert!(said.contains("gives {'b': 'y', 'c': 'x'}"), "{said}");
+}
+
+#[tokio::test]
+async fn a_change_that_contradicts_the_models_own_example_twice_is_taken_back() {
+    let program = "s = Shelf(a='x')\ns.shift('a', 'c')\nprint(s.rows)  # {'c': 'x'}";
+    for (stated, stays) in [("  # {'c': 'x'}", false), ("  # both rows", true), ("", true)] {
+        let program = program.replace("  # {'c': 'x'}", stated);
+        let script = trying(&program).on("Write the new", &code(SHIFT)).on("First name", "add Shelf.shift");
+        let (text, said) = after(script, ADD).await;
+        assert_eq!(text.contains("def shift"), stays, "{stated}: {said}");
+        let expected = "gives {'a': 'x', 'c': 'x'}, but the model's own example expects {'c': 'x'}; say for a call";
+        assert_eq!(said.contains(expected), !stays, "{said}");
+        assert_eq!(said.contains("not done, the files are as they were: a change was tried"), !stays, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_behaviour_that_no_call_shows_is_not_kept() {
+    let written = "def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()";
+    for (program, stays) in [
+        ("s = Shelf(a='x')\nprint(s.label('a'))", true),
+        // Programs that fail by their own fault, and one that is none.
+        ("print(shelf.label('a'))", false),
+        ("label", false),
+    ] {
+        let script = trying(program).on("Write `Shelf.label`", &code(written)).on("First name", "change Shelf.label");
+        let (text, said) = after(script, SHOUT).await;
+        assert_eq!(text.contains("upper()"), stays, "{program}: {said}");
+        assert_eq!(said.contains("no call that the model wrote shows what it does"), !stays, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_failed_by_its_own_fault_is_written_again_with_the_fault() {
+    let script = Script::saying("")
+        .on("program was wrong: NameError: name 'shelf'", &code("print(Shelf(a='x').label('a'))"))
+        .on("write a short program", &code("print(shelf.label('a'))"))
+        .on("Write `Shelf.label`", &code("def label(self, row):\n    return (row + ': ' + self.rows[row]).upper()"))
+        .on("First name", "change Shelf.label");
+    let (_, said) = after(script, SHOUT).await;
+    assert!(said.contains("gives A: X; before the change it gave a: x"), "{said}");
+}
+
+#[tokio::test]
+async fn what_is_so_already_is_not_changed() {
+    let project = Project::todo();
+    let text = "def half(number):\n    if number % 2:\n        raise ValueError(number)\n    return number // 2\n";
+    std::fs::write(project.path().join("half.py"), text).expect("a file");
+    let script =
+        Script::saying("").on("Write `half`", &code(&text.replace("// 2", "/ 2"))).on("First name", "change half");
+    let toolkit = indexed(&project, toolkit(&project, script.writing(), Script::saying("")));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "half(3) in half.py returns 1, but odd numbers have no half: it should raise ValueError.";
+    let said = run_turn(&toolkit, request, &host).await.expect("a turn").answer;
+    assert_eq!(project.text("half.py"), text, "{said}");
+    assert!(said.contains("not changed: `half(3)` gives ValueError as it is; say which call"), "{said}");
+}
