@@ -49,7 +49,7 @@ pub fn module_of(path: &str) -> Option<String> {
 
 /// An import statement in the style of a JavaScript or TypeScript file: `import` or `require`, with its quotation marks,
 /// with or without the file ending. `None` if the file has no imports, exports or local `require`.
-fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
+pub(in crate::edit) fn script(path: &str, text: &str, from: &str, name: &str) -> Option<String> {
     let is_import = |line: &&str| line.starts_with("import ") || line.contains(" from ") || line.contains("require(");
     let mark = text.lines().filter(is_import).find_map(|line| line.chars().find(|letter| matches!(letter, '"' | '\'')));
     let mark = mark.unwrap_or('\'');

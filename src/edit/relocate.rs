@@ -1,5 +1,6 @@
-//! Plans the move of a file with all imports that lead to it, or says why it cannot be moved.
+//! Plans the move of a file, or of one definition, with all imports that lead to it, or says why it cannot be moved.
 
+mod definition;
 mod python;
 mod rust;
 mod script;
@@ -12,10 +13,12 @@ use super::rename::{Doubt, Edits, FileEdit, Plan, Read, RenameError};
 use super::text::{line_at, line_of};
 use crate::index::{Definition, Export, Import, Index, IndexError, Kind, Names, Snapshot, language_of};
 
+pub use definition::definition;
+
 /// Languages without imports; scripts may import their files.
 const PROSE: &[&str] = &["markdown", "json", "toml", "yaml"];
 
-/// Why a file cannot be moved.
+/// Why a file or a definition cannot be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
     #[error("`{path}` is not a path inside the project; give it from the project's folder, without `..`")]
@@ -40,6 +43,16 @@ pub enum MoveError {
     Hidden { path: String, line: usize, text: String },
     #[error("the imports of {path} would not all lead where they led; nothing was moved")]
     Astray { path: String },
+    #[error(
+        "{path} defines no `{name}` at its top level in a statement of its own; members and parts of others are not moved"
+    )]
+    NoDefinition { name: String, path: String },
+    #[error("`{name}` has a meaning already in {path}, line {line}; rename one of them first")]
+    NameTaken { path: String, name: String, line: usize },
+    #[error("`{name}` uses `{helper}`, which {path} keeps to itself; move `{helper}` first, or export it")]
+    Private { name: String, helper: String, path: String },
+    #[error("{to} would import {path}, which leads back to {to}; move what both use to a third file first")]
+    Circle { to: String, path: String },
     #[error("{path} cannot be read: {source}; nothing was moved")]
     Unreadable { path: String, source: io::Error },
     #[error(transparent)]

@@ -34,15 +34,20 @@ pub fn definition_or_statement(path: &str, text: &str, what: &str) -> Result<Str
 }
 
 fn without(path: &str, text: &str, what: &str, bytes: &Range<usize>) -> Result<String, String> {
-    let Some(lines) = own_lines(text, bytes) else {
-        return Err(format!("{path}: `{what}` shares its line with something else; change that line."));
-    };
+    let shared = || format!("{path}: `{what}` shares its line with something else; change that line.");
+    let gone = with_blank_lines(text, bytes).ok_or_else(shared)?;
+    Ok(format!("{}{}", &text[..gone.start], &text[gone.end..]))
+}
+
+/// The lines of a definition and the blank ones behind it, if one is before it too; `None` if something else is on its lines.
+pub(super) fn with_blank_lines(text: &str, bytes: &Range<usize>) -> Option<Range<usize>> {
+    let lines = own_lines(text, bytes)?;
     let (before, mut behind) = (&text[..lines.start], &text[lines.end..]);
     let blank_before = before.trim_end_matches([' ', '\t']).ends_with("\n\n") || before.is_empty();
     while blank_before && behind.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty()) {
         behind = behind.split_once('\n').map_or("", |(_, behind)| behind);
     }
-    Ok(format!("{before}{behind}"))
+    Some(lines.start..text.len() - behind.len())
 }
 
 #[cfg(test)]

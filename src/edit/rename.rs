@@ -13,13 +13,12 @@ use std::io;
 
 use crate::index::{Index, IndexError, Names, Role, Symbol};
 
-pub(in crate::edit) use occurrences::{FileOccurrences, texts_with};
+pub(in crate::edit) use occurrences::{FileOccurrences, read as read_places, texts_with};
 pub(in crate::edit) use plan::Edits;
 pub use plan::{Doubt, FileEdit, Plan};
-pub(in crate::edit) use uses::from_file;
+pub(in crate::edit) use uses::{Verdict, decide, from_file};
 
 use target::Wanted;
-use uses::Verdict;
 
 /// The name to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +97,7 @@ fn symbol(
     clash::members(names, wanted, to)?;
     for (at, sheet) in sheets.iter().enumerate() {
         for (place, occurrence) in sheet.places.iter().enumerate() {
-            match uses::decide(names, sheet, place, wanted) {
+            match decide(names, sheet, place, wanted) {
                 Verdict::Change => edits.change(at, place, sheet, to),
                 Verdict::Doubt(why) => edits.doubt(sheet, occurrence.line, why),
                 Verdict::Mention => edits.mention(&sheet.path, &sheet.text, occurrence.line),
@@ -136,7 +135,7 @@ fn means_the_same(
         let sure = |sheet: &FileOccurrences| {
             let bare = |at: &usize| !matches!(sheet.places[*at].role, Role::Member { .. });
             let all = (0..sheet.places.len()).filter(bare);
-            all.filter(|at| uses::decide(&names, sheet, *at, wanted) == Verdict::Change).count()
+            all.filter(|at| decide(&names, sheet, *at, wanted) == Verdict::Change).count()
         };
         Ok(sheets.iter().map(|sheet| (sheet.path.clone(), sure(sheet))).filter(|(_, count)| *count > 0).collect())
     };

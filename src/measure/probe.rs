@@ -1,6 +1,6 @@
 //! `monobloc models probe`: measures which tasks a model does reliably.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::agent::{Toolkit, probe};
 use crate::models::{Measured, Role};
@@ -16,6 +16,9 @@ pub struct Probed {
 
 /// Measures the model of `role`; stored results are used unless `again` is set.
 pub async fn run(toolkit: &Toolkit, role: Role, again: bool) -> Result<Probed> {
+    if Role::EXTRA.contains(&role) && !toolkit.pool.plays(role) {
+        bail!("models.toml gives no model to {role}, so the planner does its work: monobloc models probe planner");
+    }
     let host = RejectingHost::default();
     let measured = probe::whole(toolkit, role, again, &host).await?;
     let model = toolkit.model(role, &host).await?;

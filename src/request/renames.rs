@@ -1,4 +1,4 @@
-//! Reads renames and moves that a request spells out, `Rename a to b`, `Move x/a.ts to y/`, `a_b -> c_d`: no model is needed.
+//! Reads renames and moves that a request spells out, `Rename a to b`, `Move f from x/a.ts to y/b.ts`, `a_b -> c_d`: no model is needed.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -13,14 +13,19 @@ use crate::language::words;
 pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
     static RENAME: LazyLock<Regex> = LazyLock::new(|| {
         let begin = r"(?:^|[.;!:,]\s+|\b(?:and|then|please|you)\s+)";
-        let what = r"(?:the\s+)?(?:(?:function|method|class|variable|constant|type|struct|file|module|helper)\s+)?";
-        let name = r#"[`"']?([\w$./-]*[\w$/])(?:\(\))?[`"']?"#;
-        pattern(format!("(?i){begin}(?:rename|move)\\s+{what}{name}\\s+(?:to|into|as|->|→)\\s+{name}"))
+        let kinds = "function|method|class|variable|constant|type|interface|struct|enum|trait|file|module|helper";
+        let what = format!(r"(?:the\s+)?(?:(?:{kinds})\s+)?");
+        let name = |group: &str| format!(r#"[`"']?(?<{group}>[\w$./-]*[\w$/])(?:\(\))?[`"']?"#);
+        let (from, file, to) = (name("from"), name("file"), name("to"));
+        let place = format!(r"(?:\s+(?:from|out\s+of|in)\s+(?:the\s+file\s+)?{file})?");
+        let end = format!(r"\s+(?:to|into|as|->|→)\s+(?:the\s+file\s+)?{to}");
+        pattern(format!(r"(?i){begin}(?<verb>rename|move)\s+{what}{from}{place}{end}"))
     });
     // `bakeBread -> bakeLoaf please, everywhere`
     static ARROW: LazyLock<Regex> = LazyLock::new(|| {
-        let name = r#"[`"']?\b([A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#;
-        pattern(format!(r"^\s*(?:please\s+)?{name}\s*(?:->|=>|→)\s*{name}"))
+        let name =
+            |group: &str| format!(r#"[`"']?\b(?<{group}>[A-Za-z_$]*(?:_[A-Za-z0-9]|[a-z][A-Z])[\w$]*)(?:\(\))?[`"']?"#);
+        pattern(format!(r"^\s*(?:please\s+)?{}\s*(?:->|=>|→)\s*{}", name("from"), name("to")))
     });
     // Every rename and move updates the uses, so a request for that asks for nothing more.
     static UPDATES: LazyLock<Regex> = LazyLock::new(|| {
@@ -28,14 +33,21 @@ pub fn all(request: &str) -> Option<Vec<(Kind, String)>> {
         pattern(format!(r"(?i)\b(?:adjust|update|fix|change|adapt|correct)\s+(?:(?:all|the|its|every)\s+)*{what}\b"))
     });
     let step = |found: Captures<'_>| {
-        let (from, to) = (found[1].to_owned(), found[2].to_owned());
+        let (from, to, file) = (&found["from"], &found["to"], found.name("file").map(|file| file.as_str()));
         let is_path = |name: &str| name.contains('/') || name.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4);
-        let kind = if is_path(&from) { Kind::Move } else { Kind::Rename };
-        (kind, format!("{from} -> {to}"))
+        let moves = found.name("verb").is_some_and(|verb| verb.as_str().eq_ignore_ascii_case("move"));
+        match file {
+            Some(file) if moves && is_path(file) && is_path(to) && !is_path(from) => {
+                Some((Kind::Move, format!("{from} from {file} -> {to}")))
+            }
+            Some(_) => None,
+            None if is_path(from) || moves && is_path(to) => Some((Kind::Move, format!("{from} -> {to}"))),
+            None => Some((Kind::Rename, format!("{from} -> {to}"))),
+        }
     };
     let patterns: [&Regex; 2] = [&RENAME, &ARROW];
     let pattern = patterns.into_iter().find(|pattern| pattern.is_match(request))?;
-    let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect();
+    let steps: Vec<(Kind, String)> = pattern.captures_iter(request).map(step).collect::<Option<_>>()?;
     let rest = pattern.replace_all(request, " ");
     let rest = UPDATES.replace_all(&rest, " ");
     let more = words::split(&rest).iter().any(|word| super::kind::begins_something(word));
@@ -69,6 +81,16 @@ mod tests {
         );
         check("bakeBread -> bakeLoaf please, everywhere", &[(Kind::Rename, "bakeBread -> bakeLoaf")]);
         check("rename a.py to b.py", &[(Kind::Move, "a.py -> b.py")]);
+    }
+
+    #[test]
+    fn a_definition_moves_out_of_a_file_or_from_where_it_is() {
+        check(
+            "Move `bakeBread()` from src/oven.ts to src/doors/bread.ts and update the imports",
+            &[(Kind::Move, "bakeBread from src/oven.ts -> src/doors/bread.ts")],
+        );
+        check("move the class Oven to kitchen/oven.py", &[(Kind::Move, "Oven -> kitchen/oven.py")]);
+        check("Rename n in src/oven.ts to count", &[]);
     }
 
     #[test]

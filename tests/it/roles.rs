@@ -1,6 +1,6 @@
 //! The roles that models.toml may add: a request goes to the model for its complexity, an answer to the model that judges.
 
-use monobloc::agent::{Toolkit, run_turn};
+use monobloc::agent::{Toolkit, probe, run_turn};
 use monobloc::base::config::{Cognitive, When};
 use monobloc::engine::pool::Pool;
 use monobloc::engine::scripted::Script;
@@ -59,4 +59,24 @@ async fn the_verifier_judges_answers_where_there_is_one() {
     assert_eq!(roles(&finished), ["planner", "verifier"], "{}", finished.answer);
     let finished = turn(SIMPLE, planner(), Vec::new(), When::On).await;
     assert_eq!(roles(&finished), ["planner", "planner"], "{}", finished.answer);
+}
+
+/// The models that carry requests out in place of the planner are measured as it is.
+#[tokio::test]
+async fn the_probe_measures_the_further_roles() {
+    let project = Project::todo();
+    let mute = || Script::saying("");
+    let plain = indexed(&project, toolkit(&project, mute(), mute()));
+    let others = [Role::Quick, Role::Thinker, Role::Verifier].map(|role| (role, mute()));
+    let scripts = [(Role::Planner, mute()), (Role::Router, mute())].into_iter().chain(others).collect();
+    let pool = Pool::scripted(scripts, dialect::by_name("chatml").expect("a dialect")).expect("a pool");
+    let toolkit = Toolkit { pool, ..plain };
+    let host = Witness::new(|_: &Proposal| Decision::Reject);
+    for (role, changes) in [(Role::Quick, 3), (Role::Thinker, 3), (Role::Verifier, 0)] {
+        let found = probe::whole(&toolkit, role, true, &host).await.expect("a measurement");
+        assert!(found.choosing.is_known() && found.format.of > 0, "{role}: {found:?}");
+        assert_eq!((found.reading.of, found.writing.of), (changes, changes), "{role}: {found:?}");
+    }
+    let roles: Vec<String> = toolkit.meter.usage().calls.into_iter().map(|call| call.role).collect();
+    assert!(["quick", "thinker", "verifier"].iter().all(|role| roles.iter().any(|one| one == role)), "{roles:?}");
 }

@@ -216,6 +216,28 @@ async fn a_rename_that_is_spelled_out_is_made_by_code() {
     assert!(text.contains("ATTEMPTS_MAX = 5") && !text.contains("MAX_ATTEMPTS"), "{text} {:?}", host.notices());
 }
 
+/// So does the move of one definition; what cannot be moved is refused, and nothing is changed.
+#[tokio::test]
+async fn a_definition_moves_with_its_imports_by_code() {
+    let project = Project::todo();
+    let text = "import { MAX_ATTEMPTS } from './retry';\n\nexport const twice = () => MAX_ATTEMPTS * 2;\n\nexport const once = () => 1;\n";
+    std::fs::write(project.path().join("src/wait.ts"), text).expect("a file");
+    std::fs::write(project.path().join("src/use.ts"), "import { twice } from './wait';\n\ntwice();\nconst once = 2;\n")
+        .expect("a file");
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let request = "Move `twice` from src/wait.ts to src/net/twice.ts";
+    run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    let moved = "import { MAX_ATTEMPTS } from '../retry';\n\nexport const twice = () => MAX_ATTEMPTS * 2;\n";
+    assert_eq!(project.text("src/net/twice.ts"), moved, "{:?}", host.notices());
+    assert_eq!(project.text("src/wait.ts"), "export const once = () => 1;\n");
+    assert_eq!(project.text("src/use.ts"), "import { twice } from './net/twice';\n\ntwice();\nconst once = 2;\n");
+    let request = "Move the constant once from src/wait.ts to src/use.ts";
+    let finished = run_turn(&indexed(&project, silent(&project)), request, &host).await.expect("a turn");
+    let told = format!("{} {:?}", finished.answer, host.notices());
+    assert!(told.contains("`once` has a meaning already in src/use.ts, line 4"), "{told}");
+    assert_eq!(project.text("src/wait.ts"), "export const once = () => 1;\n");
+}
+
 #[tokio::test]
 async fn an_approved_call_runs_as_it_was_shown() {
     let project = Project::todo();

@@ -1,6 +1,6 @@
-//! Moves a file and updates the imports of it, by code: the whole plan is worked out before anything is written.
+//! Moves a file, or one definition, and updates the imports of it, by code: the whole plan is worked out before anything is written.
 
-use std::io::{Error, ErrorKind};
+use std::io::{self, ErrorKind};
 
 use crate::agent::evidence::Evidence;
 use crate::agent::execute::Made;
@@ -8,21 +8,23 @@ use crate::agent::toolkit::TurnError;
 use crate::context::mentions::{self, Mentions};
 use crate::edit::relocate;
 use crate::edit::rename::{Plan, Read};
+use crate::index::Index;
 use crate::tools::files::left_out;
 
 use super::together::FileEdit;
 use super::{Done, Job, rename};
 
-/// Moves the file that the step names; a note gives the reason if the file or the new path is not clear. `None` if the step names no file.
+/// Moves the file or the definition that the step names; a note gives the reason if one of them or the new path is not clear. `None` if the
+/// step names neither.
 pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Done>, TurnError> {
     let Some((what, place)) = job.step.text.split_once(" -> ") else { return Ok(None) };
     let known = job.index.paths()?;
     let named = mentions::of(what, job.index)?;
+    if let Some((name, from)) = definition_of(what, &named, job.index)? {
+        return Ok(Some(definition(job, (&name, from.as_deref()), place, evidence).await?));
+    }
     let Some(from) = file_of(&named) else { return Ok(None) };
-    let read = |path: &str| {
-        let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
-        job.text(path).ok_or_else(|| Error::new(kind, "it is not a text file of at most 1 MiB"))
-    };
+    let read = reader(job);
     let to = only_one(what, from, &known).and_then(|()| destination(place, from, &known));
     let work_out = || {
         let to = to.clone()?;
@@ -37,6 +39,61 @@ pub async fn relocate(job: Job<'_>, evidence: &mut Evidence) -> Result<Option<Do
         Ok(_) => Done::default(),
         Err(why) => Done::note(format!("not done: {why}")),
     }))
+}
+
+/// Reads the files of the project; an error tells whether there is none or it is no text.
+fn reader<'a>(job: Job<'a>) -> impl Fn(&str) -> io::Result<String> + 'a {
+    move |path| {
+        let kind = if job.exists(path) { ErrorKind::Other } else { ErrorKind::NotFound };
+        job.text(path).ok_or_else(|| io::Error::new(kind, "it is not a text file of at most 1 MiB"))
+    }
+}
+
+/// Moves one definition out of a file, or out of the only one that has it, to the file that `place` names.
+async fn definition(
+    job: Job<'_>,
+    (name, from): (&str, Option<&str>),
+    place: &str,
+    evidence: &mut Evidence,
+) -> Result<Done, TurnError> {
+    let (known, read) = (job.index.paths()?, reader(job));
+    let to = destination(place, from.unwrap_or(place), &known);
+    let work_out = || {
+        let plan =
+            relocate::definition(job.index, &read, name, from, &to.clone()?).map_err(|error| error.to_string())?;
+        let outside = rename::outside(job, left_out::word(name), name)?;
+        let text_of = |path: &str| if job.exists(path) { read(path).map(Some) } else { Ok(None) };
+        let edits = plan.edits.iter().map(|edit| {
+            let before = text_of(&edit.path).map_err(|error| format!("{} cannot be read: {error}", edit.path))?;
+            Ok(FileEdit::text(&edit.path, before.as_deref(), &edit.text_after))
+        });
+        Ok((edits.collect::<Result<_, String>>()?, outside.clone(), (plan, outside)))
+    };
+    Ok(match job.work_out_and_make(work_out, evidence).await? {
+        Ok((Made::All, (plan, outside))) => Done { said: rename::left(&plan, &outside), ..Done::default() },
+        Ok(_) => Done::default(),
+        Err(why) => Done::note(format!("not done: {why}")),
+    })
+}
+
+/// The definition that `what` names, `NAME from PATH` or one name of the project, with its file if that is said;
+/// `None` if it names a file.
+fn definition_of(what: &str, named: &Mentions, index: &Index) -> Result<Option<(String, Option<String>)>, TurnError> {
+    let is_known = |name: &str| -> Result<bool, TurnError> {
+        Ok(index.graph()?.named(name).iter().any(|node| node.kind != "module"))
+    };
+    let path = || named.paths.first().or(named.new_paths.first()).cloned();
+    if let Some((name, _)) = what.split_once(" from ").filter(|(name, _)| !name.trim().contains(' ')) {
+        return Ok(path().map(|path| (name.trim_matches(['`', ' ']).to_owned(), Some(path))));
+    }
+    let alone = what.trim_matches(['`', ' ']);
+    if named.paths.is_empty() && is_known(alone)? {
+        return Ok(Some((alone.to_owned(), None)));
+    }
+    Ok(match (named.symbols.as_slice(), named.paths.as_slice()) {
+        ([one], [] | [_]) if file_of(named).is_none() => Some((one.name.clone(), named.paths.first().cloned())),
+        _ => None,
+    })
 }
 
 /// The move of the file, then the new texts of those that change with it.

@@ -83,7 +83,8 @@ pub async fn whole(toolkit: &Toolkit, role: Role, again: bool, host: &dyn Host) 
     if !all.choosing.is_known() {
         all.choosing = choosing::measure(toolkit, &model, host).await?;
     }
-    if role == Role::Planner && all.tier().is_none() {
+    // These roles carry requests out.
+    if matches!(role, Role::Planner | Role::Quick | Role::Thinker) && all.tier().is_none() {
         let found = tier::measure(toolkit, &model, host).await?;
         (all.reading, all.writing) = (found.reading, found.writing);
     }

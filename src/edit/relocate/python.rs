@@ -91,7 +91,7 @@ fn through_package(view: &View, path: &str, text: &str) -> Result<(), MoveError>
 
 /// The `__init__.py` files to create so that the folders of the new place are packages; none if the old place was in no
 /// package.
-fn missing_inits(view: &View) -> Vec<String> {
+pub(super) fn missing_inits(view: &View) -> Vec<String> {
     let init = |folder: &str| paths::join(folder, "__init__.py");
     if !view.has(&init(paths::folder(view.from))) {
         return Vec::new();
@@ -133,7 +133,7 @@ fn import_name(view: &View, path: &str, source: &str, to: &str) -> String {
 }
 
 /// The name by which the file at `path` imports what the relative `source` of the old file means.
-fn import_name_of_target(view: &View, path: &str, source: &str) -> String {
+pub(super) fn import_name_of_target(view: &View, path: &str, source: &str) -> String {
     let target = relative_target(paths::folder(view.from), source);
     let new = relative(view, paths::folder(path), &target);
     new.unwrap_or_else(|| dotted(&target, root_of(view, paths::folder(view.from))))
@@ -150,7 +150,7 @@ fn relative_target(folder: &str, source: &str) -> String {
 }
 
 /// The absolute name of `to`, counted from the same folder as the old name `source`.
-fn absolute(view: &View, source: &str, to: &str) -> String {
+pub(super) fn absolute(view: &View, source: &str, to: &str) -> String {
     let old = paths::without_extension(view.from);
     let begun = old.strip_suffix(&source.replace('.', "/")).map(|root| root.trim_end_matches('/'));
     let holds = |root: &&str| root.is_empty() || to.starts_with(&format!("{root}/"));
@@ -160,7 +160,7 @@ fn absolute(view: &View, source: &str, to: &str) -> String {
 }
 
 /// The relative name of a module or package: `.a`, `..b.c`. `None` if it leads out of the outermost package.
-fn relative(view: &View, folder: &str, target: &str) -> Option<String> {
+pub(super) fn relative(view: &View, folder: &str, target: &str) -> Option<String> {
     let split = |path: &str| path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (from, to) = (split(folder), split(target));
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();

@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use super::{Edits, MoveError, View, hidden, line_end, paths, stuck};
 use crate::edit::rename::{FileOccurrences, from_file};
-use crate::edit::text::{line_start, own_lines};
+use crate::edit::text::{Edit, line_start, own_lines};
 use crate::index::{Meaning, Occurrence, Role, language_of, names as places};
 
 /// A module of a crate, from the path of its file.
-struct Module {
+pub(super) struct Module {
     /// The crate's folder of sources: `src`, `crates/a/src`.
-    sources: String,
+    pub sources: String,
     /// Names of the modules from the crate's root down to this one.
-    parts: Vec<String>,
+    pub parts: Vec<String>,
 }
 
 impl Module {
     /// `None` for the root of a crate and for files outside of `src`.
-    fn of(path: &str) -> Option<Module> {
+    pub fn of(path: &str) -> Option<Module> {
         let bare = path.strip_suffix(".rs")?;
         let (sources, inside) = match bare.rfind("/src/") {
             Some(at) => (&bare[..at + 4], &bare[at + 5..]),
@@ -29,20 +29,20 @@ impl Module {
         (!root).then(|| Module { sources: sources.to_owned(), parts })
     }
 
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("crate::{}", self.parts.join("::"))
     }
 
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.parts.last().map_or("", String::as_str)
     }
 
-    fn parent(&self) -> &[String] {
+    pub fn parent(&self) -> &[String] {
         &self.parts[..self.parts.len().saturating_sub(1)]
     }
 
     /// Files that may be the parent module.
-    fn parent_files(&self) -> Vec<String> {
+    pub fn parent_files(&self) -> Vec<String> {
         let folder = paths::join(&self.sources, &self.parent().join("/"));
         if self.parent().is_empty() {
             vec![paths::join(&self.sources, "lib.rs"), paths::join(&self.sources, "main.rs")]
@@ -79,7 +79,8 @@ pub fn move_file(view: &View, edits: &mut Edits) -> Result<(), MoveError> {
         edits.put(&declared.path, declared.name.clone(), new.name().to_owned());
     } else {
         edits.put(&declared.path, whole_lines(view.text(&declared.path), &declared.statement), String::new());
-        declare(view, parent, &declared, new.name(), edits);
+        let Edit { range, new: line } = declare(view, parent, &declared, new.name());
+        edits.put(parent, range, line);
         own_supers(view, (&old, &new), edits)?;
     }
     for (path, text) in view.texts {
@@ -108,22 +109,22 @@ fn has_no_children(view: &View) -> Result<(), MoveError> {
 }
 
 /// The declaration `pub mod name;` in the parent.
-struct Declared {
-    path: String,
-    statement: Range<usize>,
-    name: Range<usize>,
+pub(super) struct Declared {
+    pub path: String,
+    pub statement: Range<usize>,
+    pub name: Range<usize>,
     /// Attributes and visibility, up to `mod`.
-    head: String,
+    pub head: String,
 }
 
 impl Declared {
-    fn is_private(&self) -> bool {
+    pub fn is_private(&self) -> bool {
         self.head.lines().last().is_none_or(|line| !line.trim_start().starts_with("pub"))
     }
 }
 
 /// Finds the declaration of a module in its parent; an error if there is none.
-fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
+pub(super) fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
     for path in old.parent_files() {
         let text = view.text(&path);
         let Some(Ok((all, _))) = places("rust", text, old.name()) else { continue };
@@ -150,8 +151,8 @@ fn declaration(view: &View, old: &Module) -> Result<Declared, MoveError> {
     Err(MoveError::Stuck { path: old.parent_files().swap_remove(0), line: 1, text })
 }
 
-/// Adds the declaration to the new parent, behind its other modules.
-fn declare(view: &View, parent: &str, declared: &Declared, name: &str, edits: &mut Edits) {
+/// The declaration in the new parent, behind its other modules.
+pub(super) fn declare(view: &View, parent: &str, declared: &Declared, name: &str) -> Edit {
     let text = view.text(parent);
     let is_module = |line: &str| {
         let line = line.trim_start();
@@ -175,7 +176,7 @@ fn declare(view: &View, parent: &str, declared: &Declared, name: &str, edits: &m
     let end = line_end(text);
     let before = if text[..at].ends_with('\n') || at == 0 { "" } else { end };
     let after = if modules.is_none() && at < text.len() { end } else { "" };
-    edits.put(parent, at..at, format!("{before}{}{visibility}mod {name};{end}{after}", declared.head));
+    Edit { range: at..at, new: format!("{before}{}{visibility}mod {name};{end}{after}", declared.head) }
 }
 
 /// Replaces `super` in the moved file by the path of the old parent, wherever it means that.
@@ -351,8 +352,9 @@ fn check_seen(view: &View, declared: &Declared, old: &Module, new: &Module) -> R
 
 /// The bytes to remove for a statement: its whole lines if nothing else is on them, and one of two empty lines around
 /// it.
-fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
+pub(super) fn whole_lines(text: &str, statement: &Range<usize>) -> Range<usize> {
     let Some(lines) = own_lines(text, statement) else { return statement.clone() };
-    let between = text[..lines.start].ends_with("\n\n") && text[lines.end..].starts_with('\n');
+    let blank_before = lines.start == 0 || text[..lines.start].ends_with("\n\n");
+    let between = blank_before && text[lines.end..].starts_with('\n');
     lines.start..lines.end + usize::from(between)
 }

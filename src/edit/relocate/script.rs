@@ -94,7 +94,7 @@ fn may_lead(path: &str, expression: &str, from: &str) -> bool {
 }
 
 /// A relative import of the moved file itself, as seen from its new folder.
-fn own(source: &str, view: &View) -> Option<String> {
+pub(super) fn own(source: &str, view: &View) -> Option<String> {
     let (old, new) = (paths::folder(view.from), paths::folder(view.to));
     let target = paths::resolve(old, source).filter(|_| source.starts_with('.'))?;
     let slash = if source.ends_with('/') && target != new { "/" } else { "" };
@@ -102,7 +102,7 @@ fn own(source: &str, view: &View) -> Option<String> {
 }
 
 /// The new text of an import that leads to the moved file.
-fn redirected(path: &str, source: &str, view: &View) -> Option<String> {
+pub(super) fn redirected(path: &str, source: &str, view: &View) -> Option<String> {
     // A file may import itself.
     let folder = paths::folder(if path == view.from { view.to } else { path });
     if source.starts_with('.') {

@@ -145,7 +145,9 @@ pub(super) fn declared_outside(tree: &Tree, found: &mut [Found]) {
         let Some(node) = root.descendant_for_byte_range(found[at].0.start, found[at].0.end) else { continue };
         let function = enclosing(node, BODIES);
         for (_, _, place) in found.iter_mut() {
-            let own = |bind: &Bind| bind.home == function.start_byte();
+            // A module may begin where its first function does.
+            let is_inside = |bind: &Bind| bind.class || bind.seen.start > function.start_byte();
+            let own = |bind: &Bind| bind.home == function.start_byte() && is_inside(bind);
             if place.bind.as_ref().is_some_and(own) {
                 (place.bind, place.role) = (None, Role::Reference);
             }
