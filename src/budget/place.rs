@@ -37,6 +37,11 @@ impl LoadSettings {
     pub fn gpu_layers(&self, header: &Header) -> u32 {
         (header.layers + 1).saturating_sub(self.layers_on_host)
     }
+
+    /// Whether the accelerator alone computes the model.
+    pub fn is_on_accelerator(&self) -> bool {
+        self.layers_on_host == 0 && self.experts_on_host == 0
+    }
 }
 
 /// The memory that a model needs on the machine.
@@ -193,6 +198,15 @@ mod tests {
 
     fn with_card(kind: Kind) -> Machine {
         Machine::of(Bytes::gib(16)).with_card(kind, Bytes::gib(16))
+    }
+
+    #[test]
+    fn the_accelerator_alone_computes_a_model_that_leaves_nothing_to_the_processor() {
+        let (card, none) = (with_card(Kind::Cuda), Machine::of(Bytes::gib(16)));
+        let placed = |layers: Option<u32>, machine: &Machine| wanted().placed(&dense(), layers, machine);
+        assert!(placed(None, &card).is_on_accelerator());
+        assert!(!placed(Some(8), &card).is_on_accelerator() && !placed(None, &none).is_on_accelerator());
+        assert!(!on_host(0, 2).is_on_accelerator());
     }
 
     #[test]

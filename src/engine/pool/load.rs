@@ -289,7 +289,8 @@ impl Inner {
         let calls = if spoken.held.weights.sharing(shape.exact) == Sharing::Wanted { "shared" } else { "" };
         let extra = format!("{} {} {calls}", placement(&spoken.held.settings), adapters_of(&lora));
         let fingerprint = Fingerprint::of(&need.key.path, &shape, &extra).ok();
-        Ok(Engine::spawn(&name, vocabulary, self.permit.clone(), move |mut inbox| {
+        let permit = if need.settings.is_on_accelerator() { &self.accelerator } else { &self.permit };
+        Ok(Engine::spawn(&name, vocabulary, permit.clone(), move |mut inbox| {
             if let Some(fingerprint) = fingerprint {
                 let on = |what: &str| {
                     let name = format!("{}{what}.json", fingerprint.as_str());

@@ -100,6 +100,8 @@ struct Inner {
     registry: Option<Registry>,
     ledger: Ledger,
     permit: Permit,
+    /// For the models that the accelerator alone computes: they do not wait for those on the processor.
+    accelerator: Permit,
     options: PoolOptions,
     /// Locked for moments only, so that asking what is in memory never waits for a load.
     resident: Mutex<Resident>,
@@ -162,8 +164,10 @@ impl Pool {
         resident: Resident,
     ) -> Pool {
         let (resident, changing, keeper) = (Mutex::new(resident), Mutex::default(), OnceLock::new());
-        let unfinished = Mutex::default();
-        Pool { inner: Arc::new(Inner { registry, ledger, permit, options, resident, changing, unfinished, keeper }) }
+        let (unfinished, accelerator) = (Mutex::default(), Permit::new());
+        let inner =
+            Inner { registry, ledger, permit, accelerator, options, resident, changing, unfinished, keeper };
+        Pool { inner: Arc::new(inner) }
     }
 
     /// The model of `role` if it is loaded.
