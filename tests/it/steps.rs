@@ -112,6 +112,7 @@ async fn a_change_is_shown_callers_and_tests_where_there_is_time_for_them() {
     let done = async |prompt: f64| {
         // Without the code that uses `first` the model changes nothing.
         let script = Script::saying("")
+            .on("write a short program", &code("print(first()[0])"))
             .on("def test_first():\n    assert first(1)", &code("def first(n=256):\n    return keep(128, n)"))
             .on("Write `first`", &code("def first(n=128):\n    return keep(128, n)"));
         let (project, toolkit) = prepared(script.at(prompt, 100.0));
