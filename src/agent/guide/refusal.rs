@@ -36,10 +36,11 @@ fn of(what: &str, problem: &str) -> String {
         return "the model found nothing that it would change; say which lines of which function are to change"
             .to_owned();
     }
-    let fact = without_advice(problem);
-    if let Some(shown) = fact.strip_prefix(TRIED) {
+    // Behind it stand a program and its output, which may look like advice.
+    if let Some(shown) = problem.strip_prefix(TRIED) {
         return format!("a change was tried, and {shown}; say for a call what it should give, or ask a larger model");
     }
+    let fact = without_advice(problem);
     if let Some(why) = fact.strip_prefix(CUT) {
         return format!("{what} has no end{why}; ask for less at a time");
     }
@@ -78,6 +79,8 @@ mod tests {
             "what the model wrote was refused: Most of `a` is missing in it",
         );
         check(&format!("{TRIED}`f(1)` still gives 2"), "a change was tried, and `f(1)` still gives 2");
+        let program = "`import a; import b; print(a.f(b))` still gives 2";
+        check(&format!("{TRIED}{program}"), &format!("a change was tried, and {program}"));
         check(
             &format!("{CUT}: it was cut at 90 tokens. Write it shorter."),
             "what the model wrote has no end: it was cut at 90 tokens",
