@@ -165,8 +165,7 @@ impl Pool {
     ) -> Pool {
         let (resident, changing, keeper) = (Mutex::new(resident), Mutex::default(), OnceLock::new());
         let (unfinished, accelerator) = (Mutex::default(), Permit::new());
-        let inner =
-            Inner { registry, ledger, permit, accelerator, options, resident, changing, unfinished, keeper };
+        let inner = Inner { registry, ledger, permit, accelerator, options, resident, changing, unfinished, keeper };
         Pool { inner: Arc::new(inner) }
     }
 
