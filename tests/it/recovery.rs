@@ -40,7 +40,7 @@ async fn an_error_while_a_request_is_read_hands_over_to_the_single_model_loop() 
         .writing();
     let host = yes();
     let toolkit = indexed(&project, toolkit(&project, planner, Script::saying("")));
-    let request = "Read src/todo.ts and tell me how long a title may be";
+    let request = "Read src/todo.ts carefully and tell me how long a title may be";
     let finished = run_turn(&toolkit, request, &host).await.expect("a turn");
     let seen = host.seen(fallbacks);
     assert_eq!(seen.len(), 1, "{seen:?}");
@@ -92,13 +92,13 @@ async fn where_no_model_goes_on_the_answer_says_what_is_done_what_not_and_the_wa
     assert_eq!(project.text("a.py"), FILE.replace("LIMIT = 128", "LIMIT = 256"));
     let answer = finished.answer;
     for said in
-        ["- changed a.py", "- not done: add a function second() to a.py", "the turn is not complete", "`/retry`"]
+        ["- changed a.py", "- not done: Add a function second() to a.py", "the turn is not complete", "`/retry`"]
     {
         assert!(answer.contains(said), "{said}: {answer}");
     }
     let told: Vec<String> =
         host.seen(|event| if let Event::Token { text } = event { Some(text.clone()) } else { None });
-    assert!(told.concat().contains("- not done: add a function second()"), "{told:?}");
+    assert!(told.concat().contains("- not done: Add a function second()"), "{told:?}");
 }
 
 #[tokio::test]
@@ -106,6 +106,6 @@ async fn a_turn_that_found_and_did_nothing_ends_with_its_error() {
     let project = project();
     let broken = || Script::saying("").failing("");
     let toolkit = indexed(&project, toolkit(&project, broken().writing(), broken()));
-    let error = run_turn(&toolkit, TWO, &yes()).await.expect_err("an error");
+    let error = run_turn(&toolkit, "Add a function second() to a.py that returns 2", &yes()).await.expect_err("an error");
     assert!(error.to_string().contains("the script says so"), "{error}");
 }
