@@ -158,11 +158,4 @@ async fn a_step_reads_the_file_that_the_step_before_it_found() {
         "{:?}",
         seen.story
     );
-    // A model is shown the code of that file.
-    let script = Script::saying("It is in the code.")
-        .on("Question: Explain src/retry.ts", "The file src/retry.ts sets MAX_ATTEMPTS to 5.")
-        .on("Request: Find", "ask: Find the file that defines MAX_ATTEMPTS\nask: Explain it");
-    let (_project, toolkit) = prepared(script);
-    let answer = turn(&toolkit, "Find the file that defines MAX_ATTEMPTS, and then explain it").await.finished.answer;
-    assert!(answer.contains("sets MAX_ATTEMPTS to 5"), "{answer}");
 }
