@@ -104,11 +104,12 @@ pub fn announced(parts: &str, cost: Cost, time: Duration) -> Option<String> {
 
 /// Seconds that a turn with these calls is meant to take on the hardware that such models are made for: small talk, an answer by a small and by a large
 /// model, a request with calls that may change something.
-pub fn meant(toolkit: &Toolkit, reports: &[StepReport]) -> u64 {
+pub fn meant(toolkit: &Toolkit, reports: &[StepReport], model_calls: usize) -> u64 {
     let size = || toolkit.pool.file_of(toolkit.planner()).and_then(|file| std::fs::metadata(file).ok());
     let is_large = || toolkit.is_away(toolkit.planner()) || size().is_some_and(|about| about.len() >= LARGE_BYTES);
     match reports {
-        [] => TALK,
+        [] if model_calls <= 1 => TALK,
+        [] => TASK,
         reports if reports.iter().any(|report| report.executing) => TASK,
         _ if is_large() => LARGE,
         _ => SMALL,

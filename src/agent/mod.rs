@@ -127,7 +127,7 @@ pub async fn run_turn(toolkit: &Toolkit, request: &str, host: &dyn Host) -> Resu
     let steps: Vec<_> = calls.map(evidence::Entry::report).collect();
     inspect::stage(toolkit, host, inspect::of_turn("answer"), || inspect::calls(steps.iter())).await?;
     let mut usage = toolkit.meter.usage();
-    usage.budget.seconds_meant = forecast::meant(toolkit, &steps);
+    usage.budget.seconds_meant = forecast::meant(toolkit, &steps, usage.model_calls);
     remember_speed(toolkit, &usage);
     tell_servers(toolkit, &usage, host);
     Ok(TurnFinished { request: request.to_owned(), answer, steps, usage })

@@ -59,7 +59,7 @@ impl BudgetReport {
             sum(|call| call.prompt_tokens.saturating_sub(call.cached_tokens) + call.generated_tokens),
         ];
         let exceeded = |((what, most), count): (&(&str, usize), usize)| {
-            (count > *most).then(|| format!("{what}: {count} tokens, {most} are meant to do"))
+            (count > *most).then(|| format!("{what}: {count} tokens, target {most}"))
         };
         let over = MOST.iter().zip(counts).filter_map(exceeded).collect();
         let [system_tokens, context_tokens, output_tokens, task_tokens] = counts;

@@ -138,7 +138,7 @@ pub fn cost(usage: &Usage) -> String {
     let Usage { model_calls, prompt_tokens, cached_tokens, generated_tokens, .. } = usage;
     let (seconds, peak) = (usage.wall_ms as f64 / 1000.0, Bytes(usage.peak_memory_bytes));
     let meant = match usage.budget.seconds_meant {
-        meant if meant > 0 && seconds > meant as f64 => format!(" ({meant} s are meant to do)"),
+        meant if meant > 0 && seconds > meant as f64 => format!(" (target {meant} s)"),
         _ => String::new(),
     };
     format!(
@@ -188,7 +188,7 @@ mod tests {
             let budget = BudgetReport { seconds_meant, ..BudgetReport::default() };
             cost(&Usage { wall_ms, budget, ..Usage::default() })
         };
-        assert!(told(7_400, 5).starts_with("7.4 s (5 s are meant to do) · 0 model calls"), "{}", told(7_400, 5));
+        assert!(told(7_400, 5).starts_with("7.4 s (target 5 s) · 0 model calls"), "{}", told(7_400, 5));
         assert!(told(4_000, 5).starts_with("4.0 s · ") && told(4_000, 0).starts_with("4.0 s · "));
     }
 }

@@ -106,6 +106,7 @@ async fn a_turn_that_found_and_did_nothing_ends_with_its_error() {
     let project = project();
     let broken = || Script::saying("").failing("");
     let toolkit = indexed(&project, toolkit(&project, broken().writing(), broken()));
-    let error = run_turn(&toolkit, "Add a function second() to a.py that returns 2", &yes()).await.expect_err("an error");
+    let error =
+        run_turn(&toolkit, "Add a function second() to a.py that returns 2", &yes()).await.expect_err("an error");
     assert!(error.to_string().contains("the script says so"), "{error}");
 }

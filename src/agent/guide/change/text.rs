@@ -118,7 +118,10 @@ impl Target<'_> {
             let silent = || self.silent_about(job, &after).or_else(|| self.beside_the_point(job, &after)).or_else(echo);
             let twice = twice(before, &after).map(|line| format!("The line `{line}` stands there twice now."));
             let unrun = || self.unrun_example(job, &after);
-            lost.or(twice).or_else(silent).or_else(unrun).or_else(|| job.problem(path, before, &after, &[]))
+            let grown = grown(before, &code).filter(|_| matches!(wanted, Place::Into(_)));
+            let grown =
+                grown.map(|line| format!("The line `{line}` stands there in part; write only what is to be added."));
+            lost.or(twice).or(grown).or_else(silent).or_else(unrun).or_else(|| job.problem(path, before, &after, &[]))
         };
         Draft { after, place, problem }
     }
@@ -180,6 +183,13 @@ fn twice<'t>(before: &str, after: &'t str) -> Option<&'t str> {
     let is_telling = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= TELLING_CHARS;
     let mut lines = after.lines().map(str::trim).filter(is_telling);
     lines.find(|line| count(before, line) > 0 && count(after, line) > count(before, line))
+}
+
+/// An added line that is one of the file with more words: it is of a passage that was written again, and says nothing by itself.
+fn grown<'t>(before: &str, added: &'t str) -> Option<&'t str> {
+    let old: Vec<&str> = before.lines().map(str::trim).filter(|line| line.contains(' ')).collect();
+    let goes_on = |line: &str, old: &str| line.strip_prefix(old).is_some_and(|more| more.starts_with(' '));
+    added.lines().map(str::trim).find(|line| old.iter().any(|one| goes_on(line, one)))
 }
 
 /// A new line of `after` that repeats the order instead of carrying it out: it begins with the same verb, and all its words are of the request.
@@ -281,4 +291,16 @@ async fn place(job: Job<'_>, path: &str, all: &[Passage]) -> Result<Option<Place
         None => answer.strip_prefix("change ").and_then(number).map(Place::Change),
     };
     Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_passage_that_was_written_again_is_no_addition() {
+        let before = "See our `list\npage <x>`_\n\nTell us\n";
+        assert_eq!(grown(before, "page <x>`_ and our wiki.\nTell us\n"), Some("page <x>`_ and our wiki."));
+        assert_eq!(grown(before, "Rust 1.91 is needed.\npage <x>`_s\nTell\n"), None);
+    }
 }
