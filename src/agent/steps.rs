@@ -255,7 +255,7 @@ fn is_as_before(calls: &[Entry]) -> bool {
 fn is_undone(step: &Step, done: &Done, facts: &Facts, calls: &[Entry]) -> bool {
     let refused = done.failed || done.is_refused || done.notes.iter().any(|note| note.starts_with("not done"));
     match step.kind {
-        Kind::Ask => false,
+        Kind::Ask => done.failed,
         Kind::Run => calls.iter().all(|call| call.status.is_refused()),
         Kind::Fix => refused,
         Kind::Edit | Kind::Rename | Kind::Move => refused || facts.lines.is_empty() && done.said.is_empty(),

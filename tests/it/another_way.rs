@@ -97,6 +97,10 @@ async fn a_call_that_had_no_effect_is_written_anew_once_with_other_arguments() {
     let (first, other) = (json!({ "city": "Oslo", "unit": "c" }), json!({ "city": "Oslo", "unit": "f" }));
     let second = r#"[weather.tell(city="Oslo", unit="f")]"#;
     assert_eq!(told(false, second).await, [first.clone(), other]);
-    assert_eq!(told(false, r#"[weather.tell(city="Oslo", unit="c")]"#).await, [first.clone()], "the same call");
+    assert_eq!(
+        told(false, r#"[weather.tell(city="Oslo", unit="c")]"#).await,
+        std::slice::from_ref(&first),
+        "the same call"
+    );
     assert_eq!(told(true, second).await, [first], "it may have changed something");
 }

@@ -67,6 +67,15 @@ async fn what_a_request_spells_out_is_done_without_the_model() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_read_is_a_part_that_is_not_done() {
+    let (_project, toolkit) = prepared(Script::saying("No."));
+    let host = Witness::new(|_: &Proposal| Decision::Approve);
+    let finished = run_turn(&toolkit, "List the files in src, then read nowhere.md", &host).await.expect("a turn");
+    let answer = finished.answer;
+    assert!(answer.contains("- 1 of 2 parts of the request are not done: Read nowhere.md"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_file_read_for_a_question_is_named_and_the_model_answers() {
     let (_project, toolkit) = prepared(Script::saying("LIMIT is 128."));
     let host = Witness::new(|_: &Proposal| Decision::Approve);

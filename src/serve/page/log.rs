@@ -31,7 +31,7 @@ pub enum Own {
     },
     /// A tool call waits for the user's decision. It is named by the number of this event.
     Question {
-        proposal: Proposal,
+        proposal: Box<Proposal>,
     },
     /// The question with this number is no longer open; `how` says why.
     QuestionClosed {

@@ -99,7 +99,7 @@ impl Turn {
         let mut questions = lock(&self.questions);
         let always = proposal.always.is_some();
         let wants = (!proposal.wanted().is_empty()).then(|| proposal.need());
-        let number = self.log.add(&Said::Own(Own::Question { proposal }));
+        let number = self.log.add(&Said::Own(Own::Question { proposal: Box::new(proposal) }));
         questions.insert(number, Open { reply, always, wants });
     }
 
