@@ -45,7 +45,7 @@ pub enum Shown {
     Difference(String),
     /// With every call that the model wrote, the function fails or gives what it gave before: for the model, the last one.
     Objection(String),
-    /// A call gives something else than the model stated beside it: for the model.
+    /// A call gives something else than the model stated beside it: for the model and the user.
     Contradiction(String),
     /// The function is not new, and no program of the model ran.
     Unseen,
@@ -96,7 +96,7 @@ pub async fn shown(
         match view(target.is_new, before.as_ref(), now.as_ref(), job.scene.request) {
             View::Differs => {
                 return Ok(match contradiction(code, now.as_ref()) {
-                    Some(said) => Shown::Contradiction(format!("{TRIED}{said}")),
+                    Some(said) => Shown::Contradiction(said),
                     None => Shown::Difference(told(&program, before.filter(|_| !target.is_new), now)),
                 });
             }

@@ -107,7 +107,7 @@ impl Rounds<'_> {
         Ok(Outcome::Refused(trouble))
     }
 
-    /// Refuses an accepted change of a small model that makes no difference, that fails, or that contradicts the model's own example.
+    /// Refuses an accepted change of a small model that makes no difference, or that fails; one that contradicts the model's own example once.
     pub(super) async fn accepted_if_it_differs(
         &mut self,
         attempt: &Attempt,
@@ -119,7 +119,12 @@ impl Rounds<'_> {
             Shown::Nothing => return Ok(Outcome::Accepted(done)),
             Shown::Difference(tried) => return Ok(Outcome::Accepted(Done { tried: vec![tried], ..done })),
             Shown::Objection(problem) => problem,
-            Shown::Contradiction(problem) => {
+            // The model stands by the code: its example may be what is wrong, so the user is told of both.
+            Shown::Contradiction(said) if self.contradiction.is_some() => {
+                return Ok(Outcome::Accepted(Done { tried: vec![format!("tried: {said}")], ..done }));
+            }
+            Shown::Contradiction(said) => {
+                let problem = format!("{TRIED}{said}");
                 self.contradicted(&problem);
                 problem
             }
